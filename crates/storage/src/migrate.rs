@@ -13,6 +13,9 @@ use crate::StoreError;
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
+/// The first migration. A database with an earlier one was made before there was a release.
+const FOUNDATION: &str = "00000000000100";
+
 /// The advisory lock under which one process at a time migrates: "offhook" in ASCII.
 const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
 
@@ -110,8 +113,18 @@ fn run<DB: diesel::backend::Backend>(
 where
     EmbeddedMigrations: diesel::migration::MigrationSource<DB>,
 {
-    harness
-        .run_pending_migrations(migrations)
-        .map(|applied| applied.iter().map(ToString::to_string).collect())
-        .map_err(|error| StoreError::Internal(format!("migration failed: {error}")))
+    let failed = |error| StoreError::Internal(format!("migration failed: {error}"));
+    let applied = harness.applied_migrations().map_err(failed)?;
+    if applied
+        .iter()
+        .any(|one| one.to_string().as_str() < FOUNDATION)
+    {
+        return Err(StoreError::Internal(
+            "this database was made by a checkout of before the first release, and is not converted: start with an empty \
+             one (another data_dir or database_url)"
+                .to_owned(),
+        ));
+    }
+    let done = harness.run_pending_migrations(migrations).map_err(failed)?;
+    Ok(done.iter().map(ToString::to_string).collect())
 }

@@ -2,19 +2,24 @@
 
 use diesel::{allow_tables_to_appear_in_same_query, joinable, table};
 
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
+/// Tables of both databases, each with our column types in scope.
+macro_rules! tables {
+    ($($(#[$meta:meta])* $name:ident ($($key:ident),+) { $($columns:tt)* })+) => {
+        $(table! {
+            use diesel::sql_types::*;
+            use crate::sql;
 
+            $(#[$meta])*
+            $name ($($key),+) { $($columns)* }
+        })+
+    };
+}
+
+tables! {
     service_settings (name) {
         name -> Text,
         value -> Text,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     nodes (id) {
         id -> sql::Uuid,
@@ -23,11 +28,6 @@ table! {
         lease_expires_at -> sql::Instant,
         redis_id -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     accounts (id) {
         id -> sql::Uuid,
@@ -36,11 +36,6 @@ table! {
         engine_module -> Nullable<Bool>,
         created_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     members (id) {
         id -> sql::Uuid,
@@ -50,11 +45,6 @@ table! {
         role -> sql::Word,
         joined_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     api_keys (id) {
         id -> sql::Uuid,
@@ -70,11 +60,6 @@ table! {
         last_used_at -> Nullable<sql::Instant>,
         revoked_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     key_budgets (key_id, month) {
         key_id -> sql::Uuid,
@@ -82,11 +67,6 @@ table! {
         spent -> BigInt,
         reserved -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     wallets (account_id) {
         account_id -> sql::Uuid,
@@ -98,11 +78,6 @@ table! {
         refill_credits -> Nullable<BigInt>,
         refill_cents -> Nullable<BigInt>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     agents (id) {
         id -> sql::Uuid,
@@ -119,11 +94,6 @@ table! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     agent_versions (agent_id, version) {
         agent_id -> sql::Uuid,
@@ -133,11 +103,6 @@ table! {
         published_at -> Nullable<sql::Instant>,
         note -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_folders (id) {
         id -> sql::Uuid,
@@ -148,11 +113,6 @@ table! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_documents (id) {
         id -> sql::Uuid,
@@ -174,21 +134,11 @@ table! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_uploads (document_id) {
         document_id -> sql::Uuid,
         content -> Binary,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_passages (document_id, ordinal) {
         document_id -> sql::Uuid,
@@ -196,22 +146,12 @@ table! {
         repeats -> Integer,
         content -> Text,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_words (document_id, last) {
         document_id -> sql::Uuid,
         last -> Text,
         words -> Text,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_indexed (document_id) {
         document_id -> sql::Uuid,
@@ -220,11 +160,6 @@ table! {
         fold -> Nullable<BigInt>,
         is_folded -> Bool,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_folds (account_id) {
         account_id -> sql::Uuid,
@@ -232,11 +167,6 @@ table! {
         upto -> Nullable<Text>,
         opened_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_folded (account_id, term, tier, fold) {
         account_id -> sql::Uuid,
@@ -245,22 +175,12 @@ table! {
         fold -> BigInt,
         postings -> Binary,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_terms (account_id, term) {
         account_id -> sql::Uuid,
         term -> Text,
         passages -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_pins (agent_id, version, document_id) {
         agent_id -> sql::Uuid,
@@ -268,33 +188,18 @@ table! {
         document_id -> sql::Uuid,
         content_hash -> Nullable<Binary>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_gone (document_id) {
         document_id -> sql::Uuid,
         account_id -> sql::Uuid,
         deleted_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_turns (work, account_id) {
         work -> Text,
         account_id -> sql::Uuid,
         turn -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_embedding_jobs (document_id) {
         document_id -> sql::Uuid,
@@ -305,11 +210,6 @@ table! {
         claim_id -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_embeddings (document_id, model, ordinal) {
         document_id -> sql::Uuid,
@@ -318,11 +218,6 @@ table! {
         dimension -> Integer,
         vectors -> Binary,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     knowledge_embedded (document_id) {
         document_id -> sql::Uuid,
@@ -330,11 +225,6 @@ table! {
         model -> Text,
         passages -> Integer,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     #[sql_name = "conversations"]
     conversations_columns (id) {
@@ -426,10 +316,7 @@ pub(crate) mod conversations {
     }
 }
 
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
+tables! {
     conversation_moments (conversation_id, seq) {
         conversation_id -> sql::Uuid,
         seq -> Integer,
@@ -441,11 +328,6 @@ table! {
         interrupted -> Nullable<Bool>,
         latency -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     idempotency_keys (account_id, operation, idempotency_key) {
         account_id -> sql::Uuid,
@@ -458,11 +340,6 @@ table! {
         created_at -> sql::Instant,
         expires_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     reservations (conversation_id) {
         conversation_id -> sql::Uuid,
@@ -471,11 +348,6 @@ table! {
         month -> Integer,
         credits -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     ledger (id) {
         id -> sql::Uuid,
@@ -490,11 +362,6 @@ table! {
         created_at -> sql::Instant,
         invoice_id -> Nullable<sql::Uuid>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     events (id) {
         id -> sql::Uuid,
@@ -505,11 +372,6 @@ table! {
         body -> Binary,
         created_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     webhook_endpoints (id) {
         id -> sql::Uuid,
@@ -522,11 +384,6 @@ table! {
         updated_at -> sql::Instant,
         deleted_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     webhook_secrets (id) {
         id -> sql::Uuid,
@@ -536,22 +393,12 @@ table! {
         created_at -> sql::Instant,
         expires_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     webhook_endpoint_health (endpoint_id) {
         endpoint_id -> sql::Uuid,
         first_failure_at -> Nullable<sql::Instant>,
         exhausted_count -> Integer,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     deliveries (id) {
         id -> sql::Uuid,
@@ -568,11 +415,6 @@ table! {
         lease_expires_at -> Nullable<sql::Instant>,
         created_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     resends (delivery_id) {
         delivery_id -> sql::Uuid,
@@ -582,11 +424,6 @@ table! {
         claim_id -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     attempts (id) {
         id -> sql::Uuid,
@@ -599,11 +436,6 @@ table! {
         error -> Nullable<Text>,
         response_snippet -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     audit_log (id) {
         id -> sql::Uuid,
@@ -613,11 +445,6 @@ table! {
         target -> Text,
         at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     phone_numbers (id) {
         id -> sql::Uuid,
@@ -629,11 +456,6 @@ table! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     provider_credentials (id) {
         id -> sql::Uuid,
@@ -646,11 +468,6 @@ table! {
         asked_at -> Nullable<sql::Instant>,
         last_error -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     request_logs (account_id, created_at, id) {
         id -> sql::Uuid,
@@ -669,11 +486,6 @@ table! {
         resource -> Nullable<sql::Word>,
         resource_id -> Nullable<sql::Uuid>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     legacy_agents (agent_id) {
         agent_id -> sql::Uuid,
@@ -681,11 +493,6 @@ table! {
         seen_name -> Text,
         gone -> Bool,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     legacy_reports (account_id, provider_call_id, kind) {
         account_id -> sql::Uuid,
@@ -695,11 +502,6 @@ table! {
         failure_reason -> Nullable<sql::Word>,
         received_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     batch_calls (id) {
         id -> sql::Uuid,
@@ -722,11 +524,6 @@ table! {
         ended_at -> Nullable<sql::Instant>,
         look_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     jobs (name) {
         name -> Text,
@@ -734,11 +531,6 @@ table! {
         lease_expires_at -> Nullable<sql::Instant>,
         due_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     batch_recipients (id) {
         id -> sql::Uuid,
@@ -751,11 +543,6 @@ table! {
         conversation_id -> Nullable<sql::Uuid>,
         failure_reason -> Nullable<sql::Word>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     retention_windows (account_id) {
         account_id -> sql::Uuid,
@@ -763,54 +550,17 @@ table! {
         held_days -> Nullable<Integer>,
         held_until -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     batch_tries (recipient_id, attempt) {
         recipient_id -> sql::Uuid,
         attempt -> Integer,
         conversation_id -> sql::Uuid,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    batch_slices (id) {
-        id -> sql::Uuid,
-        batch_id -> sql::Uuid,
-        provider_batch_id -> Nullable<Text>,
-        created_at -> sql::Instant,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    batch_slice_calls (conversation_id) {
-        conversation_id -> sql::Uuid,
-        slice_id -> sql::Uuid,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     account_seats (account_id) {
         account_id -> sql::Uuid,
         members -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     invitations (id) {
         id -> sql::Uuid,
@@ -822,11 +572,6 @@ table! {
         created_at -> sql::Instant,
         expires_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     integration_tokens (id) {
         id -> sql::Uuid,
@@ -841,11 +586,6 @@ table! {
         lease_expires_at -> Nullable<sql::Instant>,
         refused_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     integration_consents (id) {
         id -> sql::Uuid,
@@ -856,11 +596,6 @@ table! {
         sealed -> Binary,
         expires_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     integration_connections (account_id, toolkit) {
         account_id -> sql::Uuid,
@@ -870,11 +605,6 @@ table! {
         last_error -> Nullable<Text>,
         updated_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     tools (id) {
         id -> sql::Uuid,
@@ -886,11 +616,6 @@ table! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     agent_version_tools (agent_id, version, position) {
         agent_id -> sql::Uuid,
@@ -900,11 +625,6 @@ table! {
         definition -> sql::Json,
         headers -> Nullable<Binary>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     voices (provider, voice_id) {
         provider -> sql::Word,
@@ -923,11 +643,6 @@ table! {
         source -> sql::Word,
         owner_id -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     account_voices (account_id, provider, voice_id) {
         account_id -> sql::Uuid,
@@ -935,22 +650,12 @@ table! {
         voice_id -> Text,
         voice -> sql::Json,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     lost_account_voices (account_id, provider, voice_id) {
         account_id -> sql::Uuid,
         provider -> sql::Word,
         voice_id -> Text,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     invoices (id) {
         id -> sql::Uuid,
@@ -963,11 +668,6 @@ table! {
         created_at -> sql::Instant,
         issued_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     invoice_lines (invoice_id, position) {
         invoice_id -> sql::Uuid,
@@ -978,11 +678,6 @@ table! {
         amount_cents -> BigInt,
         created_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     account_months (account_id, month) {
         account_id -> sql::Uuid,
@@ -990,11 +685,6 @@ table! {
         credits -> BigInt,
         entered_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     usage_days (account_id, day) {
         account_id -> sql::Uuid,
@@ -1004,11 +694,6 @@ table! {
         duration_seconds -> BigInt,
         credits -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     usage_hours (account_id, hour) {
         account_id -> sql::Uuid,
@@ -1016,11 +701,6 @@ table! {
         calls -> BigInt,
         failed -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     agent_grams (account_id, gram, created_at, id) {
         account_id -> sql::Uuid,
@@ -1028,11 +708,6 @@ table! {
         created_at -> sql::Instant,
         id -> sql::Uuid,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     document_grams (account_id, gram, created_at, id) {
         account_id -> sql::Uuid,
@@ -1040,11 +715,6 @@ table! {
         created_at -> sql::Instant,
         id -> sql::Uuid,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     widgets (agent_id) {
         agent_id -> sql::Uuid,
@@ -1057,22 +727,12 @@ table! {
         day -> Integer,
         day_credits -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     widget_origins (agent_id, origin) {
         agent_id -> sql::Uuid,
         origin -> Text,
         position -> Integer,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     chat_sessions (conversation_id) {
         conversation_id -> sql::Uuid,
@@ -1091,11 +751,6 @@ table! {
         lease_expires_at -> Nullable<sql::Instant>,
         tools_at_work -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     chat_messages (conversation_id, message_id) {
         conversation_id -> sql::Uuid,
@@ -1104,11 +759,6 @@ table! {
         seq -> Integer,
         answered_seq -> Nullable<Integer>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     people (email) {
         email -> sql::Word,
@@ -1116,11 +766,6 @@ table! {
         changed_at -> sql::Instant,
         by_invitation -> Bool,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     portal_sessions (digest) {
         digest -> Binary,
@@ -1130,11 +775,6 @@ table! {
         created_at -> sql::Instant,
         seen_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     sign_in_links (digest) {
         digest -> Binary,
@@ -1143,11 +783,6 @@ table! {
         created_at -> sql::Instant,
         expires_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     sign_in_failures (digest) {
         digest -> Binary,
@@ -1155,11 +790,6 @@ table! {
         blocked_until -> Nullable<sql::Instant>,
         ends_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     whatsapp_threads (id) {
         id -> sql::Uuid,
@@ -1175,11 +805,6 @@ table! {
         node_id -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     analysis_schemas (agent_id, revision) {
         agent_id -> sql::Uuid,
@@ -1187,11 +812,6 @@ table! {
         definition -> Nullable<sql::Json>,
         created_at -> sql::Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     conversation_analyses (conversation_id) {
         conversation_id -> sql::Uuid,
@@ -1206,11 +826,6 @@ table! {
         claim_id -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     whatsapp_received (account_id, wamid) {
         account_id -> sql::Uuid,
@@ -1224,11 +839,6 @@ table! {
         due_at -> sql::Instant,
         tries -> Integer,
     }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
 
     whatsapp_sent (id) {
         id -> sql::Uuid,

@@ -6,11 +6,9 @@ use offhook_domain::{AccountId, DocumentId};
 use offhook_storage::{
     AccountWords, NewPassage, NewPosting, Posting, ReadDocument, ReadPart, Store,
 };
-use offhook_testkit::{TestDatabase, contract};
+use offhook_testkit::contract;
 
 use crate::documents::document;
-use crate::raw::Raw;
-use crate::schema::migrations;
 use crate::shop::{Shop, T0, after};
 
 /// Different words.
@@ -99,33 +97,6 @@ async fn words_of(store: &Store, account: AccountId, asked: Vec<String>) -> Acco
 /// Each word, followed to so many documents.
 fn followed(words: Vec<String>, limit: usize) -> Vec<(String, usize)> {
     words.into_iter().map(|word| (word, limit)).collect()
-}
-
-fn migration(embedded: bool, file: &str) -> String {
-    let folder = if embedded { "sqlite" } else { "postgres" };
-    let found = migrations(folder, file).into_iter();
-    let mut found = found.filter(|(name, _)| name.ends_with("_folded_words"));
-    found.next().unwrap().1
-}
-
-/// Stores words of a document as rows of single words.
-async fn store_singly(
-    raw: &mut Raw,
-    embedded: bool,
-    (account, document): (AccountId, DocumentId),
-    words: &Words,
-) {
-    let id = |id: uuid::Uuid| match embedded {
-        true => format!("X'{}'", id.simple()),
-        false => format!("'{}'", id.hyphenated()),
-    };
-    let (account, document) = (id(account.uuid()), id(document.uuid()));
-    let rows: Vec<String> = words
-        .iter()
-        .map(|(term, places)| format!("({document}, '{term}', {account}, 1, '{places}')"))
-        .collect();
-    let rows = rows.join(", ");
-    raw.run(&format!("INSERT INTO knowledge_postings (document_id, term, account_id, impact, places) VALUES {rows}")).await;
 }
 
 /// An account's documents as they ought to be found.
@@ -259,31 +230,6 @@ contract! {
         assert_eq!(left, 0, "nothing is left of what is deleted");
         stranger.check().await;
         stranger.check_counts().await;
-    }
-
-    async fn what_was_stored_word_by_word_is_converted_and_folded(database: TestDatabase) {
-        let store = database.open().await;
-        let (shop, mut dice) = (Shop::new(&store).await, Dice(5));
-        let mut shelf = Shelf { store: store.clone(), account: shop.account, documents: BTreeMap::new() };
-        for _ in 0..70 {
-            let words = dice.words();
-            let id = add(&store, shop.account, &words).await;
-            shelf.documents.insert(id, words);
-        }
-        let (mut raw, embedded) = (Raw::open(&database).await, store.is_embedded());
-        raw.run(&migration(embedded, "down.sql")).await;
-        for (id, words) in &shelf.documents {
-            store_singly(&mut raw, embedded, (shop.account, *id), words).await;
-        }
-        raw.run(&migration(embedded, "up.sql")).await;
-        shelf.check().await;
-        shelf.check_counts().await;
-        while store.fold_words(T0).await.unwrap() {}
-        shelf.check().await;
-        shelf.check_counts().await;
-        let words = words_of(&store, shop.account, shelf.vocabulary()).await;
-        let loose: BTreeSet<_> = words.loose.iter().map(|posting| posting.document_id).collect();
-        assert_eq!(loose.len(), 70 - 64);
     }
 
     async fn an_account_whose_words_wait_to_be_folded_lets_others_read_first(store: Store) {

@@ -167,20 +167,6 @@ async fn live_documents(shop: &Shop, steps: Vec<Step>) -> Vec<Document> {
     rows
 }
 
-async fn dump(raw: &mut Raw, table: &str) -> Vec<String> {
-    let id = |column: &str| match raw {
-        Raw::Sqlite(_) => format!("lower(hex({column}))"),
-        Raw::Postgres(_) => format!("replace(CAST({column} AS TEXT), '-', '')"),
-    };
-    let sql = format!(
-        "SELECT {} || ' ' || CAST(gram AS TEXT) || ' ' || CAST(created_at AS TEXT) || ' ' || {} AS line FROM {table} \
-         ORDER BY account_id, gram, created_at, id",
-        id("account_id"),
-        id("id"),
-    );
-    raw.lines(&sql).await
-}
-
 contract! {
     async fn a_page_of_agents_with_a_text_is_what_a_look_at_every_name_finds(store: Store) {
         let mut runner = TestRunner::deterministic();
@@ -243,32 +229,6 @@ contract! {
         let left = format!("document_grams WHERE account_id = {mine}");
         assert_eq!(raw.count(&left).await, 0, "a document's pieces go with it");
         assert!(raw.count("document_grams").await > 0);
-    }
-
-    async fn names_that_are_there_already_are_taken_in_by_the_migration(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = Shop::new(&store).await;
-        let mut runner = TestRunner::deterministic();
-        live_agents(&shop, steps(60, &mut runner)).await;
-        live_documents(&shop, steps(60, &mut runner)).await;
-        let mut raw = Raw::open(&database).await;
-        let before = (dump(&mut raw, "agent_grams").await, dump(&mut raw, "document_grams").await);
-        assert!(before.0.len() > 200 && before.1.len() > 200);
-        let (down, up) = if store.is_embedded() {
-            (
-                include_str!("../../../../migrations/sqlite/00000000000024_name_grams/down.sql"),
-                include_str!("../../../../migrations/sqlite/00000000000024_name_grams/up.sql"),
-            )
-        } else {
-            (
-                include_str!("../../../../migrations/postgres/00000000000024_name_grams/down.sql"),
-                include_str!("../../../../migrations/postgres/00000000000024_name_grams/up.sql"),
-            )
-        };
-        raw.run(down).await;
-        raw.run(up).await;
-        let after = (dump(&mut raw, "agent_grams").await, dump(&mut raw, "document_grams").await);
-        assert_eq!(after, before);
     }
 }
 

@@ -22,6 +22,18 @@ contract! {
         assert!(applied.is_empty(), "{applied:?}");
     }
 
+    async fn a_database_of_before_the_first_release_is_refused_and_left_as_it_is(database: TestDatabase) {
+        drop(database.open().await);
+        let mut raw = Raw::open(&database).await;
+        let applied = "SELECT version AS line FROM __diesel_schema_migrations ORDER BY version";
+        raw.run("UPDATE __diesel_schema_migrations SET version = '00000000000047'").await;
+        let before = raw.lines(applied).await;
+        let refused = Store::open(database.config(), TestDatabase::master_key()).await;
+        let StoreError::Internal(error) = refused.err().unwrap() else { panic!("not refused") };
+        assert!(error.contains("before the first release") && error.contains("start with an empty one"), "{error}");
+        assert_eq!(raw.lines(applied).await, before);
+    }
+
     async fn processes_that_start_together_migrate_once(database: TestDatabase) {
         if database.maintenance().is_some() {
             Raw::open(&database).await.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
@@ -60,7 +72,7 @@ contract! {
         let StoreError::Internal(error) = refused.err().unwrap() else { panic!("not refused") };
         assert_eq!(error, sentence);
         assert!(sentence.contains("99999999999999"), "{sentence}");
-        raw.run("UPDATE service_settings SET value = '00000000000001'").await;
+        raw.run("UPDATE service_settings SET value = '00000000000100'").await;
         assert_eq!(running.outgrown().await.unwrap(), None);
     }
 }

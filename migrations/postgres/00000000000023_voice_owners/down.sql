@@ -1,1 +1,0 @@
-ALTER TABLE voices DROP COLUMN owner_id;

@@ -1,2 +1,0 @@
-DROP TABLE document_grams;
-DROP TABLE agent_grams;

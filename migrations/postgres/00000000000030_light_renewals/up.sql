@@ -1,6 +1,0 @@
--- A renewal of a lease touches no index: with thousands of live calls it wrote ten entries for each.
-DROP INDEX conversations_claimed;
-CREATE INDEX conversations_claims ON conversations (account_id)
-    WHERE state IN ('dialing', 'live', 'closing');
--- Room for what a call's turns and renewals change, on the page that it is on.
-ALTER TABLE conversations SET (fillfactor = 70);

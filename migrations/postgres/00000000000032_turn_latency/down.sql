@@ -1,1 +1,0 @@
-ALTER TABLE conversation_moments DROP COLUMN latency;

@@ -1,2 +1,0 @@
-DROP TABLE batch_slice_calls;
-DROP TABLE batch_slices;

@@ -1,2 +1,0 @@
-DROP TABLE integration_consents;
-DROP TABLE integration_tokens;

@@ -1,1 +1,0 @@
-DROP TABLE lost_account_voices;

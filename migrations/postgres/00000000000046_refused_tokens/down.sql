@@ -1,1 +1,0 @@
-ALTER TABLE integration_tokens DROP COLUMN refused_at;

@@ -1,2 +1,0 @@
-DROP TABLE agent_version_tools;
-DROP TABLE tools;

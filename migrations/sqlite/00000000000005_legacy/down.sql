@@ -1,2 +1,0 @@
-DROP TABLE legacy_agents;
-DROP TABLE provider_credentials;

@@ -1,3 +1,0 @@
-DROP TABLE batch_tries;
-DROP TABLE batch_recipients;
-DROP TABLE batch_calls;

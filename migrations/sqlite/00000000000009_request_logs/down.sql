@@ -1,2 +1,0 @@
-DROP TABLE jobs;
-DROP TABLE request_logs;

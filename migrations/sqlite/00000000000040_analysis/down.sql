@@ -1,2 +1,0 @@
-DROP TABLE conversation_analyses;
-DROP TABLE analysis_schemas;

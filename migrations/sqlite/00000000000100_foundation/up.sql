@@ -1,0 +1,1034 @@
+-- One row per account and per thing that it owns. Times are microseconds.
+CREATE TABLE service_settings (
+    name TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT;
+
+-- Running processes; a lease that has run out is a process that is gone.
+CREATE TABLE nodes (
+    id BLOB NOT NULL PRIMARY KEY,
+    has_redis INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    lease_expires_at INTEGER NOT NULL,
+    -- Which Redis a process counts requests in, by the name that it found there: those of one database must agree.
+    redis_id TEXT
+) STRICT;
+
+CREATE TABLE accounts (
+    id BLOB NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    engine_module INTEGER,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE members (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    email TEXT NOT NULL,
+    role TEXT NOT NULL,
+    joined_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX members_email ON members (account_id, email);
+CREATE INDEX members_page ON members (account_id, joined_at, id);
+CREATE INDEX members_person ON members (email);
+
+CREATE TABLE api_keys (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    prefix TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    scopes TEXT NOT NULL,
+    read_only INTEGER NOT NULL,
+    monthly_credit_budget INTEGER,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX api_keys_digest ON api_keys (digest);
+CREATE INDEX api_keys_account ON api_keys (account_id, created_at, id);
+
+-- What a key has spent and holds in a UTC month (year * 12 + month - 1).
+CREATE TABLE key_budgets (
+    key_id BLOB NOT NULL REFERENCES api_keys (id),
+    month INTEGER NOT NULL,
+    spent INTEGER NOT NULL,
+    reserved INTEGER NOT NULL,
+    PRIMARY KEY (key_id, month)
+) STRICT;
+
+CREATE TABLE wallets (
+    account_id BLOB NOT NULL PRIMARY KEY REFERENCES accounts (id),
+    balance INTEGER NOT NULL,
+    reserved INTEGER NOT NULL CHECK (reserved >= 0),
+    last_seq INTEGER NOT NULL,
+    -- What accounts pay and use (decision 6.9). Months are year * 12 + month - 1, days those since 1970-01-01, both in UTC.
+    last_entry_at INTEGER,
+    -- Auto-refill, set by the operator: below the threshold so many credits are bought, for so many cents.
+    refill_threshold INTEGER,
+    refill_credits INTEGER,
+    refill_cents INTEGER
+) STRICT;
+
+CREATE TABLE agents (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    runtime TEXT NOT NULL,
+    name TEXT NOT NULL,
+    name_folded TEXT NOT NULL,
+    language TEXT NOT NULL,
+    status TEXT NOT NULL,
+    provider_agent_id TEXT,
+    legacy_config TEXT,
+    head_version INTEGER NOT NULL,
+    published_version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX agents_page ON agents (account_id, created_at, id);
+CREATE UNIQUE INDEX agents_provider_agent ON agents (account_id, provider_agent_id);
+-- Each filter of the list of agents is served by an index, however rare its value.
+CREATE INDEX agents_runtime ON agents (account_id, runtime, created_at, id);
+CREATE INDEX agents_status ON agents (account_id, status, created_at, id);
+CREATE INDEX agents_runtime_status ON agents (account_id, runtime, status, created_at, id);
+
+CREATE TABLE agent_versions (
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    version INTEGER NOT NULL,
+    config TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    published_at INTEGER,
+    note TEXT,
+    PRIMARY KEY (agent_id, version)
+) STRICT;
+
+CREATE TABLE conversations (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    agent_ref TEXT NOT NULL,
+    agent_version INTEGER NOT NULL,
+    key_id BLOB REFERENCES api_keys (id),
+    runtime TEXT NOT NULL,
+    channel TEXT,
+    voice INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    status TEXT NOT NULL,
+    from_number TEXT,
+    to_number TEXT,
+    customer_phone TEXT,
+    metadata TEXT NOT NULL,
+    price_millicredits INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL DEFAULT 0,
+    answered_at INTEGER,
+    ended_at INTEGER,
+    duration_seconds INTEGER,
+    credits INTEGER,
+    summary TEXT,
+    has_audio INTEGER NOT NULL,
+    termination_reason TEXT,
+    failure_reason TEXT,
+    messages_count INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    latency_turns INTEGER,
+    latency_p50_ms INTEGER,
+    latency_p95_ms INTEGER,
+    hangup_requested INTEGER NOT NULL,
+    claim_id BLOB,
+    node_id BLOB,
+    lease_expires_at INTEGER,
+    -- What ends a call whose owner died, in the network's own words; only while the call lasts.
+    dialog TEXT
+) STRICT;
+CREATE INDEX conversations_page ON conversations (account_id, started_at, id);
+CREATE INDEX conversations_voice ON conversations (account_id, started_at, id) WHERE voice;
+CREATE INDEX conversations_agent ON conversations (account_id, agent_id, started_at, id);
+CREATE INDEX conversations_agent_status ON conversations (account_id, agent_id, status, started_at, id);
+CREATE INDEX conversations_status ON conversations (account_id, status, started_at, id);
+CREATE INDEX conversations_channel ON conversations (account_id, channel, started_at, id);
+-- PostgreSQL takes no order from an index behind `channel IS NULL`, so these rows have one of their own.
+CREATE INDEX conversations_no_channel ON conversations (account_id, started_at, id) WHERE channel IS NULL;
+CREATE INDEX conversations_customer ON conversations (account_id, customer_phone, started_at, id);
+CREATE INDEX conversations_queued ON conversations (account_id, started_at, id) WHERE state = 'queued';
+CREATE INDEX conversations_dialed ON conversations (account_id, to_number, started_at, id)
+    WHERE to_number IS NOT NULL AND (customer_phone IS NULL OR to_number <> customer_phone);
+CREATE INDEX conversations_claims ON conversations (account_id)
+    WHERE state IN ('dialing', 'live', 'closing') AND voice;
+
+-- What happened in a conversation, in order: turns (role, text) and states. Its numbers are the event stream's ids.
+CREATE TABLE conversation_moments (
+    conversation_id BLOB NOT NULL REFERENCES conversations (id),
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    state TEXT,
+    role TEXT,
+    content TEXT,
+    duration_ms INTEGER,
+    interrupted INTEGER,
+    -- How long the customer waited for a spoken reply, step by step: a JSON object. NULL where nothing was measured.
+    latency TEXT,
+    PRIMARY KEY (conversation_id, seq)
+) STRICT;
+
+CREATE TABLE idempotency_keys (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    operation TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    status INTEGER NOT NULL,
+    location TEXT NOT NULL,
+    body BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, operation, idempotency_key)
+) STRICT;
+CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
+
+-- What a call holds of its account's wallet until it is settled.
+CREATE TABLE reservations (
+    conversation_id BLOB NOT NULL PRIMARY KEY REFERENCES conversations (id),
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    key_id BLOB,
+    month INTEGER NOT NULL,
+    credits INTEGER NOT NULL CHECK (credits >= 0)
+) STRICT;
+
+CREATE TABLE events (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    conversation_id BLOB REFERENCES conversations (id),
+    type TEXT NOT NULL,
+    body BLOB NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX events_terminal ON events (conversation_id) WHERE type <> 'call.initiated';
+CREATE UNIQUE INDEX events_conversation ON events (conversation_id, type);
+
+CREATE TABLE webhook_endpoints (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    url TEXT NOT NULL,
+    description TEXT,
+    status TEXT NOT NULL,
+    disabled_reason TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER
+) STRICT;
+CREATE INDEX webhook_endpoints_page ON webhook_endpoints (account_id, created_at, id) WHERE deleted_at IS NULL;
+
+-- The secret in force has no expires_at; one rotated out signs along until it expires.
+CREATE TABLE webhook_secrets (
+    id BLOB NOT NULL PRIMARY KEY,
+    endpoint_id BLOB NOT NULL REFERENCES webhook_endpoints (id),
+    prefix TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER
+) STRICT;
+CREATE INDEX webhook_secrets_endpoint ON webhook_secrets (endpoint_id, created_at, id);
+
+-- Written only when an endpoint's health changes.
+CREATE TABLE webhook_endpoint_health (
+    endpoint_id BLOB NOT NULL PRIMARY KEY REFERENCES webhook_endpoints (id),
+    first_failure_at INTEGER,
+    exhausted_count INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE deliveries (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    endpoint_id BLOB NOT NULL REFERENCES webhook_endpoints (id),
+    event_id BLOB NOT NULL REFERENCES events (id),
+    event_type TEXT NOT NULL,
+    waits_for BLOB,
+    state TEXT NOT NULL,
+    attempts_count INTEGER NOT NULL,
+    abandoned_count INTEGER NOT NULL,
+    next_attempt_at INTEGER,
+    claim_id BLOB,
+    lease_expires_at INTEGER,
+    created_at INTEGER NOT NULL
+) STRICT;
+-- The state comes first, so that first attempts are found without a walk over the repetitions that are due before them.
+CREATE INDEX deliveries_due ON deliveries (state, endpoint_id, next_attempt_at) WHERE state IN ('pending', 'retrying');
+CREATE INDEX deliveries_page ON deliveries (account_id, created_at, id);
+CREATE INDEX deliveries_type ON deliveries (account_id, event_type, created_at, id);
+CREATE INDEX deliveries_event ON deliveries (event_id, endpoint_id);
+CREATE INDEX deliveries_endpoint ON deliveries (endpoint_id, id);
+CREATE INDEX deliveries_status_type ON deliveries (account_id, state, event_type, created_at, id);
+
+-- Asked-for repetitions of a delivery: one attempt each, apart from the schedule.
+CREATE TABLE resends (
+    delivery_id BLOB NOT NULL PRIMARY KEY REFERENCES deliveries (id),
+    endpoint_id BLOB NOT NULL,
+    bulk INTEGER NOT NULL,
+    requested_at INTEGER NOT NULL,
+    claim_id BLOB,
+    lease_expires_at INTEGER
+) STRICT;
+CREATE INDEX resends_endpoint ON resends (endpoint_id, bulk, requested_at);
+
+CREATE TABLE attempts (
+    id BLOB NOT NULL PRIMARY KEY,
+    delivery_id BLOB NOT NULL REFERENCES deliveries (id),
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    status_code INTEGER,
+    duration_ms INTEGER,
+    error TEXT,
+    response_snippet TEXT
+) STRICT;
+CREATE INDEX attempts_delivery ON attempts (delivery_id);
+
+CREATE TABLE audit_log (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX audit_log_account ON audit_log (account_id, at, id);
+
+-- The ledger is append-only: its rows outlive the conversations that they name, so they name them without a reference.
+CREATE TABLE ledger (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    seq INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    amount_credits INTEGER NOT NULL,
+    balance_after_credits INTEGER NOT NULL,
+    description TEXT NOT NULL,
+    conversation_id BLOB,
+    created_at INTEGER NOT NULL,
+    -- The invoice that bills an entry.
+    invoice_id BLOB
+) STRICT;
+CREATE UNIQUE INDEX ledger_page ON ledger (account_id, seq);
+CREATE UNIQUE INDEX ledger_debit ON ledger (conversation_id) WHERE type = 'debit';
+CREATE INDEX ledger_type ON ledger (account_id, type, seq);
+-- created_at never falls as seq rises, so a period is a range of seq, and this finds its ends.
+CREATE INDEX ledger_time ON ledger (account_id, created_at, seq);
+
+-- Tools of an account. The values of an http tool's headers are sealed apart from its definition.
+CREATE TABLE tools (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    headers BLOB,
+    revision INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX tools_name ON tools (account_id, name);
+CREATE INDEX tools_page ON tools (account_id, created_at, id);
+
+-- The tools of a version as they were when it was first published: a change or the deletion of a tool leaves them.
+CREATE TABLE agent_version_tools (
+    agent_id BLOB NOT NULL,
+    version INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    tool_id BLOB NOT NULL,
+    definition TEXT NOT NULL,
+    headers BLOB,
+    PRIMARY KEY (agent_id, version, position),
+    FOREIGN KEY (agent_id, version) REFERENCES agent_versions (agent_id, version)
+) STRICT;
+
+-- One level of folders. Whoever moves a document in or out changes documents_count, and so waits for a deletion.
+CREATE TABLE knowledge_folders (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    name_folded TEXT NOT NULL,
+    documents_count INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX knowledge_folders_name ON knowledge_folders (account_id, name_folded);
+CREATE INDEX knowledge_folders_page ON knowledge_folders (account_id, created_at, id);
+
+-- A folder goes without its documents being looked for twice, so folder_id refers to it by word alone.
+CREATE TABLE knowledge_documents (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    folder_id BLOB,
+    name TEXT NOT NULL,
+    name_folded TEXT NOT NULL,
+    source TEXT NOT NULL,
+    mime_type TEXT,
+    url TEXT,
+    size_bytes INTEGER,
+    content_hash BLOB,
+    chunks_count INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    error TEXT,
+    tries INTEGER NOT NULL,
+    claim_id BLOB,
+    lease_expires_at INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX knowledge_documents_page ON knowledge_documents (account_id, created_at, id);
+CREATE INDEX knowledge_documents_status ON knowledge_documents (account_id, status, created_at, id);
+CREATE INDEX knowledge_documents_folder ON knowledge_documents (account_id, folder_id, created_at, id);
+CREATE INDEX knowledge_documents_folder_status ON knowledge_documents (account_id, folder_id, status, created_at, id);
+CREATE INDEX knowledge_documents_root ON knowledge_documents (account_id, created_at, id) WHERE folder_id IS NULL;
+CREATE INDEX knowledge_documents_root_status ON knowledge_documents (account_id, status, created_at, id)
+    WHERE folder_id IS NULL;
+CREATE INDEX knowledge_documents_queue ON knowledge_documents (account_id, created_at, id) WHERE status = 'processing';
+
+-- What was sent, until its text is read.
+CREATE TABLE knowledge_uploads (
+    document_id BLOB NOT NULL PRIMARY KEY REFERENCES knowledge_documents (id),
+    content BLOB NOT NULL
+) STRICT;
+
+-- A text in passages; without the first `repeats` bytes of each they are the text.
+CREATE TABLE knowledge_passages (
+    document_id BLOB NOT NULL REFERENCES knowledge_documents (id),
+    ordinal INTEGER NOT NULL,
+    repeats INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (document_id, ordinal)
+) STRICT;
+
+-- What a version answers from, by its first publication.
+CREATE TABLE knowledge_pins (
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    version INTEGER NOT NULL,
+    document_id BLOB NOT NULL REFERENCES knowledge_documents (id),
+    content_hash BLOB,
+    PRIMARY KEY (agent_id, version, document_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX knowledge_pins_document ON knowledge_pins (document_id);
+
+-- Deleted documents whose postings are still to go.
+CREATE TABLE knowledge_gone (
+    document_id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL,
+    deleted_at INTEGER NOT NULL
+) STRICT;
+
+-- Numbers that accounts call from. One belongs to one account (decision 6.6).
+CREATE TABLE phone_numbers (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    phone_number TEXT NOT NULL,
+    label TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    agent_id BLOB REFERENCES agents (id),
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX phone_numbers_number ON phone_numbers (phone_number);
+CREATE INDEX phone_numbers_page ON phone_numbers (account_id, created_at, id);
+CREATE INDEX phone_numbers_agent ON phone_numbers (account_id, agent_id, created_at, id);
+
+-- Credentials of accounts at providers, sealed under the master key (decision 9).
+CREATE TABLE provider_credentials (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    provider TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    next_sync_at INTEGER NOT NULL,
+    -- When the provider was last asked with this credential for what the account has there (agents, voices), and why it did not say;
+    -- without an error it did.
+    asked_at INTEGER,
+    last_error TEXT
+) STRICT;
+CREATE UNIQUE INDEX provider_credentials_account ON provider_credentials (account_id, provider);
+CREATE INDEX provider_credentials_due ON provider_credentials (provider, next_sync_at);
+
+-- What the provider said of a legacy agent when it was last asked.
+CREATE TABLE legacy_agents (
+    agent_id BLOB NOT NULL PRIMARY KEY REFERENCES agents (id),
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    seen_name TEXT NOT NULL,
+    gone INTEGER NOT NULL
+) STRICT;
+CREATE INDEX legacy_agents_account ON legacy_agents (account_id);
+
+-- Batch calls. look_at is when the scheduler looks at a batch next; a batch that waits for nobody has the last instant.
+CREATE TABLE batch_calls (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    phone_number_id BLOB,
+    status TEXT NOT NULL,
+    paused_reason TEXT,
+    scheduled_at INTEGER,
+    total INTEGER NOT NULL,
+    pending INTEGER NOT NULL CHECK (pending >= 0),
+    dialing INTEGER NOT NULL CHECK (dialing >= 0),
+    completed INTEGER NOT NULL CHECK (completed >= 0),
+    failed INTEGER NOT NULL CHECK (failed >= 0),
+    cancelled INTEGER NOT NULL CHECK (cancelled >= 0),
+    created_at INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    look_at INTEGER NOT NULL,
+    -- A batch that a member makes in the portal has no key.
+    key_id BLOB REFERENCES api_keys (id)
+) STRICT;
+CREATE INDEX batch_calls_page ON batch_calls (account_id, created_at, id);
+CREATE INDEX batch_calls_status ON batch_calls (account_id, status, created_at, id);
+CREATE INDEX batch_calls_agent ON batch_calls (account_id, agent_id, created_at, id);
+CREATE INDEX batch_calls_agent_status ON batch_calls (account_id, agent_id, status, created_at, id);
+CREATE INDEX batch_calls_look ON batch_calls (look_at);
+
+CREATE TABLE batch_recipients (
+    id BLOB NOT NULL PRIMARY KEY,
+    batch_id BLOB NOT NULL REFERENCES batch_calls (id),
+    place INTEGER NOT NULL,
+    to_number TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    status TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    conversation_id BLOB,
+    failure_reason TEXT
+) STRICT;
+CREATE UNIQUE INDEX batch_recipients_place ON batch_recipients (batch_id, place);
+CREATE INDEX batch_recipients_status ON batch_recipients (batch_id, status, place);
+
+-- One call for each recipient and try (decision 8.5); it outlives the conversation, which retention deletes.
+CREATE TABLE batch_tries (
+    recipient_id BLOB NOT NULL REFERENCES batch_recipients (id),
+    attempt INTEGER NOT NULL,
+    conversation_id BLOB NOT NULL,
+    PRIMARY KEY (recipient_id, attempt)
+) STRICT;
+CREATE UNIQUE INDEX batch_tries_conversation ON batch_tries (conversation_id);
+
+-- How many members an account has: kept with each change, so that the seats are read in the same time whether there is
+-- one member or a million, and held by whoever takes a seat.
+CREATE TABLE account_seats (
+    account_id BLOB NOT NULL PRIMARY KEY REFERENCES accounts (id),
+    members INTEGER NOT NULL
+) STRICT;
+
+-- One-time links to a team; one that is accepted or run out is deleted (decision 6.9).
+CREATE TABLE invitations (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    email TEXT NOT NULL,
+    role TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX invitations_digest ON invitations (digest);
+CREATE UNIQUE INDEX invitations_email ON invitations (account_id, email);
+CREATE INDEX invitations_pending ON invitations (account_id, expires_at);
+
+-- What accounts have connected of the catalog; what has no row was never connected.
+CREATE TABLE integration_connections (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    toolkit TEXT NOT NULL,
+    status TEXT NOT NULL,
+    connected_at INTEGER,
+    last_error TEXT,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, toolkit)
+) STRICT;
+
+-- One an account and month: a draft while the month runs, open from its end.
+CREATE TABLE invoices (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    month INTEGER NOT NULL,
+    number TEXT NOT NULL,
+    status TEXT NOT NULL,
+    amount_cents INTEGER NOT NULL,
+    lines_count INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    issued_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX invoices_page ON invoices (account_id, month);
+CREATE UNIQUE INDEX invoices_number ON invoices (number);
+
+CREATE TABLE invoice_lines (
+    invoice_id BLOB NOT NULL REFERENCES invoices (id),
+    position INTEGER NOT NULL,
+    ledger_id BLOB,
+    description TEXT NOT NULL,
+    credits INTEGER,
+    amount_cents INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (invoice_id, position)
+) STRICT;
+CREATE UNIQUE INDEX invoice_lines_entry ON invoice_lines (ledger_id);
+
+-- Months that an account has entered: its credits are given and its fee is billed once.
+CREATE TABLE account_months (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    month INTEGER NOT NULL,
+    credits INTEGER NOT NULL,
+    entered_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, month)
+) STRICT;
+
+-- What ended conversations add up to, by the UTC day that they began; written in the transaction that ends one.
+CREATE TABLE usage_days (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    day INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    conversations INTEGER NOT NULL,
+    duration_seconds INTEGER NOT NULL,
+    credits INTEGER NOT NULL,
+    PRIMARY KEY (account_id, day)
+) STRICT;
+
+-- What accounts have asked of the API in the last 30 days. Rows refer to nothing: they come in batches, and what they
+-- name may be gone before them. status_class is status / 100.
+CREATE TABLE request_logs (
+    id BLOB NOT NULL,
+    account_id BLOB NOT NULL,
+    request_id BLOB NOT NULL,
+    key_id BLOB NOT NULL,
+    key_prefix TEXT NOT NULL,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    status_class INTEGER NOT NULL,
+    error TEXT,
+    ip TEXT NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    -- What a request made or was about: nothing for lists and the like, and for all that came before this was kept. The index
+    -- holds what was asked to be made or done, and is read for the request that placed a call.
+    resource TEXT,
+    resource_id BLOB,
+    PRIMARY KEY (account_id, created_at, id)
+) STRICT;
+CREATE INDEX request_logs_status ON request_logs (account_id, status, created_at, id);
+CREATE INDEX request_logs_class ON request_logs (account_id, status_class, created_at, id);
+CREATE INDEX request_logs_method ON request_logs (account_id, method, created_at, id);
+CREATE INDEX request_logs_path ON request_logs (account_id, path, created_at, id);
+CREATE INDEX request_logs_key ON request_logs (account_id, key_id, created_at, id);
+CREATE INDEX request_logs_request ON request_logs (account_id, request_id, created_at, id);
+CREATE INDEX request_logs_resource ON request_logs (account_id, resource_id, created_at, id)
+    WHERE method = 'POST' AND resource_id IS NOT NULL;
+
+-- Work that one process at a time does now and then: who is at it, and when it is due again.
+CREATE TABLE jobs (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder BLOB,
+    lease_expires_at INTEGER,
+    due_at INTEGER NOT NULL
+) STRICT;
+
+-- The voices that the providers listed when they were last asked with success. Processes keep them in memory, in the
+-- list's order; service_settings has a row that changes with them.
+CREATE TABLE voices (
+    provider TEXT NOT NULL,
+    voice_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    gender TEXT,
+    age TEXT,
+    accent TEXT,
+    language TEXT,
+    languages TEXT NOT NULL,
+    locales TEXT NOT NULL,
+    description TEXT,
+    use_case TEXT,
+    preview_url TEXT,
+    model_compat TEXT NOT NULL,
+    source TEXT NOT NULL,
+    -- Who shares a voice of a provider's shared library: its owner is asked for when the voice is added to the workspace.
+    owner_id TEXT,
+    PRIMARY KEY (provider, voice_id)
+) STRICT;
+
+-- How many days back each account could last see (NULL: for ever). While held_until has not come, nothing within
+-- held_days is deleted: what a narrower window hides stays until then.
+CREATE TABLE retention_windows (
+    account_id BLOB NOT NULL PRIMARY KEY REFERENCES accounts (id),
+    days INTEGER,
+    held_days INTEGER,
+    held_until INTEGER
+) STRICT;
+
+-- The number of the last turn that each account had at a kind of work ('read', 'embed').
+CREATE TABLE knowledge_turns (
+    work TEXT NOT NULL,
+    account_id BLOB NOT NULL,
+    turn INTEGER NOT NULL,
+    PRIMARY KEY (work, account_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX knowledge_turns_last ON knowledge_turns (work, turn);
+
+-- Documents whose passages are still to be embedded by a model. No reference: an order may outlive its document.
+CREATE TABLE knowledge_embedding_jobs (
+    document_id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL,
+    model TEXT NOT NULL,
+    tries INTEGER NOT NULL,
+    error TEXT,
+    claim_id BLOB,
+    lease_expires_at INTEGER
+) STRICT;
+CREATE INDEX knowledge_embedding_jobs_queue ON knowledge_embedding_jobs (model, account_id, document_id) WHERE tries < 3;
+
+-- Vectors of the passages from ordinal on: per passage `dimension` signed bytes, parallel to the vector.
+CREATE TABLE knowledge_embeddings (
+    document_id BLOB NOT NULL,
+    model TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    dimension INTEGER NOT NULL,
+    vectors BLOB NOT NULL,
+    PRIMARY KEY (document_id, model, ordinal)
+) STRICT;
+
+-- Documents all of whose passages have vectors of this model.
+CREATE TABLE knowledge_embedded (
+    document_id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL,
+    model TEXT NOT NULL,
+    passages INTEGER NOT NULL
+) STRICT;
+CREATE INDEX knowledge_embedded_newest ON knowledge_embedded (account_id, model, document_id);
+
+-- Private voices of single accounts, as their own credentials listed them when they were last asked with success; an
+-- account's are read whole, and are few.
+CREATE TABLE account_voices (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    provider TEXT NOT NULL,
+    voice_id TEXT NOT NULL,
+    voice TEXT NOT NULL,
+    PRIMARY KEY (account_id, provider, voice_id)
+) STRICT;
+
+-- Every one, two and three characters that stand together in a folded name, so that a text within names is looked up and
+-- not looked for: three code points in one number, 21 bits each, from the highest. A name's rows are written with it.
+CREATE TABLE agent_grams (
+    account_id BLOB NOT NULL,
+    gram INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    PRIMARY KEY (account_id, gram, created_at, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE document_grams (
+    account_id BLOB NOT NULL,
+    gram INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    PRIMARY KEY (account_id, gram, created_at, id)
+) STRICT, WITHOUT ROWID;
+
+-- The words of a document in their order, some to a row: `word ordinal:impact …`, separated by `|`. `last` is the last word.
+CREATE TABLE knowledge_words (
+    document_id BLOB NOT NULL,
+    last TEXT NOT NULL,
+    words TEXT NOT NULL,
+    PRIMARY KEY (document_id, last)
+) STRICT;
+
+-- Documents that have been read. One without a fold, or whose fold is not complete, is found by words of its own.
+CREATE TABLE knowledge_indexed (
+    document_id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL,
+    passages INTEGER NOT NULL,
+    fold INTEGER,
+    is_folded INTEGER NOT NULL
+) STRICT;
+CREATE INDEX knowledge_indexed_loose ON knowledge_indexed (account_id, document_id) WHERE NOT is_folded;
+
+-- The last fold of an account. `upto`: how far in the words it has come, in all its documents; NULL once it is complete.
+CREATE TABLE knowledge_folds (
+    account_id BLOB NOT NULL PRIMARY KEY,
+    number INTEGER NOT NULL,
+    upto TEXT,
+    opened_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX knowledge_folds_open ON knowledge_folds (opened_at, account_id) WHERE upto IS NOT NULL;
+
+-- Where a word is in those documents of a fold in which it counts about as much.
+CREATE TABLE knowledge_folded (
+    account_id BLOB NOT NULL,
+    term TEXT NOT NULL,
+    tier INTEGER NOT NULL,
+    fold INTEGER NOT NULL,
+    postings BLOB NOT NULL,
+    PRIMARY KEY (account_id, term, tier, fold)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE knowledge_terms (
+    account_id BLOB NOT NULL,
+    term TEXT NOT NULL,
+    passages INTEGER NOT NULL,
+    PRIMARY KEY (account_id, term)
+) STRICT, WITHOUT ROWID;
+
+-- What an agent answers on web pages; one without a row answers nothing. The counts are of the minute and of the UTC day that
+-- stand beside them: those of a later one are zero.
+CREATE TABLE widgets (
+    agent_id BLOB NOT NULL PRIMARY KEY REFERENCES agents (id),
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    enabled INTEGER NOT NULL,
+    max_sessions_per_minute INTEGER NOT NULL,
+    daily_credit_cap INTEGER,
+    minute INTEGER NOT NULL,
+    minute_sessions INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    day_credits INTEGER NOT NULL
+) STRICT;
+
+-- The origins whose pages may talk to the agent, in the order in which they were given.
+CREATE TABLE widget_origins (
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    origin TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (agent_id, origin)
+) STRICT;
+CREATE INDEX widget_origins_origin ON widget_origins (origin, agent_id);
+
+-- What a text conversation has besides the row of every conversation. Its claim is of whoever answers or closes it now.
+CREATE TABLE chat_sessions (
+    conversation_id BLOB NOT NULL PRIMARY KEY REFERENCES conversations (id),
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    origin TEXT NOT NULL,
+    token_digest BLOB NOT NULL,
+    token_expires_at INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,
+    is_settled INTEGER NOT NULL,
+    active_at INTEGER NOT NULL,
+    held_day INTEGER NOT NULL,
+    answers INTEGER NOT NULL,
+    claim_id BLOB,
+    node_id BLOB,
+    lease_expires_at INTEGER,
+    -- What the transcript will say of tools that are at work in a text conversation, should nobody hear what they answered: a
+    -- JSON array of texts. Nothing while none is at work.
+    tools_at_work TEXT
+) STRICT;
+CREATE INDEX chat_sessions_due ON chat_sessions (active_at, conversation_id) WHERE NOT is_settled AND origin <> 'whatsapp';
+CREATE INDEX chat_sessions_whatsapp_due ON chat_sessions (active_at, conversation_id) WHERE NOT is_settled AND origin = 'whatsapp';
+
+-- Messages that came with an id of the client's: `seq` is the moment of the customer's words, `answered_seq` the last one of
+-- the answer, once there is one.
+CREATE TABLE chat_messages (
+    conversation_id BLOB NOT NULL REFERENCES conversations (id),
+    message_id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    seq INTEGER NOT NULL,
+    answered_seq INTEGER,
+    PRIMARY KEY (conversation_id, message_id)
+) STRICT;
+
+-- People sign in with an e-mail address, in lower case, whatever accounts they are members of. The password is an argon2id hash;
+-- one that was set with an invitation vouches for the accounts that invited, and for no other.
+CREATE TABLE people (
+    email TEXT NOT NULL PRIMARY KEY,
+    password TEXT NOT NULL,
+    changed_at INTEGER NOT NULL,
+    by_invitation INTEGER NOT NULL
+) STRICT;
+
+-- Who is signed in, by the digest of the cookie's token: as this member, in this account.
+CREATE TABLE portal_sessions (
+    digest BLOB NOT NULL PRIMARY KEY,
+    email TEXT NOT NULL,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    member_id BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX portal_sessions_seen ON portal_sessions (seen_at);
+CREATE INDEX portal_sessions_member ON portal_sessions (member_id);
+CREATE INDEX portal_sessions_person ON portal_sessions (email);
+
+-- One-time links with which a person sets a password.
+CREATE TABLE sign_in_links (
+    digest BLOB NOT NULL PRIMARY KEY,
+    email TEXT NOT NULL,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sign_in_links_expiry ON sign_in_links (expires_at);
+CREATE INDEX sign_in_links_person ON sign_in_links (email);
+
+-- Attempts to sign in that have not succeeded, by the digest of an e-mail address or of a network address. A row is forgotten
+-- when its window has ended.
+CREATE TABLE sign_in_failures (
+    digest BLOB NOT NULL PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    blocked_until INTEGER,
+    ends_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sign_in_failures_end ON sign_in_failures (ends_at);
+
+-- What ended calls add up to, by the UTC hour that they began, counted from 1970-01-01; written in the transaction that ends
+-- one, so that a day's figures cost the same however many calls an account has.
+CREATE TABLE usage_hours (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    hour INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    PRIMARY KEY (account_id, hour)
+) STRICT;
+
+-- What the provider of the legacy agents has told of its own accord, by its own id of the call: each once, however often it
+-- comes, and perhaps before that id is known here. Kept for a day: what is older is not believed when it comes again.
+CREATE TABLE legacy_reports (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    provider_call_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    conversation_id BLOB,
+    failure_reason TEXT,
+    received_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, provider_call_id, kind)
+) STRICT;
+CREATE INDEX legacy_reports_conversation ON legacy_reports (conversation_id);
+CREATE INDEX legacy_reports_received ON legacy_reports (received_at);
+
+-- What a customer and one of an account's numbers write each other on WhatsApp. The claim is of whoever answers and sends now;
+-- `due_at` is when something is to be done next, null while nothing is. `told_in` is the conversation in which the customer
+-- was told that only text is understood. No conversation is referenced: what is deleted with its window leaves this row.
+CREATE TABLE whatsapp_threads (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    own_number TEXT NOT NULL,
+    customer TEXT NOT NULL,
+    phone_number_id TEXT NOT NULL,
+    conversation_id BLOB,
+    told_in BLOB,
+    heard_at INTEGER NOT NULL,
+    due_at INTEGER,
+    claim_id BLOB,
+    node_id BLOB,
+    lease_expires_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX whatsapp_threads_customer ON whatsapp_threads (account_id, own_number, customer);
+CREATE INDEX whatsapp_threads_due ON whatsapp_threads (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX whatsapp_threads_heard ON whatsapp_threads (heard_at, id);
+
+-- What customers sent, each message once, however often it is told of. Its text is here until the transcript has it.
+CREATE TABLE whatsapp_received (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    wamid TEXT NOT NULL,
+    thread_id BLOB NOT NULL REFERENCES whatsapp_threads (id),
+    kind TEXT NOT NULL,
+    content TEXT,
+    sent_at INTEGER NOT NULL,
+    received_at INTEGER NOT NULL,
+    is_waiting INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    tries INTEGER NOT NULL,
+    PRIMARY KEY (account_id, wamid)
+) STRICT;
+CREATE INDEX whatsapp_received_waiting ON whatsapp_received (thread_id, sent_at, received_at) WHERE is_waiting;
+CREATE INDEX whatsapp_received_old ON whatsapp_received (received_at, account_id, wamid) WHERE NOT is_waiting;
+CREATE INDEX whatsapp_received_thread ON whatsapp_received (thread_id);
+
+-- What was sent, or is to be: one row for each message that the customer gets, an answer may have several. Its text is here
+-- until it has left. `answers` is the message that it answers.
+CREATE TABLE whatsapp_sent (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    thread_id BLOB NOT NULL,
+    conversation_id BLOB NOT NULL REFERENCES conversations (id),
+    answers TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    content TEXT,
+    status TEXT NOT NULL,
+    wamid TEXT,
+    failure TEXT,
+    tries INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX whatsapp_sent_answer ON whatsapp_sent (account_id, answers, part);
+CREATE INDEX whatsapp_sent_waiting ON whatsapp_sent (thread_id, queued_at, part) WHERE status IN ('queued', 'sending');
+CREATE INDEX whatsapp_sent_wamid ON whatsapp_sent (account_id, wamid);
+CREATE INDEX whatsapp_sent_conversation ON whatsapp_sent (conversation_id, queued_at, part);
+
+-- By what an account's toolkit is used, sealed for the row: each new connection has a row of its own. `lapses_at`: until
+-- when the access token is good; `refresh_at`: when it is to be renewed, or until when whoever has the claim is at it.
+CREATE TABLE integration_tokens (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    toolkit TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    lapses_at INTEGER,
+    refresh_at INTEGER,
+    claim_id BLOB,
+    tries INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    -- Until when whoever has the claim is at renewing the tokens, by the clock of leases. `refresh_at` says when they are to be
+    -- renewed, and nothing else any more.
+    lease_expires_at INTEGER,
+    -- When the application last refused these tokens though they were new: an error of the connection that no renewal ends, and that
+    -- the first call which gets in does.
+    refused_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX integration_tokens_toolkit ON integration_tokens (account_id, toolkit);
+CREATE INDEX integration_tokens_due ON integration_tokens (refresh_at);
+CREATE INDEX integration_tokens_leases ON integration_tokens (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+
+-- Consents that are being asked for, by the digest of the state that goes to the application and back: each is one
+-- session's, and is deleted when it is used. Sealed: the verifier of the code.
+CREATE TABLE integration_consents (
+    id BLOB NOT NULL PRIMARY KEY,
+    digest BLOB NOT NULL,
+    session_digest BLOB NOT NULL,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    toolkit TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX integration_consents_digest ON integration_consents (digest);
+CREATE INDEX integration_consents_account ON integration_consents (account_id, expires_at);
+CREATE INDEX integration_consents_expiry ON integration_consents (expires_at);
+
+-- What is to be extracted from an agent's conversations once they have ended. A change is a new revision, and the last one is
+-- in force; without a definition nothing is extracted. Earlier ones stay while conversations wait that ended under them.
+CREATE TABLE analysis_schemas (
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    revision INTEGER NOT NULL,
+    definition TEXT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (agent_id, revision)
+) STRICT;
+
+-- What was extracted, or why nothing was; until then whose work it is. Ordered with the end of the conversation. Without a
+-- claim, `lease_expires_at` is until when it is left alone after a failed try.
+CREATE TABLE conversation_analyses (
+    conversation_id BLOB NOT NULL PRIMARY KEY REFERENCES conversations (id),
+    account_id BLOB NOT NULL,
+    agent_id BLOB NOT NULL,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    data TEXT,
+    error TEXT,
+    completed_at INTEGER,
+    tries INTEGER NOT NULL,
+    claim_id BLOB,
+    lease_expires_at INTEGER
+) STRICT;
+CREATE INDEX conversation_analyses_waiting ON conversation_analyses (conversation_id) WHERE status = 'pending';
+CREATE INDEX conversation_analyses_ordered ON conversation_analyses (agent_id, revision) WHERE status = 'pending';
+
+-- Voices that were in account_voices and are the account's no more: agents that still name one must not have it from the
+-- service's key, which may open it as well. A voice that is the account's again is there, and not here.
+CREATE TABLE lost_account_voices (
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    provider TEXT NOT NULL,
+    voice_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, provider, voice_id)
+) STRICT;
