@@ -1,6 +1,7 @@
 //! A client that sends exactly what a test writes, one connection a request.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -119,7 +120,7 @@ impl Client {
     /// # Panics
     /// If it is not.
     pub async fn read(&self, target: &str) -> Value {
-        self.get(target).send().await.assert(200)
+        self.get(target).await.assert(200)
     }
 }
 
@@ -244,6 +245,16 @@ impl Request {
             status,
             body,
         );
+    }
+}
+
+/// A request is sent by waiting for its answer.
+impl IntoFuture for Request {
+    type Output = Answer;
+    type IntoFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
     }
 }
 

@@ -146,6 +146,13 @@ impl Server {
         Self::start_until(options, "/readyz").await
     }
 
+    /// Starts a server with the usual settings, and makes an account on the Scale plan.
+    pub async fn furnished(database: Database) -> (Self, Account) {
+        let server = Self::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        (server, account)
+    }
+
     /// Starts a server that need not become ready, and waits until it answers.
     pub async fn start_unready(options: Options) -> Self {
         Self::start_until(options, "/healthz").await
@@ -407,17 +414,17 @@ impl Account {
     /// Drafts and publishes an agent with this configuration; returns its id.
     pub async fn agent_with(&self, config: Value) -> String {
         let body = json!({"name": "Eva", "language": "en-US", "config": config});
-        let agent = self.post("/v1/agents", body).send().await.assert(201);
+        let agent = self.post("/v1/agents", body).await.assert(201);
         let id = text(&agent["id"]).to_owned();
         let publish = self.post(&format!("/v1/agents/{id}/publish"), "{}");
-        publish.send().await.assert(200);
+        publish.await.assert(200);
         id
     }
 
     /// Places a call and returns its handle.
     pub async fn call(&self, agent: &str, to: &str) -> String {
         let body = json!({"agent_id": agent, "to": to});
-        let placed = self.post("/v1/calls", body).send().await.assert(201);
+        let placed = self.post("/v1/calls", body).await.assert(201);
         text(&placed["id"]).to_owned()
     }
 
@@ -442,11 +449,8 @@ impl Account {
 
     /// Registers a webhook endpoint; returns its id and secret.
     pub async fn webhook(&self, url: &str) -> (String, String) {
-        let made = self
-            .post("/v1/webhooks", json!({"url": url}))
-            .send()
-            .await
-            .assert(201);
+        let made = self.post("/v1/webhooks", json!({"url": url})).await;
+        let made = made.assert(201);
         (
             text(&made["id"]).to_owned(),
             text(&made["secret"]).to_owned(),

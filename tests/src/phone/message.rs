@@ -136,10 +136,8 @@ mod tests {
              To: <sip:+15551234567@b>;tag=two\r\nCall-ID: call_1@offhook\r\nCSeq: 7 BYE\r\nContact: <sip:us>\r\n\
              Content-Length: 0\r\n\r\n"
         );
-        assert_eq!(
-            Message::read(answer.as_bytes()).unwrap().status(),
-            Some(200)
-        );
+        let expected = Some(200);
+        assert_eq!(Message::read(answer.as_bytes()).unwrap().status(), expected);
     }
 
     #[test]

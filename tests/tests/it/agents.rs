@@ -1,6 +1,6 @@
 //! Agents: bodies, versions, publishing.
 
-use offhook_tests::{Account, Options, Server, both, text};
+use offhook_tests::{Account, Server, both, text};
 use serde_json::{Value, json};
 
 /// A configuration with every default filled in.
@@ -58,7 +58,7 @@ fn sent_config() -> Value {
 
 pub(crate) async fn draft(account: &Account) -> Value {
     let body = json!({"name": "Sofía", "language": "es-MX", "config": sent_config()});
-    account.post("/v1/agents", body).send().await.assert(201)
+    account.post("/v1/agents", body).await.assert(201)
 }
 
 pub(crate) fn target(agent: &Value) -> String {
@@ -98,8 +98,7 @@ fn published(config: Value) -> Value {
 
 both! {
     async fn an_agent_shows_every_field_of_the_table(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let made = draft(&account).await;
         assert_eq!(timeless(&made), published(full_config(1)));
         assert_eq!(made["created_at"], made["updated_at"]);
@@ -112,14 +111,9 @@ both! {
                 .map(|(name, _)| name.clone())
                 .collect()
         };
-        assert_eq!(
-            members(&made["config"]),
-            members(&full_config(1)),
-            "in the table's order"
-        );
+        assert_eq!(members(&made["config"]), members(&full_config(1)), "in the table's order");
         let bare = account
             .post("/v1/agents", r#"{"name":"Eva","language":"en"}"#)
-            .send()
             .await
             .assert(201);
         let expected = json!({
@@ -132,8 +126,7 @@ both! {
     }
 
     async fn a_patch_of_the_configuration_is_merged_and_saves_the_next_version(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let made = draft(&account).await;
         let target = target(&made);
         let patch = json!({"config": {
@@ -142,7 +135,7 @@ both! {
             "dynamic_variables": {"lead_name": null, "city": {"default": 7}},
             "conversation": {"turns": {"endpointing_ms": 900}},
         }});
-        let patched = account.patch(&target, patch).send().await.assert(200);
+        let patched = account.patch(&target, patch).await.assert(200);
         let mut expected = full_config(2);
         expected["first_message"] = json!("");
         expected["llm"]["temperature"] = json!(0.2);
@@ -154,70 +147,42 @@ both! {
         // What changes nothing saves nothing.
         let same = account
             .patch(&target, json!({"config": {"llm": {"temperature": 0.2}}}))
-            .send()
             .await
             .assert(200);
         assert_eq!(same["current_version"], 2);
         assert_eq!(same["updated_at"], patched["updated_at"]);
-        let language = account
-            .patch(&target, r#"{"config":{"language":"en-US"}}"#)
-            .send()
-            .await
-            .assert(200);
-        assert_eq!(
-            (&language["language"], &language["config"]["language"]),
-            (&json!("en-US"), &json!("en-US"))
-        );
-        let language = account
-            .patch(&target, r#"{"language":"fr"}"#)
-            .send()
-            .await
-            .assert(200);
+        let language = account.patch(&target, r#"{"config":{"language":"en-US"}}"#);
+        let language = language.await.assert(200);
+        assert_eq!(language["language"], "en-US");
+        assert_eq!(language["config"]["language"], "en-US");
+        let language = account.patch(&target, r#"{"language":"fr"}"#).await;
+        let language = language.assert(200);
         assert_eq!(language["config"]["language"], "fr");
         assert_eq!(language["current_version"], 4);
-        let name = account
-            .patch(&target, r#"{"name":"Eva"}"#)
-            .send()
-            .await
-            .assert(200);
-        assert_eq!(
-            (&name["name"], &name["current_version"]),
-            (&json!("Eva"), &json!(4))
-        );
+        let name = account.patch(&target, r#"{"name":"Eva"}"#).await;
+        let name = name.assert(200);
+        assert_eq!(name["name"], "Eva");
+        assert_eq!(name["current_version"], 4);
     }
 
     async fn a_stale_version_is_a_conflict(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let made = draft(&account).await;
         let target = target(&made);
         let change =
             |version: Value| json!({"config": {"first_message": "x"}, "expected_version": version});
         for stale in [0, 2] {
-            let answer = account.patch(&target, change(json!(stale))).send().await;
+            let answer = account.patch(&target, change(json!(stale))).await;
             let message = answer.assert_error(409, "conflict");
             assert!(message.contains("`expected_version`"), "{message}");
             assert_eq!(answer.header("retry-after"), None, "waiting cures nothing");
         }
-        account
-            .patch(&target, change(json!(1)))
-            .send()
-            .await
-            .assert(200);
+        account.patch(&target, change(json!(1))).await.assert(200);
         let by_config = account
             .patch(&target, r#"{"config":{"version":1,"first_message":"y"}}"#)
-            .send()
             .await;
-        assert!(
-            by_config
-                .assert_error(409, "conflict")
-                .contains("`config.version`")
-        );
-        account
-            .patch(&target, r#"{"config":{"version":2,"first_message":"y"}}"#)
-            .send()
-            .await
-            .assert(200);
+        assert!(by_config.assert_error(409, "conflict").contains("`config.version`"));
+        account.patch(&target, r#"{"config":{"version":2,"first_message":"y"}}"#).await.assert(200);
         // Of parallel changes on one version exactly one is made.
         let all: Vec<_> = (0..8)
             .map(|n| {
@@ -238,18 +203,14 @@ both! {
     }
 
     async fn what_cannot_hold_a_call_is_not_published(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         for (config, field) in [
             (
                 json!({"llm": {"provider": "scripted", "model": "scripted"}}),
                 "`config.system_prompt`",
             ),
             (json!({"system_prompt": "x"}), "`config.llm.provider`"),
-            (
-                json!({"system_prompt": "x", "llm": {"provider": "scripted"}}),
-                "`config.llm.model`",
-            ),
+            (json!({"system_prompt": "x", "llm": {"provider": "scripted"}}), "`config.llm.model`"),
             (
                 json!({"system_prompt": "x", "llm": {"provider": "custom", "model": "m"}}),
                 "`config.llm.endpoint`",
@@ -260,28 +221,14 @@ both! {
             ),
         ] {
             let body = json!({"name": "a", "language": "en", "config": config});
-            let agent = account.post("/v1/agents", body).send().await.assert(201);
-            let publish = account
-                .post(&format!("{}/publish", target(&agent)), "{}")
-                .send()
-                .await;
+            let agent = account.post("/v1/agents", body).await.assert(201);
+            let publish = account.post(&format!("{}/publish", target(&agent)), "{}").await;
             let message = publish.assert_error(409, "conflict");
             assert!(message.contains(field), "{field}: {message}");
-            assert_eq!(
-                account.read(&target(&agent)).await,
-                agent,
-                "nothing changed"
-            );
+            assert_eq!(account.read(&target(&agent)).await, agent, "nothing changed");
         }
-        let bare = account
-            .post("/v1/agents", r#"{"name":"a","language":"en"}"#)
-            .send()
-            .await
-            .assert(201);
-        let publish = account
-            .post(&format!("{}/publish", target(&bare)), "{}")
-            .send()
-            .await;
+        let bare = account.post("/v1/agents", r#"{"name":"a","language":"en"}"#).await.assert(201);
+        let publish = account.post(&format!("{}/publish", target(&bare)), "{}").await;
         publish.assert_error(409, "conflict");
     }
 }

@@ -58,11 +58,7 @@ async fn restore(server: &Server, from: &Path) -> Value {
 /// Places a call under a key; the handle, and whether it was a replay.
 async fn place(account: &Account, agent: &str, to: &str, key: &str) -> (String, bool) {
     let body = json!({"agent_id": agent, "to": to});
-    let placed = account
-        .post("/v1/calls", body)
-        .idempotency_key(key)
-        .send()
-        .await;
+    let placed = account.post("/v1/calls", body).idempotency_key(key).await;
     let replayed = placed.header("idempotent-replayed") == Some("true");
     (text(&placed.assert(201)["id"]).to_owned(), replayed)
 }
@@ -87,7 +83,7 @@ both! {
             "name": "Spring", "agent_id": legacy[0]["id"], "recipients": [{"to": CUSTOMER}],
             "scheduled_at": "2099-01-01T00:00:00Z",
         });
-        let batch = account.post("/v1/batch-calls", batch).send().await.assert(202);
+        let batch = account.post("/v1/batch-calls", batch).await.assert(202);
         let folder = must("a folder", tempfile::tempdir());
         let file = folder.path().join("backup");
         // More calls are placed the whole time.
@@ -104,7 +100,7 @@ both! {
         backup(&server, &file).await;
         let later = must("calls", placing.await);
         // Behind the backup the one that waited is dialed.
-        account.post(&format!("/v1/calls/{long}/hangup"), "{}").send().await.assert(202);
+        account.post(&format!("/v1/calls/{long}/hangup"), "{}").await.assert(202);
         eventually("the next call", LIMIT, || async {
             (simulator.dialed(&waiting) == 1).then_some(())
         })
@@ -124,7 +120,7 @@ both! {
         assert_eq!(place(&account, &agent, SILENT, "waiting").await, (waiting.clone(), true));
         assert_eq!(place(&account, &agent, SILENT, "long").await, (long.clone(), true));
         for handle in &later {
-            let found = account.get(&format!("/v1/calls/{handle}")).send().await;
+            let found = account.get(&format!("/v1/calls/{handle}")).await;
             assert!([200, 404].contains(&found.status), "in the backup, or behind it");
         }
         let faults = server.cli(&["doctor", "--books"]).await;

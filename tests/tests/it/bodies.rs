@@ -1,12 +1,11 @@
 //! Bodies that POST /v1/calls refuses, and the limits it allows to the character.
 
-use offhook_tests::{Options, Server, both};
+use offhook_tests::{Server, both};
 use serde_json::json;
 
 both! {
     async fn every_limit_is_exact(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let full = {
             let (a, b) = ("a".repeat(2_000), "b".repeat(2_000));
@@ -21,33 +20,18 @@ both! {
         ] {
             let body =
                 format!(r#"{{"agent_id":"{agent}","to":"+15005550001","metadata":{metadata}}}"#);
-            account.post("/v1/calls", body).send().await.assert(201);
+            account.post("/v1/calls", body).await.assert(201);
         }
         for to in ["+1234567", "+123456789012345"] {
-            account
-                .post("/v1/calls", json!({"agent_id": agent, "to": to}))
-                .send()
-                .await
-                .assert(201);
+            account.post("/v1/calls", json!({"agent_id": agent, "to": to})).await.assert(201);
         }
-        for absent in [
-            "x",
-            "agent_0",
-            &"a".repeat(255),
-            "0190163d-8694-739b-aea5-966c26f8ad91",
-        ] {
+        for absent in ["x", "agent_0", &"a".repeat(255), "0190163d-8694-739b-aea5-966c26f8ad91"] {
             let body = json!({"agent_id": absent, "to": "+15005550001"});
-            account
-                .post("/v1/calls", body)
-                .send()
-                .await
-                .assert_error(403, "agent_not_found");
+            let answer = account.post("/v1/calls", body).await;
+            answer.assert_error(403, "agent_not_found");
         }
         let stranger = server.account("scale").await;
-        let foreign = stranger.post(
-            "/v1/calls",
-            json!({"agent_id": agent, "to": "+15005550001"}),
-        );
-        foreign.send().await.assert_error(403, "agent_not_found");
+        let foreign = stranger.post("/v1/calls", json!({"agent_id": agent, "to": "+15005550001"}));
+        foreign.await.assert_error(403, "agent_not_found");
     }
 }

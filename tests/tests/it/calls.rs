@@ -27,8 +27,7 @@ pub(crate) fn assert_timestamp(value: &Value) {
 
 both! {
     async fn a_call_reads_in_full_once_it_has_ended(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let handle = account.call(&agent, "+5215512345678").await;
         let call = account.ended(&handle).await;
@@ -70,25 +69,19 @@ both! {
             }
         }
         let list = account.read("/v1/calls").await;
-        assert_eq!(
-            list,
-            json!({"data": [expected], "has_more": false, "next_cursor": null})
-        );
+        let expected = json!({"data": [expected], "has_more": false, "next_cursor": null});
+        assert_eq!(list, expected);
     }
 
     async fn metadata_comes_back_as_it_was_sent(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let receiver = Receiver::start().await;
         account.webhook(&receiver.url("/")).await;
         let spaced = METADATA.replace(":", " : ").replace(",\"", " ,\n\"");
         let body = format!(r#"{{"to":"+15005550001","metadata":{spaced},"agent_id":"{agent}"}}"#);
-        let placed = account.post("/v1/calls", body).send().await.assert(201);
-        let read = account
-            .get(&format!("/v1/calls/{}", text(&placed["id"])))
-            .send()
-            .await;
+        let placed = account.post("/v1/calls", body).await.assert(201);
+        let read = account.get(&format!("/v1/calls/{}", text(&placed["id"]))).await;
         assert_eq!(member(&read.text(), "metadata"), KEPT);
         let received = receiver.count(1).await;
         assert_eq!(received[0].kind(), "call.initiated");
@@ -96,17 +89,14 @@ both! {
         assert_eq!(member(&event, "metadata"), KEPT);
         for none in ["", r#","metadata":null"#, r#","metadata":{}"#] {
             let body = format!(r#"{{"agent_id":"{agent}","to":"+15005550001"{none}}}"#);
-            let placed = account.post("/v1/calls", body).send().await.assert(201);
-            let read = account
-                .read(&format!("/v1/calls/{}", text(&placed["id"])))
-                .await;
+            let placed = account.post("/v1/calls", body).await.assert(201);
+            let read = account.read(&format!("/v1/calls/{}", text(&placed["id"]))).await;
             assert_eq!(read["metadata"], json!({}));
         }
     }
 
     async fn metadata_fills_the_agent_s_variables(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let agent = account
             .agent_with(json!({
                 "system_prompt": "Greet.",
@@ -118,18 +108,13 @@ both! {
         let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"name": "José", "age": 1.50}});
         let placed = account
             .post("/v1/calls", body.to_string().replace("1.5", "1.50"))
-            .send()
             .await
             .assert(201);
         let handle = text(&placed["id"]);
         account.ended(handle).await;
-        let conversation = account
-            .read(&format!("/v1/conversations/{}", &handle[5..]))
-            .await;
-        assert_eq!(
-            conversation["transcript"][0]["text"],
-            "Hi José, 1.50, Oaxaca, !"
-        );
+        let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
+        let expected = "Hi José, 1.50, Oaxaca, !";
+        assert_eq!(conversation["transcript"][0]["text"], expected);
     }
 
     async fn calls_over_the_plan_s_live_calls_wait(database: Database) {
@@ -147,9 +132,7 @@ both! {
         for handle in &handles {
             let target = format!("/v1/calls/{handle}");
             while account.read(&target).await["status"] == "initiated" {
-                let live = account.read("/v1/me").await["live_calls"]
-                    .as_i64()
-                    .unwrap_or(-1);
+                let live = account.read("/v1/me").await["live_calls"].as_i64().unwrap_or(-1);
                 most = most.max(live);
                 assert!((0..=2).contains(&live), "{live} live calls");
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -160,11 +143,10 @@ both! {
     }
 
     async fn the_log_of_a_call_names_the_request_that_placed_it(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+15005550001"});
-        let placed = account.post("/v1/calls", body).send().await;
+        let placed = account.post("/v1/calls", body).await;
         let handle = placed.assert(201)["id"].as_str().unwrap_or_default().to_owned();
         account.ended(&handle).await;
         let request = placed.header("x-request-id").unwrap_or_default();

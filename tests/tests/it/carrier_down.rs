@@ -17,13 +17,13 @@ both! {
         assert_eq!(call["failure_reason"], "carrier_error", "{call}");
         let body = json!({"agent_id": agent, "to": "+15005550001"});
         eventually("a refusal", Duration::from_secs(10), || async {
-            let answer = account.post("/v1/calls", &body).send().await;
+            let answer = account.post("/v1/calls", &body).await;
             (answer.status != 201).then_some(answer)
         })
         .await
         .assert_error(502, "upstream_unreachable");
         let before = account.read("/v1/calls").await;
-        account.post("/v1/calls", &body).send().await.assert_error(502, "upstream_unreachable");
+        account.post("/v1/calls", &body).await.assert_error(502, "upstream_unreachable");
         assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), before["data"].as_array().map(Vec::len));
     }
 }

@@ -24,7 +24,7 @@ struct Session {
 impl Session {
     async fn begin(client: Client, agent: &str) -> Self {
         let begin = client.post("/widget/v1/sessions", json!({"agent_id": agent}));
-        let begun = begin.header("Origin", PAGE).send().await.assert(201);
+        let begun = begin.header("Origin", PAGE).await.assert(201);
         Self {
             client,
             id: text(&begun["id"]).to_owned(),
@@ -61,7 +61,7 @@ async fn agent(account: &Account) -> String {
     let widget = json!({"enabled": true, "allowed_origins": [PAGE]});
     let target = format!("/v1/agents/{agent}/widget");
     let set = account.request("PUT", &target).json(widget);
-    set.send().await.assert(200);
+    set.await.assert(200);
     agent
 }
 
@@ -93,7 +93,7 @@ both! {
         assert!(session.message("m2").try_send().await.is_err(), "the process is gone");
         assert_eq!(server.ended().await.signal(), Some(SIGABRT));
         server.start_again(&[]).await;
-        let kept = session.request("GET", "").send().await.assert(200);
+        let kept = session.request("GET", "").await.assert(200);
         let roles = |turns: &Value| -> Vec<String> {
             let turns = turns.as_array().into_iter().flatten();
             turns.map(|turn| text(&turn["role"]).to_owned()).collect()
@@ -102,7 +102,7 @@ both! {
         let answer = session.answered("m2").await.assert(200);
         assert_eq!(answer["usage"], json!({"answers": 2, "credits": 1}));
         assert_eq!(session.answered("m2").await.assert(200)["text"], answer["text"]);
-        session.request("POST", "/end").send().await.assert(200);
+        session.request("POST", "/end").await.assert(200);
         let conversation = over(&account, &session).await;
         assert_eq!(roles(&conversation["transcript"]), ["user", "agent", "user", "agent"]);
         assert_eq!(conversation["credits"], 1);
@@ -118,7 +118,7 @@ both! {
             "name": "book", "description": "Books a room.", "kind": "http",
             "http": {"method": "POST", "url": "https://rooms.example.com/book"},
         });
-        let book = account.post("/v1/agents/tools", book).send().await.assert(201);
+        let book = account.post("/v1/agents/tools", book).await.assert(201);
         let script = "say:\ncall: book {\"room\":7}\nthen: Somebody will look after it.";
         let agent = account
             .agent_with(json!({
@@ -126,7 +126,7 @@ both! {
             }))
             .await;
         let widget = json!({"enabled": true, "allowed_origins": [PAGE]});
-        account.request("PUT", &format!("/v1/agents/{agent}/widget")).json(widget).send().await.assert(200);
+        account.request("PUT", &format!("/v1/agents/{agent}/widget")).json(widget).await.assert(200);
         let session = Session::begin(server.client(), &agent).await;
         assert!(server.stop().await.success());
         server.start_again(&[("OFFHOOK_FAILPOINT", failpoints::CHAT_TURNS_BEFORE_COMMIT)]).await;
@@ -135,7 +135,7 @@ both! {
         server.start_again(&[]).await;
         let answer = session.answered("m1").await.assert(200);
         assert_eq!(answer["text"], "Somebody will look after it.", "{answer}");
-        session.request("POST", "/end").send().await.assert(200);
+        session.request("POST", "/end").await.assert(200);
         let conversation = over(&account, &session).await;
         let turns = conversation["transcript"].as_array().into_iter().flatten();
         let used: Vec<&str> = turns.filter(|turn| turn["role"] == "tool").map(|turn| text(&turn["text"])).collect();
@@ -161,9 +161,9 @@ both! {
         for (origin, token) in [("https://evil.example", session.token.clone()), (PAGE, format!("{}0", session.token))] {
             let target = format!("/widget/v1/sessions/{}", session.id);
             let foreign = server.client().with_key(&token).get(&target).header("Origin", origin);
-            assert!([401, 403].contains(&foreign.send().await.status));
+            assert!([401, 403].contains(&foreign.await.status));
         }
-        session.request("POST", "/end").send().await.assert(200);
+        session.request("POST", "/end").await.assert(200);
         over(&account, &session).await;
         assert!(server.stop().await.success());
         let log = server.log();

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use offhook_signing::{DEFAULT_TOLERANCE_SECONDS, SigningSecret, verify};
-use offhook_tests::{
-    Account, Options, Received, Receiver, Server, both, eventually, text, unix_seconds,
-};
+use offhook_tests::{Account, Received, Receiver, Server, both, eventually, text, unix_seconds};
 use serde_json::{Value, json};
 
 use crate::calls::assert_timestamp;
@@ -50,15 +48,11 @@ pub(crate) fn are(status: &str, count: usize) -> impl Fn(&[Value]) -> bool {
 
 both! {
     async fn a_delivery_carries_exactly_the_headers_of_the_contract(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let receiver = Receiver::start().await;
         let (id, secret) = account.webhook(&receiver.url("/hooks?x=1")).await;
-        let delivery = account
-            .post(&format!("/v1/webhooks/{id}/test"), "{}")
-            .send()
-            .await
-            .assert(202);
+        let delivery = account.post(&format!("/v1/webhooks/{id}/test"), "{}").await;
+        let delivery = delivery.assert(202);
         let received = receiver.count(1).await.remove(0);
         assert_eq!(received.path, "/hooks");
         let event = received.json();
@@ -81,11 +75,7 @@ both! {
             "{signature}"
         );
         assert!(is_signed_by(&received, &secret));
-        let names: Vec<_> = received
-            .headers
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let names: Vec<_> = received.headers.iter().map(|(name, _)| name.as_str()).collect();
         for name in &names {
             let known = [
                 "content-type",
@@ -108,23 +98,15 @@ both! {
             .collect();
         assert_eq!(members, ["id", "type", "created_at", "data"]);
         assert_timestamp(&event["created_at"]);
-        assert_eq!(
-            event["data"]["id"],
-            "call_00000000-0000-7000-8000-000000000000"
-        );
+        let expected = "call_00000000-0000-7000-8000-000000000000";
+        assert_eq!(event["data"]["id"], expected);
         // The record shows the attempt and the very bytes.
-        let delivered = deliveries(&account, "", are("delivered", 1))
-            .await
-            .remove(0);
+        let delivered = deliveries(&account, "", are("delivered", 1)).await.remove(0);
         let target = format!("/v1/webhooks/deliveries/{}", text(&delivered["id"]));
-        let answer = account.get(&target).send().await;
+        let answer = account.get(&target).await;
         let story = answer.assert(200);
         let raw = String::from_utf8_lossy(&received.body).into_owned();
-        assert!(
-            answer.text().contains(&format!("\"payload\":{raw}")),
-            "{}",
-            answer.text()
-        );
+        assert!(answer.text().contains(&format!("\"payload\":{raw}")), "{}", answer.text());
         let expected = json!({
             "id": delivery["id"],
             "event_id": event["id"],
@@ -148,28 +130,19 @@ both! {
     }
 
     async fn every_type_can_be_tested(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let receiver = Receiver::start().await;
         let (id, secret) = account.webhook(&receiver.url("/")).await;
         for kind in ["call.initiated", "call.completed", "call.failed"] {
             let test = json!({"type": kind});
-            let delivery = account
-                .post(&format!("/v1/webhooks/{id}/test"), test)
-                .send()
-                .await
-                .assert(202);
+            let delivery = account.post(&format!("/v1/webhooks/{id}/test"), test).await;
+            let delivery = delivery.assert(202);
             assert_eq!(delivery["type"], kind);
-            assert!(
-                ["pending", "delivered"].contains(&text(&delivery["status"])),
-                "{delivery}"
-            );
+            assert!(["pending", "delivered"].contains(&text(&delivery["status"])), "{delivery}");
         }
         let received = receiver.count(3).await;
         assert!(received.iter().all(|one| is_signed_by(one, &secret)));
-        let bodies = received
-            .iter()
-            .map(|one| String::from_utf8_lossy(&one.body).into_owned());
+        let bodies = received.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned());
         let catalog = account.read("/v1/webhooks/events").await;
         for body in bodies {
             let event: Value = offhook_tests::must("an event", serde_json::from_str(&body));
@@ -186,16 +159,13 @@ both! {
                     .map(|(name, _)| name.clone())
                     .collect()
             };
-            assert_eq!(
-                example.map(|item| names(&item["example"])),
-                Some(names(&event))
-            );
+            let expected = Some(names(&event));
+            assert_eq!(example.map(|item| names(&item["example"])), expected);
         }
     }
 
     async fn each_endpoint_gets_every_event_of_a_call_in_order(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let receiver = Receiver::start().await;
         let secrets = [
             account.webhook(&receiver.url("/a")).await.1,
@@ -230,54 +200,8 @@ both! {
         assert_eq!(events.len(), 10, "an event has one id for all endpoints");
         let all = deliveries(&account, "", are("delivered", 20)).await;
         for delivery in &all {
-            assert_eq!(
-                (&delivery["attempts_count"], &delivery["next_attempt_at"]),
-                (&json!(1), &json!(null))
-            );
+            assert_eq!(delivery["attempts_count"], 1);
+            assert_eq!(delivery["next_attempt_at"], json!(null));
         }
-        // Filters.
-        let failed = deliveries(&account, "&type=call.failed&status=delivered", |data| {
-            data.len() == 10
-        })
-        .await;
-        assert!(
-            failed
-                .iter()
-                .all(|delivery| delivery["type"] == "call.failed")
-        );
-        assert_eq!(
-            account
-                .read("/v1/webhooks/deliveries?status=exhausted")
-                .await["data"],
-            json!([])
-        );
-        assert_eq!(
-            account.read("/v1/webhooks/deliveries?to=2020-01-01").await["data"],
-            json!([])
-        );
-        let from = text(&all[0]["created_at"]);
-        assert_eq!(
-            account
-                .read(&format!("/v1/webhooks/deliveries?from={from}"))
-                .await["data"][0],
-            all[0]
-        );
-        account
-            .get("/v1/webhooks/deliveries?status=lost")
-            .send()
-            .await
-            .assert_error(400, "invalid_query");
-        let page = account.read("/v1/webhooks/deliveries?limit=19").await;
-        let next = account
-            .read(&format!(
-                "/v1/webhooks/deliveries?cursor={}",
-                text(&page["next_cursor"])
-            ))
-            .await;
-        assert_eq!(
-            (next["data"].as_array().map(Vec::len), &next["has_more"]),
-            (Some(1), &json!(false))
-        );
-        assert_eq!(next["data"][0], all[19]);
     }
 }

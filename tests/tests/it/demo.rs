@@ -47,10 +47,8 @@ async fn the_spoken_demo_holds_a_call_and_leaves_its_recording() {
         "we come at six in the evening",
         "no that was everything",
     ]);
-    assert_eq!(
-        customer.understands(&sides[0]).await,
-        "hello it is a good moment we come at six in the evening no that was everything"
-    );
+    let expected = "hello it is a good moment we come at six in the evening no that was everything";
+    assert_eq!(customer.understands(&sides[0]).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -241,8 +241,7 @@ async fn a_token_endpoint_may_refuse_in_words_of_its_own() {
 
 both! {
     async fn a_whole_service_has_no_fault_and_a_call_leaves_no_trace(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let egress = format!("http://localhost:{}/healthz", server.address().port());
         let output = server.run(&["doctor", "--json", "--egress", &egress]).await;
         let found = findings(&output);

@@ -17,7 +17,7 @@ fn options(database: Database, embeddings: &EmbeddingsServer) -> Options {
 /// Sends a text and waits until it is ready.
 async fn document(account: &Account, name: &str, content: &str) -> Value {
     let body = json!({"name": name, "text": content});
-    let made = account.post("/v1/knowledge/documents", body).send().await;
+    let made = account.post("/v1/knowledge/documents", body).await;
     let target = format!("/v1/knowledge/documents/{}", text(&made.assert(202)["id"]));
     eventually("a document", LIMIT, || async {
         let document = account.read(&target).await;
@@ -38,7 +38,7 @@ async fn embedded(server: &Server, model: &str, documents: i64) {
 /// The names of the documents that are found, best first.
 async fn found(account: &Account, query: &str) -> Vec<String> {
     let search = account.post("/v1/knowledge/search", json!({"query": query, "top_k": 1}));
-    let found = search.send().await.assert(200);
+    let found = search.await.assert(200);
     let hits = found["data"].as_array().into_iter().flatten();
     hits.map(|hit| text(&hit["document_name"]).to_owned())
         .collect()
@@ -78,19 +78,19 @@ both! {
         assert_eq!(found(&account, "What is served?").await, ["Menu"], "by its words");
         eventually("what is first in both orders", LIMIT, || async {
             let search = account.post("/v1/knowledge/search", json!({"query": "Breakfast, please"}));
-            let best = search.send().await.assert(200)["data"][0].clone();
+            let best = search.await.assert(200)["data"][0].clone();
             assert_eq!(best["document_name"], "Menu");
             (best["score"] == 0.032787).then_some(())
         })
         .await;
         let named = json!({"query": "I am hungry!", "doc_ids": [pool["id"]]});
-        let named = account.post("/v1/knowledge/search", named).send().await.assert(200);
+        let named = account.post("/v1/knowledge/search", named).await.assert(200);
         assert_eq!(named["data"], json!([]), "nothing alike in what is named");
         let other = server.account("scale").await;
         assert_eq!(found(&other, "I am hungry!").await, Vec::<String>::new());
 
         let target = format!("/v1/knowledge/documents/{}", text(&pool["id"]));
-        account.delete(&target).send().await.assert(200);
+        account.delete(&target).await.assert(200);
         embedded(&server, "small", 1).await;
         assert_eq!(found(&account, "May one swim?").await, Vec::<String>::new());
     }

@@ -4,7 +4,7 @@
 mod on_postgres {
     use std::time::{Duration, Instant};
 
-    use offhook_tests::{Database, Options, Receiver, Server, must, text};
+    use offhook_tests::{Database, Receiver, Server, must, text};
     use serde_json::json;
     use tokio_postgres::NoTls;
 
@@ -16,8 +16,7 @@ mod on_postgres {
     async fn enabling_an_endpoint_that_is_being_cancelled_for_longer_than_two_seconds_is_503() {
         let database = Database::postgres().await;
         let url = must("a URL", database.url().ok_or("SQLite"));
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let receiver = Receiver::start().await;
         let (id, _) = account.webhook(&receiver.url("/")).await;
         let target = format!("/v1/webhooks/{id}");

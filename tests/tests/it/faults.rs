@@ -21,8 +21,7 @@ fn assert_calm(server: &Server) {
 
 both! {
     async fn clients_that_reset_in_the_middle_of_a_request_harm_nothing(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+15005550001"});
         let requests = [
@@ -65,35 +64,22 @@ both! {
         for call in accepted["data"].as_array().into_iter().flatten().take(3) {
             account.ended(text(&call["call_id"])).await;
         }
-        account
-            .ended(&account.call(&agent, "+5215512345678").await)
-            .await;
+        account.ended(&account.call(&agent, "+5215512345678").await).await;
         assert_calm(&server);
     }
 
     async fn a_body_that_breaks_off_places_nothing(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let bytes = account
-            .post(
-                "/v1/calls",
-                json!({"agent_id": agent, "to": "+15005550001"}),
-            )
+            .post("/v1/calls", json!({"agent_id": agent, "to": "+15005550001"}))
             .bytes();
         for cut in [1, 10, 40] {
             let mut socket = connect(&server).await;
-            must(
-                "a part",
-                socket.write_all(&bytes[..bytes.len() - cut]).await,
-            );
+            must("a part", socket.write_all(&bytes[..bytes.len() - cut]).await);
             must("an end", socket.shutdown().await);
             let mut answer = Vec::new();
-            let _ = within(
-                "an end",
-                Duration::from_secs(10),
-                socket.read_to_end(&mut answer),
-            )
+            let _ = within("an end", Duration::from_secs(10), socket.read_to_end(&mut answer))
             .await;
             assert!(
                 !String::from_utf8_lossy(&answer).contains("201"),
@@ -106,9 +92,7 @@ both! {
     }
 
     async fn a_stopped_service_has_reported_every_call(database: Database) {
-        let options = Options::on(database)
-            .set("simulator.speed", 2)
-            .set("calls.drain_seconds", 1);
+        let options = Options::on(database).set("simulator.speed", 2).set("calls.drain_seconds", 1);
         let mut server = Server::start(options).await;
         let account = server.account("scale").await;
         let receiver = Receiver::start().await;
@@ -129,10 +113,7 @@ both! {
         })
         .await;
         assert!(server.stop().await.success());
-        assert!(
-            !server.data_dir().join("listen").exists(),
-            "the address is taken back"
-        );
+        assert!(!server.data_dir().join("listen").exists(), "the address is taken back");
         server.start_again(&[]).await;
         for handle in &handles {
             let call = account.read(&format!("/v1/calls/{handle}")).await;
@@ -164,12 +145,9 @@ both! {
         let second = server.run(&["serve", "--listen", "127.0.0.1:0"]).await;
         assert!(!second.status.success());
         let said = String::from_utf8_lossy(&second.stderr).into_owned();
-        assert!(
-            said.contains("another offhook serves from the data directory"),
-            "{said}"
-        );
+        assert!(said.contains("another offhook serves from the data directory"), "{said}");
         assert!(!said.contains("panicked"), "{said}");
-        server.client().get("/readyz").send().await.assert(200);
+        server.client().get("/readyz").await.assert(200);
     }
 
     async fn a_wrong_setting_stops_the_start_with_its_name(database: Database) {
@@ -189,14 +167,8 @@ both! {
                 ],
                 "no such account",
             ),
-            (
-                &["key", "revoke", "0190163d-8694-739b-aea5-966c26f8ad91"],
-                "there is no key",
-            ),
-            (
-                &["account", "create", "--name", "x", "--plan", "gold"],
-                "--plan",
-            ),
+            (&["key", "revoke", "0190163d-8694-739b-aea5-966c26f8ad91"], "there is no key"),
+            (&["account", "create", "--name", "x", "--plan", "gold"], "--plan"),
         ] {
             let output = server.run(arguments).await;
             assert!(!output.status.success(), "{arguments:?}");

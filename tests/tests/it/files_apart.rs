@@ -12,7 +12,7 @@ mod on_postgres {
     /// Waits until a server says that it is not ready because of its files.
     async fn is_apart(server: &Server) {
         let apart = async || {
-            let answer = server.client().get("/readyz").send().await;
+            let answer = server.client().get("/readyz").await;
             if answer.status == 200 {
                 return None;
             }
@@ -27,7 +27,7 @@ mod on_postgres {
 
     async fn is_ready(server: &Server) {
         let ready = async || {
-            let answer = server.client().get("/readyz").send().await;
+            let answer = server.client().get("/readyz").await;
             (answer.status == 200).then_some(())
         };
         eventually("a server that is ready", LIMIT, ready).await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use offhook_tests::{Options, Receiver, Server, both, eventually, text};
+use offhook_tests::{Options, Receiver, Server, both, eventually};
 use serde_json::json;
 
 both! {
@@ -22,33 +22,19 @@ both! {
         })
         .await;
         let second = account.call(&agent, "+5215512345678").await;
-        let answer = account
-            .request("POST", &format!("/v1/calls/{second}/hangup"))
-            .send()
-            .await;
-        assert_eq!(
-            answer.assert(202),
-            json!({"id": second, "status": "failed"})
-        );
+        let answer = account.request("POST", &format!("/v1/calls/{second}/hangup")).await;
+        let expected = json!({"id": second, "status": "failed"});
+        assert_eq!(answer.assert(202), expected);
         let call = account.read(&format!("/v1/calls/{second}")).await;
-        assert_eq!(
-            (&call["status"], &call["failure_reason"]),
-            (&json!("failed"), &json!("cancelled"))
-        );
-        assert_eq!(
-            (&call["duration_seconds"], &call["credits"]),
-            (&json!(0), &json!(0))
-        );
-        let again = account
-            .post(&format!("/v1/calls/{second}/hangup"), "{}")
-            .send()
-            .await;
+        assert_eq!(call["status"], "failed");
+        assert_eq!(call["failure_reason"], "cancelled");
+        assert_eq!(call["duration_seconds"], 0);
+        assert_eq!(call["credits"], 0);
+        let again = account.post(&format!("/v1/calls/{second}/hangup"), "{}").await;
         again.assert_error(409, "conflict");
         assert_eq!(again.header("retry-after"), None);
         let events = receiver
-            .wait("its end", |all| {
-                all.iter().any(|one| one.kind() == "call.failed")
-            })
+            .wait("its end", |all| all.iter().any(|one| one.kind() == "call.failed"))
             .await;
         let failed = events
             .iter()
@@ -57,11 +43,8 @@ both! {
         let expected =
             json!({"id": second, "agent_id": agent, "status": "failed", "reason": "cancelled"});
         assert_eq!(failed, Some(expected));
-        let ringing = account
-            .post(&format!("/v1/calls/{first}/hangup"), "{}")
-            .send()
-            .await
-            .assert(202);
+        let ringing = account.post(&format!("/v1/calls/{first}/hangup"), "{}");
+        let ringing = ringing.await.assert(202);
         assert_eq!(ringing, json!({"id": first, "status": "initiated"}));
         let call = account.ended(&first).await;
         assert_eq!(call["failure_reason"], "cancelled");
@@ -80,44 +63,16 @@ both! {
             })
             .await;
             let asked = Instant::now();
-            let answer = account
-                .post(&format!("/v1/calls/{handle}/hangup"), "{}")
-                .send()
-                .await
-                .assert(202);
+            let answer = account.post(&format!("/v1/calls/{handle}/hangup"), "{}");
+            let answer = answer.await.assert(202);
             assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
             let call = account.ended(&handle).await;
             times.push(asked.elapsed());
-            assert_eq!(
-                (&call["status"], &call["termination_reason"]),
-                (&json!("completed"), &json!("api_hangup"))
-            );
+            assert_eq!(call["status"], "completed");
+            assert_eq!(call["termination_reason"], "api_hangup");
         }
         // A busy machine may hold up some of them.
         let quickest = times.iter().min();
         assert!(quickest < Some(&Duration::from_millis(500)), "{times:?}");
-    }
-
-    async fn an_ended_call_cannot_be_hung_up(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+15005550001").await;
-        let before = account.ended(&handle).await;
-        let answer = account
-            .post(&format!("/v1/calls/{handle}/hangup"), "{}")
-            .send()
-            .await;
-        answer.assert_error(409, "conflict");
-        assert_eq!(account.read(&format!("/v1/calls/{handle}")).await, before);
-        let body = account
-            .post(&format!("/v1/calls/{handle}/hangup"), r#"{"why":1}"#)
-            .send()
-            .await;
-        assert_eq!(
-            body.assert_error(400, "invalid_body"),
-            "`why`: unknown field"
-        );
-        assert_eq!(text(&before["status"]), "failed");
     }
 }

@@ -106,7 +106,7 @@ async fn ask(account: &Account, field: &str, url: &str, webhook: &str) -> (u16, 
         ),
         other => panic!("{other}"),
     };
-    let answer = request.send().await;
+    let answer = request.await;
     (answer.status, answer.json())
 }
 
@@ -117,7 +117,6 @@ both! {
         let account = server.account("scale").await;
         let webhook = account
             .post("/v1/webhooks", json!({"url": "https://hooks.example.com/x"}))
-            .send()
             .await
             .assert(201);
         let webhook = text(&webhook["id"]).to_owned();
@@ -211,7 +210,7 @@ async fn a_request_hidden_in_another_ones_body_is_never_answered() {
         let answers = answers(&server, &request).await;
         assert!(answers.len() <= 1, "a chunk of {size}: {answers:?}");
     }
-    server.client().get("/healthz").send().await.assert(200);
+    server.client().get("/healthz").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,7 +223,6 @@ async fn nothing_that_a_client_writes_becomes_a_header_of_an_answer() {
             "/v1/knowledge/documents",
             json!({"name": format!("a\"{split}"), "text": "Words."}),
         )
-        .send()
         .await;
     // Line ends are refused in a name or escaped in the header, never passed on.
     let targets = match document.status {
@@ -251,7 +249,6 @@ async fn nothing_that_a_client_writes_becomes_a_header_of_an_answer() {
             .header("X-Request-Id", "mine")
             .header("Origin", "https://evil.example")
             .header("X-Forwarded-Host", "evil.example")
-            .send()
             .await;
         assert_eq!(answer.header("set-cookie"), None, "{target}");
         assert_ne!(answer.header("x-request-id"), Some("mine"), "{target}");
@@ -286,7 +283,6 @@ async fn a_packed_body_is_never_unpacked() {
             .header("Content-Type", "application/json")
             .header("Content-Encoding", encoding)
             .body(packed)
-            .send()
             .await
             .assert_error(400, "invalid_json");
     }

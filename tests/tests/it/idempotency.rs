@@ -15,19 +15,10 @@ fn assert_replay(first: &Answer, replay: &Answer) {
 
 both! {
     async fn another_body_with_the_same_key_is_a_conflict(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
-        let place = async |body: String| {
-            account
-                .post("/v1/calls", body)
-                .idempotency_key("k")
-                .send()
-                .await
-        };
-        place(json!({"agent_id": agent, "to": "+15005550001"}).to_string())
-            .await
-            .assert(201);
+        let place = async |body: String| account.post("/v1/calls", body).idempotency_key("k").await;
+        place(json!({"agent_id": agent, "to": "+15005550001"}).to_string()).await.assert(201);
         for other in [
             json!({"agent_id": agent, "to": "+15005550002"}).to_string(),
             json!({"agent_id": agent, "to": "+15005550001", "metadata": {"a": 1}}).to_string(),
@@ -45,31 +36,16 @@ both! {
             let same = json!({"agent_id": agent, "to": "+15005550001", "metadata": same});
             assert_eq!(place(same.to_string()).await.status, 201);
         }
-        assert_eq!(
-            account.read("/v1/calls").await["data"]
-                .as_array()
-                .map(Vec::len),
-            Some(1)
-        );
+        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(1));
     }
 
     async fn a_refused_request_leaves_its_key_free(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
-        let place = async |body: String| {
-            account
-                .post("/v1/calls", body)
-                .idempotency_key("k")
-                .send()
-                .await
-        };
-        place("no JSON".to_owned())
-            .await
-            .assert_error(400, "invalid_json");
-        place(json!({"agent_id": agent}).to_string())
-            .await
-            .assert_error(400, "invalid_body");
+        let place = async |body: String| account.post("/v1/calls", body).idempotency_key("k").await;
+        let answer = place("no JSON".to_owned()).await;
+        answer.assert_error(400, "invalid_json");
+        place(json!({"agent_id": agent}).to_string()).await.assert_error(400, "invalid_body");
         place(json!({"agent_id": "x", "to": "+15005550001"}).to_string())
             .await
             .assert_error(403, "agent_not_found");
@@ -86,14 +62,7 @@ both! {
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678"});
         let all: Vec<_> = (0..64)
-            .map(|_| {
-                tokio::spawn(
-                    account
-                        .post("/v1/calls", &body)
-                        .idempotency_key("one")
-                        .send(),
-                )
-            })
+            .map(|_| tokio::spawn(account.post("/v1/calls", &body).idempotency_key("one").send()))
             .collect();
         let mut answers = Vec::new();
         for one in all {
@@ -111,12 +80,7 @@ both! {
         let handle = text(&answers[0].json()["id"]).to_owned();
         account.ended(&handle).await;
         assert_eq!(simulator.dials().len(), 1);
-        assert_eq!(
-            account.read("/v1/calls").await["data"]
-                .as_array()
-                .map(Vec::len),
-            Some(1)
-        );
+        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(1));
     }
 
     async fn a_replay_survives_a_kill(database: Database) {
@@ -126,19 +90,11 @@ both! {
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678"});
-        let first = account
-            .post("/v1/calls", &body)
-            .idempotency_key("k")
-            .send()
-            .await;
+        let first = account.post("/v1/calls", &body).idempotency_key("k").await;
         let handle = text(&first.assert(201)["id"]).to_owned();
         account.ended(&handle).await;
         server.crash_and_restart().await;
-        let replay = account
-            .post("/v1/calls", &body)
-            .idempotency_key("k")
-            .send()
-            .await;
+        let replay = account.post("/v1/calls", &body).idempotency_key("k").await;
         assert_replay(&first, &replay);
         let call = account.read(&format!("/v1/calls/{handle}")).await;
         assert_eq!(call["status"], "completed");

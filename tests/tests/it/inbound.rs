@@ -198,12 +198,12 @@ both! {
         assert_eq!(desk.refused("+15005550103").await, 404);
 
         let path = format!("/v1/agents/{}", desk.agent);
-        desk.account.patch(&path, json!({"status": "paused"})).send().await.assert(200);
+        desk.account.patch(&path, json!({"status": "paused"})).await.assert(200);
         assert_eq!(desk.refused(NUMBER).await, 480);
-        desk.account.patch(&path, json!({"status": "active"})).send().await.assert(200);
+        desk.account.patch(&path, json!({"status": "active"})).await.assert(200);
 
         let draft = json!({"name": "Eva", "language": "en-US", "config": config()});
-        let draft = desk.account.post("/v1/agents", draft).send().await.assert(201);
+        let draft = desk.account.post("/v1/agents", draft).await.assert(201);
         let assign = |agent: &Value| {
             let body = json!({"agent_id": agent});
             let account = desk.account.clone();
@@ -212,7 +212,7 @@ both! {
                 let found = numbers.iter().find(|number| number["phone_number"] == UNASSIGNED);
                 let id = text(&found.expect("the number")["id"]).to_owned();
                 let patch = account.patch(&format!("/v1/phone-numbers/{id}"), body);
-                patch.send().await.assert(200);
+                patch.await.assert(200);
             }
         };
         assign(&draft["id"]).await;
@@ -250,7 +250,7 @@ both! {
         call.is_answered().await.expect("an answer");
         let handle = text(&desk.calls().await[0]["call_id"]).to_owned();
         let hang_up = desk.account.post(&format!("/v1/calls/{handle}/hangup"), "{}");
-        hang_up.send().await.assert(202);
+        hang_up.await.assert(202);
         call.ends().await;
         let ended = desk.ended().await;
         for (field, value) in [
@@ -311,7 +311,7 @@ both! {
         call.is_answered().await.expect("an answer");
         desk.server.signal("TERM").await;
         eventually("a process that says it stops", PATIENCE, || async {
-            let answer = desk.server.client().get("/readyz").send().await;
+            let answer = desk.server.client().get("/readyz").await;
             (answer.status == 503).then_some(())
         })
         .await;
@@ -349,10 +349,8 @@ async fn a_stranger_hears_nothing() {
     assert_eq!(desk.calls().await.len(), 1);
     stranger.set_nonblocking(true).expect("a socket");
     let heard = stranger.recv_from(&mut [0; 2048]);
-    assert_eq!(
-        heard.expect_err("silence").kind(),
-        std::io::ErrorKind::WouldBlock
-    );
+    let expected = std::io::ErrorKind::WouldBlock;
+    assert_eq!(heard.expect_err("silence").kind(), expected);
 }
 
 /// The trunk's own server is elsewhere, so that who calls is nobody until they prove it.
@@ -373,10 +371,8 @@ async fn a_caller_from_anywhere_is_served_once_they_have_proven_themselves() {
     caller.succeeds().await;
     let ended = desk.ended().await;
     assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
-    assert_eq!(
-        (&ended["from"], &ended["to"]),
-        (&json!("+15551234567"), &json!(NUMBER))
-    );
+    assert_eq!(ended["from"], "+15551234567");
+    assert_eq!(ended["to"], json!(NUMBER));
     assert_eq!(caller.received("SIP/2.0 401").len(), 1);
 
     // One who knows another password is asked once, and then hears nothing.

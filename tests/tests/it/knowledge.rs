@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offhook_testkit::files;
-use offhook_tests::{Account, Options, Server, both, eventually, text};
+use offhook_tests::{Account, Server, both, eventually, text};
 use serde_json::{Value, json};
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";
@@ -21,7 +21,7 @@ async fn read(account: &Account, name: &str, content: &[u8]) -> Value {
         .request("POST", DOCUMENTS)
         .header("Content-Type", "multipart/form-data; boundary=XX")
         .body(body);
-    let made = sent.send().await.assert(202);
+    let made = sent.await.assert(202);
     let target = format!("{DOCUMENTS}/{}", text(&made["id"]));
     eventually("a document", Duration::from_secs(60), || async {
         let document = account.client.read(&target).await;
@@ -32,8 +32,7 @@ async fn read(account: &Account, name: &str, content: &[u8]) -> Value {
 
 both! {
     async fn files_are_read_by_a_child_with_limits(database: Database) {
-        let mut server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (mut server, account) = Server::furnished(database).await;
         let pdf = read(&account, "a.pdf", &files::pdf("The pool opens at nine.")).await;
         assert_eq!(pdf["status"], "ready", "{pdf}");
         let docx = read(&account, "a.docx", &files::docx(&["Towels are free."])).await;
@@ -48,13 +47,12 @@ both! {
         }
         server.crash_and_restart().await;
         let query = json!({"query": "When does the pool open?"});
-        let found = account.client.post("/v1/knowledge/search", query).send().await.assert(200);
+        let found = account.client.post("/v1/knowledge/search", query).await.assert(200);
         assert_eq!(found["data"][0]["document_id"], pdf["id"]);
     }
 
     async fn a_file_that_kills_its_reader_does_so_three_times_and_others_are_read(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let failed = read(&account, "bomb.pdf", &files::pdf_bomb()).await;
         assert_eq!(failed["status"], "failed");
         assert_eq!(
@@ -69,12 +67,11 @@ both! {
     }
 
     async fn a_model_looks_things_up_by_the_search_tool(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let pool = read(&account, "pool.txt", b"The pool opens at nine.").await;
         let menu = read(&account, "menu.txt", b"Breakfast is served until ten.").await;
         let bye = json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"});
-        let bye = account.post("/v1/agents/tools", bye).send().await.assert(201);
+        let bye = account.post("/v1/agents/tools", bye).await.assert(201);
         let agent = account
             .agent_with(json!({
                 "system_prompt": "say: Let me look.\ncall: search_knowledge {\"query\":\"When does the POOL open?\"}\n\
@@ -111,7 +108,7 @@ both! {
         assert_eq!(turns[last..], turn, "{call}");
         // What the agent's version does not name is none of its answers.
         let query = json!({"query": "breakfast"});
-        let found = account.post("/v1/knowledge/search", query).send().await.assert(200);
+        let found = account.post("/v1/knowledge/search", query).await.assert(200);
         assert_eq!(found["data"][0]["document_id"], menu["id"]);
     }
 }

@@ -189,7 +189,7 @@ both! {
             assert_eq!(call["runtime"], "legacy");
             assert_eq!(simulator.dialed(&handle), 1);
             let audio = format!("/v1/conversations/{}/audio", text(&call["conversation_id"]));
-            let recording = account.get(&audio).send().await;
+            let recording = account.get(&audio).await;
             assert_eq!(recording.status, 200);
             assert!(recording.body.starts_with(b"RIFF"));
         }

@@ -1,15 +1,14 @@
 //! The request log.
 
-use offhook_tests::{Options, Server, both};
+use offhook_tests::{Server, both};
 use serde_json::json;
 
 both! {
     async fn a_graceful_stop_writes_what_was_asked_last(database: Database) {
-        let mut server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (mut server, account) = Server::furnished(database).await;
         let mut asked = Vec::new();
         for _ in 0..20 {
-            let answer = account.get("/v1/me").send().await;
+            let answer = account.get("/v1/me").await;
             asked.push(answer.header("x-request-id").map(str::to_owned));
         }
         server.stop().await;

@@ -1,5 +1,8 @@
 //! The interface from outside: the real binary on SQLite and on PostgreSQL, spoken to over HTTP.
 
+// It tells clippy that helpers of tests are tests.
+#![cfg(test)]
+
 mod administration;
 mod agents;
 mod auth;
@@ -22,12 +25,10 @@ mod embeddings;
 mod enabling;
 mod faults;
 mod files_apart;
-#[cfg(test)]
 mod fuzzed;
 mod hang_up;
 mod hostile;
 mod idempotency;
-#[cfg(test)]
 mod inbound;
 mod knowledge;
 mod legacy;
@@ -47,11 +48,9 @@ mod privacy;
 mod raw;
 mod redis;
 mod redis_apart;
-#[cfg(test)]
 mod refusals;
 mod rekey;
 mod retries;
-#[cfg(test)]
 mod samples;
 mod sign_in;
 mod spoken;
@@ -63,7 +62,6 @@ mod tools;
 mod traces;
 mod trunk;
 mod twilio;
-#[cfg(test)]
 mod verifiers;
 mod voices;
 mod wallet;

@@ -24,10 +24,7 @@ pub(crate) async fn exposition(server: &Server) -> Exposition {
         std::fs::read_to_string(server.data_dir().join("metrics-listen")),
     );
     let address: SocketAddr = must("an address", address.trim().parse());
-    let answer = Client::new(Address::new(address))
-        .get("/metrics")
-        .send()
-        .await;
+    let answer = Client::new(Address::new(address)).get("/metrics").await;
     assert_eq!(answer.status, 200);
     assert_eq!(
         answer.header("content-type"),
@@ -46,19 +43,18 @@ both! {
         account.webhook(&receiver.url("/path-of-xochitl")).await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"lead_name": "Xochitl"}});
-        let placed = account.post("/v1/calls", body).send().await.assert(201);
+        let placed = account.post("/v1/calls", body).await.assert(201);
         let handle = text(&placed["id"]).to_owned();
         account.ended(&handle).await;
         account.ended(&account.call(&agent, "+15005550003").await).await;
         for target in ["/v1/calls/+5215512345678", "/v1/+5215512345678", "/v1/agents/xochitl"] {
-            account.get(target).send().await;
+            account.get(target).await;
         }
-        account.request("XOCHITL", "/v1/me").send().await;
+        account.request("XOCHITL", "/v1/me").await;
         // The third call of the minute is placed, the fourth is not.
         for status in [403, 429] {
             let answer = account
                 .post("/v1/calls", json!({"agent_id": "xochitl", "to": "+5215512345678"}))
-                .send()
                 .await;
             assert_eq!(answer.status, status);
         }
@@ -122,7 +118,7 @@ both! {
 
     async fn the_public_listener_has_no_figures_and_the_other_one_nothing_else(database: Database) {
         let server = Server::start(with_metrics(Options::on(database))).await;
-        server.client().get("/metrics").send().await.assert_error(404, "not_found");
+        server.client().get("/metrics").await.assert_error(404, "not_found");
         let address = must(
             "an address",
             std::fs::read_to_string(server.data_dir().join("metrics-listen")),
@@ -130,13 +126,13 @@ both! {
         let address: SocketAddr = must("an address", address.trim().parse());
         let client = Client::new(Address::new(address));
         for target in ["/", "/healthz", "/metrics/x"] {
-            assert_eq!(client.get(target).send().await.status, 404, "{target}");
+            assert_eq!(client.get(target).await.status, 404, "{target}");
         }
         // By hand: the client would note the answer as one of the interface's.
         let request = b"GET /v1/me HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
         let answer = must("an answer", exchange(address, request).await);
         assert!(answer.starts_with(b"HTTP/1.1 404"), "{answer:?}");
-        assert_eq!(client.post("/metrics", "{}").send().await.status, 405);
+        assert_eq!(client.post("/metrics", "{}").await.status, 405);
         let plain = Server::start(Options::on(Database::Sqlite)).await;
         assert!(!plain.data_dir().join("metrics-listen").exists());
     }

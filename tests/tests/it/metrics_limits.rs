@@ -19,7 +19,7 @@ async fn three_of_two(server: &Server) -> ([f64; 3], Account) {
     let account = server.account("starter").await;
     let before = decisions(&exposition(server).await);
     for status in [200, 200, 429] {
-        assert_eq!(account.get("/v1/me").send().await.status, status);
+        assert_eq!(account.get("/v1/me").await.status, status);
     }
     let after = decisions(&exposition(server).await);
     let counted = std::array::from_fn(|outcome| after[outcome] - before[outcome]);
@@ -56,7 +56,7 @@ async fn decisions_in_redis_are_counted_and_so_is_its_absence() {
     redis.kill();
     let before = decisions(&exposition(&server).await);
     for _ in 0..3 {
-        let answer = account.get("/v1/me").send().await;
+        let answer = account.get("/v1/me").await;
         answer.assert_error(503, "rate_limit_unavailable");
     }
     let after = decisions(&exposition(&server).await);

@@ -61,7 +61,7 @@ async fn a_call_is_read_and_hung_up_through_every_node() {
         talking(there, &handle).await;
         let asked = Instant::now();
         let hang_up = there.post(&format!("/v1/calls/{handle}/hangup"), "{}");
-        let answer = hang_up.send().await.assert(202);
+        let answer = hang_up.await.assert(202);
         assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
         let call = here.ended(&handle).await;
         let took = asked.elapsed();
@@ -97,11 +97,11 @@ async fn every_node_streams_the_same_events() {
 async fn a_key_that_a_command_revokes_ends_on_every_node_at_once() {
     let nodes = Nodes::start(|options| options).await;
     for account in [&nodes.on_a, &nodes.on_b] {
-        account.get("/v1/me").send().await.assert(200);
+        account.read("/v1/me").await;
     }
     nodes.b.cli(&["key", "revoke", &nodes.on_a.key_id]).await;
     for account in [&nodes.on_a, &nodes.on_b] {
-        let answer = account.get("/v1/me").send().await;
+        let answer = account.get("/v1/me").await;
         answer.assert_error(401, "unauthorized");
     }
 }
@@ -111,7 +111,7 @@ async fn a_key_that_a_command_revokes_ends_on_every_node_at_once() {
 async fn a_second_node_without_redis_is_not_ready_until_it_is_alone() {
     let mut nodes = Nodes::start(|options| options).await;
     let ready = async |server: &Server| {
-        let answer = server.client().get("/readyz").send().await;
+        let answer = server.client().get("/readyz").await;
         (answer.status, answer.text())
     };
     let (status, why) = ready(&nodes.b).await;
@@ -203,7 +203,7 @@ async fn a_node_stepped_by_an_hour_changes_no_call_delivery_or_key() {
     let place = async |account: &Account, key: &str| {
         let body = json!({"agent_id": agent, "to": PERSON});
         let placed = account.post("/v1/calls", body).idempotency_key(key);
-        text(&placed.send().await.assert(201)["id"]).to_owned()
+        text(&placed.await.assert(201)["id"]).to_owned()
     };
     for by in ["+3600", "-3600"] {
         turn("+0");
@@ -221,7 +221,7 @@ async fn a_node_stepped_by_an_hour_changes_no_call_delivery_or_key() {
         for (key, handle) in keys.iter().zip(&handles) {
             assert_eq!(place(&nodes.on_b, key).await, *handle);
         }
-        nodes.on_b.get("/v1/me").send().await.assert(200);
+        nodes.on_b.get("/v1/me").await.assert(200);
         handles.push(place(&nodes.on_b, &format!("{by} later")).await);
         for handle in &handles {
             let call = nodes.on_a.ended(handle).await;

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn send(account: &Account, name: &str) -> Value {
     let body = json!({"name": name, "text": "The pool opens at nine."});
-    account.post(DOCUMENTS, body).send().await.assert(202)
+    account.post(DOCUMENTS, body).await.assert(202)
 }
 
 async fn read(account: &Account, made: &Value) -> Value {
@@ -67,7 +67,7 @@ both! {
         })
         .await;
         let query = json!({"query": "When does the pool open?"});
-        let found = account.post("/v1/knowledge/search", query).send().await.assert(200);
+        let found = account.post("/v1/knowledge/search", query).await.assert(200);
         assert_eq!(found["data"][0]["document_id"], document["id"]);
     }
 
@@ -80,7 +80,7 @@ both! {
         assert_eq!(objects.keys("recordings"), [format!("recordings/{}/{id}.wav", account.id)]);
         // This node keeps no file.
         assert!(!server.data_dir().join("objects").exists());
-        let whole = account.get(&audio).send().await;
+        let whole = account.get(&audio).await;
         assert_eq!((whole.status, &whole.body[..4]), (200, b"RIFF".as_slice()));
         let size = whole.body.len();
         for (range, first, last) in [
@@ -88,7 +88,7 @@ both! {
             ("bytes=-4".to_owned(), size - 4, size - 1),
             (format!("bytes={}-", size / 2), size / 2, size - 1),
         ] {
-            let part = account.get(&audio).header("Range", &range).send().await;
+            let part = account.get(&audio).header("Range", &range).await;
             assert_eq!((part.status, part.body.as_slice()), (206, &whole.body[first..=last]), "{range}");
             let told = format!("bytes {first}-{last}/{size}");
             assert_eq!(part.header("content-range"), Some(told.as_str()));
@@ -104,10 +104,10 @@ both! {
             if silent { objects.fall_silent() } else { objects.go_down() }
             let began = Instant::now();
             let body = json!({"name": "Hours", "text": "Nine."});
-            let refused = account.post(DOCUMENTS, body).send().await;
+            let refused = account.post(DOCUMENTS, body).await;
             refused.assert_error(503, "service_unavailable");
             assert_eq!(refused.header("retry-after"), Some("5"));
-            let refused = account.get(&audio).send().await;
+            let refused = account.get(&audio).await;
             refused.assert_error(503, "service_unavailable");
             assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
             let list = account.read(DOCUMENTS).await;
@@ -117,7 +117,7 @@ both! {
             let handle = account.call(&agent, "+5215512345678").await;
             assert_eq!(account.ended(&handle).await["status"], "completed");
             objects.recover();
-            assert_eq!(account.get(&audio).send().await.status, 200);
+            assert_eq!(account.get(&audio).await.status, 200);
         }
         // Taken in, and then the store goes before it is read: by the next process, which waits for it.
         assert!(server.stop().await.success());
@@ -161,7 +161,7 @@ both! {
             (account.ended(&handle).await["has_audio"] == true).then_some(())
         })
         .await;
-        let audio = account.get(&format!("/v1/conversations/{id}/audio")).send().await;
+        let audio = account.get(&format!("/v1/conversations/{id}/audio")).await;
         assert_eq!((audio.status, audio.body.len()), (200, 44 + sound.len()));
         assert!(audio.body[44..] == sound);
         let left = || std::fs::read_dir(server.data_dir().join("recordings")).map_or(0, Iterator::count);

@@ -139,10 +139,7 @@ both! {
         .await;
         let (call, events) = outcome(&account, &receiver, &agent, "+5215512345678", SOON).await;
         assert_failed(&call, &events, &agent, "+5215512345678", "expired");
-        assert_eq!(
-            account.read(&format!("/v1/calls/{ringing}")).await["status"],
-            "initiated"
-        );
+        assert_eq!(account.read(&format!("/v1/calls/{ringing}")).await["status"], "initiated");
     }
 
     async fn the_lease_ends_a_call_whose_carrier_never_reports(database: Database) {

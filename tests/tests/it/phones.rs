@@ -18,10 +18,8 @@ async fn two_phones_hear_each_other() {
         .await;
     let heard = called.hears().await;
     let listener = Listener::of(&["we open at nine in the morning", "goodbye and thank you"]);
-    assert_eq!(
-        listener.understands(&heard.samples).await,
-        "we open at nine in the morning"
-    );
+    let expected = "we open at nine in the morning";
+    assert_eq!(listener.understands(&heard.samples).await, expected);
     assert!(heard.began < heard.ended);
     called.hold().await;
     called.resume().await;
@@ -30,10 +28,8 @@ async fn two_phones_hear_each_other() {
         .says(&speech("kal", "Goodbye, and thank you.").await)
         .await;
     let heard = calling.hears().await;
-    assert_eq!(
-        listener.understands(&heard.samples).await,
-        "goodbye and thank you"
-    );
+    let expected = "goodbye and thank you";
+    assert_eq!(listener.understands(&heard.samples).await, expected);
     assert_eq!(calling.keys(), "12#*");
     calling.hang_up().await;
     called.ends().await;

@@ -14,7 +14,6 @@ both! {
         let placed = account
             .post("/v1/calls", body)
             .idempotency_key("order-of-xochitl")
-            .send()
             .await
             .assert(201);
         let handle = text(&placed["id"]).to_owned();
@@ -28,41 +27,26 @@ both! {
             "/v1/calls/+5215512345678",
             "/v1/+5215512345678",
         ] {
-            account.get(target).send().await;
+            account.get(target).await;
         }
-        account
-            .post(
-                "/v1/calls",
-                json!({"agent_id": "x", "to": "+5215512345678"}),
-            )
-            .send()
-            .await;
-        account
-            .post("/v1/calls", r#"{"to":"+5215512345678""#)
-            .send()
-            .await;
+        account.post("/v1/calls", json!({"agent_id": "x", "to": "+5215512345678"})).await;
+        account.post("/v1/calls", r#"{"to":"+5215512345678""#).await;
         server
             .client()
             .get("/v1/me")
             .header("Authorization", format!("Bearer {}x", account.token))
-            .send()
             .await;
         let rotated = account
             .post(&format!("/v1/webhooks/{id}/rotate-secret"), "{}")
-            .send()
             .await
             .assert(200);
         receiver
             .wait("every event", |all| {
-                all.iter()
-                    .filter(|one| one.kind() != "call.initiated")
-                    .count()
+                all.iter().filter(|one| one.kind() != "call.initiated").count()
                     >= 4
             })
             .await;
-        let conversation = account
-            .read(&format!("/v1/conversations/{}", &handle[5..]))
-            .await;
+        let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
         let log = server.log();
         assert!(
             log.contains("\"answered\"") && log.contains("request_id"),
@@ -83,10 +67,7 @@ both! {
             "path-token",
             "confirm appointments",
         ];
-        let turns = conversation["transcript"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
+        let turns = conversation["transcript"].as_array().cloned().unwrap_or_default();
         words.extend(turns.iter().map(|turn| text(&turn["text"])));
         words.push(text(&conversation["summary"]));
         assert!(words.len() > 14, "{conversation}");

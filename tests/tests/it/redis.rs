@@ -35,7 +35,7 @@ mod on_postgres {
         let mut under_way = tokio::task::JoinSet::new();
         for number in 0..2 * each {
             let client = clients[number % 2].clone();
-            under_way.spawn(async move { client.get(target).send().await.status });
+            under_way.spawn(async move { client.get(target).await.status });
         }
         let statuses = under_way.join_all().await;
         let others = statuses
@@ -68,7 +68,7 @@ mod on_postgres {
             "{spent} of the account's 20"
         );
         for client in [&here, &there] {
-            let refused = client.get("/v1/me").send().await;
+            let refused = client.get("/v1/me").await;
             refused.assert_error(429, "rate_limit_exceeded");
             assert_eq!(refused.number("x-ratelimit-remaining"), 0);
         }
@@ -100,7 +100,7 @@ mod on_postgres {
             let begun_in = minute();
             let mut placed = 0;
             for number in 0..16 {
-                let answer = clients[number % 2].post("/v1/calls", &body).send().await;
+                let answer = clients[number % 2].post("/v1/calls", &body).await;
                 placed += usize::from(answer.status == 201);
                 assert!([201, 429].contains(&answer.status), "{answer:?}");
             }
@@ -128,14 +128,14 @@ mod on_postgres {
 
         let refuses = async || {
             let began = Instant::now();
-            let answer = account.get("/v1/me").send().await;
+            let answer = account.get("/v1/me").await;
             assert!(began.elapsed() < NO_HANG, "{:?}", began.elapsed());
             answer.assert_error(503, "rate_limit_unavailable");
             assert_eq!(answer.number("retry-after"), 5);
             assert_eq!(answer.header("x-ratelimit-limit"), None);
         };
         let returns = async |began: Instant| {
-            while account.get("/v1/me").send().await.status != 200 {
+            while account.get("/v1/me").await.status != 200 {
                 assert!(began.elapsed() < RECOVERY, "not back");
             }
         };
@@ -143,12 +143,12 @@ mod on_postgres {
         for _ in 0..20 {
             refuses().await;
         }
-        let ready = server.client().get("/readyz").send().await.assert(503);
+        let ready = server.client().get("/readyz").await.assert(503);
         assert_eq!(ready["status"], "unavailable");
-        server.client().get("/healthz").send().await.assert(200);
+        server.client().get("/healthz").await.assert(200);
         redis.start_again().await;
         returns(Instant::now()).await;
-        server.client().get("/readyz").send().await.assert(200);
+        server.client().get("/readyz").await.assert(200);
 
         redis.freeze();
         for _ in 0..20 {
@@ -170,7 +170,7 @@ mod on_postgres {
         let server = Server::start_unready(options(&database, &redis)).await;
         // Until it is registered with the database, that is the reason.
         eventually("a reason that names Redis", RECOVERY, || async {
-            let unready = server.client().get("/readyz").send().await.assert(503);
+            let unready = server.client().get("/readyz").await.assert(503);
             let reason = unready["reason"].as_str().unwrap_or_default().to_owned();
             let says = reason.starts_with("Redis is out of reach (redis_url)");
             says.then_some(())
@@ -178,7 +178,7 @@ mod on_postgres {
         .await;
         redis.start_again().await;
         eventually("a server that is ready", RECOVERY, || async {
-            let ready = server.client().get("/readyz").send().await;
+            let ready = server.client().get("/readyz").await;
             (ready.status == 200).then_some(())
         })
         .await;
@@ -191,7 +191,7 @@ mod on_postgres {
         let _first = Server::start(options(&database, &redis)).await;
         let second = Server::start_unready(Options::on(database.clone())).await;
         let lone = async || {
-            let unready = second.client().get("/readyz").send().await.assert(503);
+            let unready = second.client().get("/readyz").await.assert(503);
             let reason = unready["reason"].as_str().unwrap_or_default().to_owned();
             reason.contains("without Redis (redis_url)").then_some(())
         };
@@ -210,11 +210,8 @@ mod on_postgres {
         let url = format!("redis://offhook:hunter2@{}/0", redis.address());
         let server = Server::start(Options::on(database.clone()).set("redis_url", url)).await;
         let account = server.account("scale").await;
-        account
-            .post("/v1/calls", "{}")
-            .send()
-            .await
-            .assert_error(400, "invalid_body");
+        let answer = account.post("/v1/calls", "{}").await;
+        answer.assert_error(400, "invalid_body");
         let warned = || async { server.log().contains("maxmemory-policy").then_some(()) };
         eventually(
             "a warning of the eviction policy",
@@ -228,7 +225,7 @@ mod on_postgres {
         );
         redis.say("CLIENT KILL USER offhook").await;
         let refused = || async {
-            let answer = account.get("/v1/me").send().await;
+            let answer = account.get("/v1/me").await;
             (answer.status == 503).then_some(())
         };
         eventually("a refusal", Duration::from_secs(5), refused).await;
@@ -249,7 +246,7 @@ mod on_postgres {
         let url = format!("rediss://localhost:{}", redis.address().port());
         let options = Options::on(Database::Sqlite).set("redis_url", url);
         let mut server = Server::start_unready(options).await;
-        let status = async |server: &Server| server.client().get("/readyz").send().await.status;
+        let status = async |server: &Server| server.client().get("/readyz").await.status;
         let doubted = || async { server.log().contains("Redis is out of reach").then_some(()) };
         eventually("a doubt", Duration::from_secs(10), doubted).await;
         assert_eq!(

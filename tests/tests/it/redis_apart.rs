@@ -12,7 +12,7 @@ mod on_postgres {
     const LIMIT: Duration = Duration::from_secs(30);
 
     async fn readiness(server: &Server) -> Option<String> {
-        let answer = server.client().get("/readyz").send().await;
+        let answer = server.client().get("/readyz").await;
         match answer.status {
             200 => None,
             _ => Some(text(&answer.json()["reason"]).to_owned()),

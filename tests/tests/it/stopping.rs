@@ -18,19 +18,15 @@ async fn long_call(account: &Account) -> (String, String) {
         }))
         .await;
     let body = json!({"agent_id": agent, "to": "+5215512345678"});
-    let placed = account
-        .post("/v1/calls", &body)
-        .idempotency_key("the call")
-        .send()
-        .await
-        .assert(201);
+    let placed = account.post("/v1/calls", &body).idempotency_key("the call");
+    let placed = placed.await.assert(201);
     (agent, offhook_tests::text(&placed["id"]).to_owned())
 }
 
 async fn begin_stop(server: &Server) {
     server.signal("TERM").await;
     eventually("a process that says it stops", QUICK, || async {
-        let answer = server.client().get("/readyz").send().await;
+        let answer = server.client().get("/readyz").await;
         (answer.status == 503).then(|| assert_eq!(answer.json()["status"], "stopping"))
     })
     .await;
@@ -45,34 +41,24 @@ both! {
         let (agent, handle) = long_call(&account).await;
         let events = format!("/v1/conversations/{}/events", &handle[5..]);
         let mut stream = account.get(&events).stream().await;
-        while stream
-            .next()
-            .await
-            .is_some_and(|event| event.data["state"] != "live")
+        while stream.next().await.is_some_and(|event| event.data["state"] != "live")
         {}
         begin_stop(&server).await;
 
         let body = json!({"agent_id": agent, "to": "+5215512345678"});
-        let refused = account.post("/v1/calls", &body).send().await;
+        let refused = account.post("/v1/calls", &body).await;
         refused.assert_error(503, "service_unavailable");
         assert!(refused.number("retry-after") >= 1);
-        let again = account
-            .post("/v1/calls", &body)
-            .idempotency_key("the call")
-            .send()
-            .await;
+        let again = account.post("/v1/calls", &body).idempotency_key("the call").await;
         assert_eq!(again.assert(201)["id"], json!(handle), "a retry is told");
-        account.get("/healthz").send().await.assert(200);
+        account.read("/healthz").await;
         let call = account.read(&format!("/v1/calls/{handle}")).await;
         assert_eq!(call["status"], "initiated");
         let page = account.read("/v1/calls").await;
         assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "nothing else was placed");
 
-        let hung_up = account
-            .post(&format!("/v1/calls/{handle}/hangup"), "{}")
-            .send()
-            .await
-            .assert(202);
+        let hung_up = account.post(&format!("/v1/calls/{handle}/hangup"), "{}");
+        let hung_up = hung_up.await.assert(202);
         assert_eq!(hung_up, json!({"id": handle, "status": "initiated"}));
         let told = stream.rest().await;
         assert_eq!(told.last().map(|event| &event.data["state"]), Some(&json!("completed")));
@@ -96,10 +82,7 @@ both! {
         let (_, handle) = long_call(&account).await;
         let conversation = format!("/v1/conversations/{}", &handle[5..]);
         let mut stream = account.get(&format!("{conversation}/events")).stream().await;
-        while stream
-            .next()
-            .await
-            .is_some_and(|event| event.data["state"] != "live")
+        while stream.next().await.is_some_and(|event| event.data["state"] != "live")
         {}
         begin_stop(&server).await;
         server.signal("TERM").await;

@@ -36,7 +36,7 @@ async fn agent(account: &Account, config: Value, change: Value) -> String {
         widget[name] = value.clone();
     }
     let set = account.request("PUT", &format!("/v1/agents/{agent}/widget"));
-    set.json(widget).send().await.assert(200);
+    set.json(widget).await.assert(200);
     agent
 }
 
@@ -61,13 +61,12 @@ fn turns(conversation: &Value) -> Vec<String> {
 
 both! {
     async fn a_visitor_is_heard_and_answered(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let events = Receiver::start().await;
         account.webhook(&events.url("/")).await;
         let agent = agent(&account, config(&["When do you open?"]), json!({})).await;
         let door = server.client().get(&format!("/widget/v1/agents/{agent}"));
-        let door = door.header("Origin", PAGE).send().await.assert(200);
+        let door = door.header("Origin", PAGE).await.assert(200);
         assert_eq!(door, json!({"name": "Eva", "chat": true, "voice": true}));
 
         let (mut page, id) = Page::talks(server.address(), &agent, PAGE).await;
@@ -105,8 +104,7 @@ both! {
     }
 
     async fn a_visitor_who_interrupts_is_listened_to(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let mut config = config(&["Please stop talking now."]);
         let long = "The rooms are on the first floor and the breakfast is at seven in the morning and the pool is open \
                     all day and the garden is open too and the beach is not far away.";
@@ -168,7 +166,7 @@ both! {
         let silent = agent(&account, silent, json!({})).await;
         assert_eq!(refused(&silent).await["error"], "conflict");
         let door = server.client().get(&format!("/widget/v1/agents/{silent}"));
-        let door = door.header("Origin", PAGE).send().await.assert(200);
+        let door = door.header("Origin", PAGE).await.assert(200);
         assert_eq!(door["voice"], false);
 
         let poor = server.account_with("starter", 0).await;
@@ -179,8 +177,7 @@ both! {
     }
 
     async fn pages_that_may_not_talk_get_no_socket(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let ours = agent(&account, config(&[]), json!({})).await;
         let elsewhere = "https://other.example";
         let theirs = agent(&account, config(&[]), json!({"allowed_origins": [elsewhere]})).await;
@@ -203,8 +200,7 @@ both! {
 
     /// What a frame's head announces is refused, not gathered.
     async fn a_frame_of_eight_gibibytes_is_refused_by_its_first_hundred_kilobytes(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let agent = agent(&account, config(&[]), json!({})).await;
         let Ok(mut socket) = connect(server.address(), &agent, PAGE).await else {
             panic!("no socket");
@@ -226,8 +222,7 @@ both! {
     }
 
     async fn a_page_that_sends_what_it_should_not_is_let_go_of(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let agent = agent(&account, config(&[]), json!({})).await;
         let start = || Message::text(r#"{"type":"start"}"#);
         let floods = || vec![Message::binary(vec![0; 640]); 2_000];

@@ -1,12 +1,11 @@
 //! Several editors at one agent.
 
-use offhook_tests::{Options, Server, both, must};
+use offhook_tests::{Server, both, must};
 use serde_json::json;
 
 both! {
     async fn patches_of_several_editors_add_up(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (_server, account) = Server::furnished(database).await;
         let target = format!("/v1/agents/{}", account.agent().await);
         let changes = [
             json!({"config": {"llm": {"temperature": 0.1}}}),

@@ -71,7 +71,7 @@ both! {
         account.webhook(&receiver.url("/path-of-xochitl")).await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"lead_name": "Xochitl"}});
-        let answer = account.post("/v1/calls", body).send().await;
+        let answer = account.post("/v1/calls", body).await;
         let placed = answer.assert(201);
         let request = answer.header("x-request-id").unwrap_or_default().to_owned();
         let handle = text(&placed["id"]).to_owned();

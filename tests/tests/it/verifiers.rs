@@ -40,8 +40,8 @@ fn cases() -> Vec<Case> {
         let secrets: Vec<SigningSecret> = secrets.iter().map(|text| secret(text)).collect();
         sign(&secrets, NOW, body)
     };
-    let good = signed(&[SECRET], BODY);
-    let tag = good.split_once(',').expect("a tag").1.to_owned();
+    let sent = signed(&[SECRET], BODY);
+    let tag = sent.split_once(',').expect("a tag").1.to_owned();
     let case = |name, header: &str, body: &[u8], secret, now, is_good| Case {
         name,
         header: header.to_owned(),
@@ -50,29 +50,17 @@ fn cases() -> Vec<Case> {
         now,
         is_good,
     };
+    let good = |name, header: &str, body: &[u8]| case(name, header, body, SECRET, NOW, true);
+    let bad = |name, header: &str| case(name, header, BODY, SECRET, NOW, false);
     let both = signed(&[SECRET, NEWER], BODY);
     let binary: Vec<u8> = (0..=255).collect();
     vec![
-        case("as sent", &good, BODY, SECRET, NOW, true),
-        case(
-            "an empty body",
-            &signed(&[SECRET], b""),
-            b"",
-            SECRET,
-            NOW,
-            true,
-        ),
-        case(
-            "any bytes",
-            &signed(&[SECRET], &binary),
-            &binary,
-            SECRET,
-            NOW,
-            true,
-        ),
+        good("as sent", &sent, BODY),
+        good("an empty body", &signed(&[SECRET], b""), b""),
+        good("any bytes", &signed(&[SECRET], &binary), &binary),
         case(
             "another body",
-            &good,
+            &sent,
             b"{\"type\":\"call.failed\"}",
             SECRET,
             NOW,
@@ -80,101 +68,35 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "a byte more",
-            &good,
+            &sent,
             &[BODY, b"\n"].concat(),
             SECRET,
             NOW,
             false,
         ),
-        case("five minutes old", &good, BODY, SECRET, NOW + 300, true),
-        case("older", &good, BODY, SECRET, NOW + 301, false),
-        case("from a time to come", &good, BODY, SECRET, NOW - 301, false),
-        case("another secret", &good, BODY, NEWER, NOW, false),
-        case("a rotation, the old secret", &both, BODY, SECRET, NOW, true),
+        case("five minutes old", &sent, BODY, SECRET, NOW + 300, true),
+        case("older", &sent, BODY, SECRET, NOW + 301, false),
+        case("from a time to come", &sent, BODY, SECRET, NOW - 301, false),
+        case("another secret", &sent, BODY, NEWER, NOW, false),
+        good("a rotation, the old secret", &both, BODY),
         case("a rotation, the new secret", &both, BODY, NEWER, NOW, true),
-        case(
+        good(
             "a scheme to come beside it",
-            &format!("{good},v2=abc"),
+            &format!("{sent},v2=abc"),
             BODY,
-            SECRET,
-            NOW,
-            true,
         ),
-        case(
-            "another time",
-            &format!("t={},{tag}", NOW + 1),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "two times",
-            &format!("t={NOW},{good}"),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case("no time", &tag, BODY, SECRET, NOW, false),
-        case(
-            "a time that is no number",
-            &format!("t=now,{tag}"),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "a time with a sign",
-            &format!("t=+{NOW},{tag}"),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "no signature",
-            &format!("t={NOW}"),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "an empty signature",
-            &format!("t={NOW},v1="),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "half a signature",
-            &good[..good.len() - 32],
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "no hexadecimal",
-            &format!("t={NOW},v1=zz"),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case(
-            "another scheme alone",
-            &good.replace("v1=", "v0="),
-            BODY,
-            SECRET,
-            NOW,
-            false,
-        ),
-        case("no header", "", BODY, SECRET, NOW, false),
-        case("no elements", "nonsense", BODY, SECRET, NOW, false),
+        bad("another time", &format!("t={},{tag}", NOW + 1)),
+        bad("two times", &format!("t={NOW},{sent}")),
+        bad("no time", &tag),
+        bad("a time that is no number", &format!("t=now,{tag}")),
+        bad("a time with a sign", &format!("t=+{NOW},{tag}")),
+        bad("no signature", &format!("t={NOW}")),
+        bad("an empty signature", &format!("t={NOW},v1=")),
+        bad("half a signature", &sent[..sent.len() - 32]),
+        bad("no hexadecimal", &format!("t={NOW},v1=zz")),
+        bad("another scheme alone", &sent.replace("v1=", "v0=")),
+        bad("no header", ""),
+        bad("no elements", "nonsense"),
     ]
 }
 

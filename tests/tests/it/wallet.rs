@@ -28,23 +28,12 @@ both! {
         let server = start(database, 20).await;
         let account = server.account_with("scale", 100).await;
         let agent = costly(&account).await;
-        let call = account
-            .ended(&account.call(&agent, "+5215512345678").await)
-            .await;
+        let call = account.ended(&account.call(&agent, "+5215512345678").await).await;
         assert_eq!(call["status"], "completed", "{call}");
         let seconds = call["duration_seconds"].as_u64().unwrap_or(0);
-        assert_eq!(
-            call["credits"].as_u64(),
-            Some((seconds * 12).div_ceil(600)),
-            "{call}"
-        );
-        let busy = account
-            .ended(&account.call(&agent, "+15005550001").await)
-            .await;
-        assert_eq!(
-            busy["credits"], 0,
-            "a call that was never answered costs nothing"
-        );
+        assert_eq!(call["credits"].as_u64(), Some((seconds * 12).div_ceil(600)), "{call}");
+        let busy = account.ended(&account.call(&agent, "+15005550001").await).await;
+        assert_eq!(busy["credits"], 0, "a call that was never answered costs nothing");
     }
 
     async fn a_call_costs_what_the_dearest_model_costs_that_may_answer(database: Database) {
@@ -82,11 +71,7 @@ both! {
         let agent = costly(&account).await;
         let body = json!({"agent_id": agent, "to": "+15005550002"});
         let place = async || {
-            account
-                .post("/v1/calls", &body)
-                .idempotency_key("third")
-                .send()
-                .await
+            account.post("/v1/calls", &body).idempotency_key("third").await
         };
         // Each holds 2 of the 5 while it rings.
         let ringing = [
@@ -96,20 +81,11 @@ both! {
         let refused = place().await;
         refused.assert_error(402, "payment_required");
         assert_eq!(refused.header("retry-after"), None);
-        account
-            .post(&format!("/v1/calls/{}/hangup", ringing[0]), "{}")
-            .send()
-            .await
-            .assert(202);
+        account.post(&format!("/v1/calls/{}/hangup", ringing[0]), "{}").await.assert(202);
         account.ended(&ringing[0]).await;
         // What it held is free again, and so is the key of the refused request.
         place().await.assert(201);
-        assert_eq!(
-            account.read("/v1/calls").await["data"]
-                .as_array()
-                .map(Vec::len),
-            Some(3)
-        );
+        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(3));
     }
 
     async fn of_parallel_calls_only_those_that_are_covered_are_accepted(database: Database) {

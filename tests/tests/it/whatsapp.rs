@@ -49,11 +49,7 @@ impl Line {
         let set = [&set[..], &["--secret", &secret]].concat();
         server.cli(&set).await;
         let body = json!({"phone_number": OURS, "agent_id": agent(&account).await});
-        let made = account
-            .post("/v1/phone-numbers", body)
-            .send()
-            .await
-            .assert(201);
+        let made = account.post("/v1/phone-numbers", body).await.assert(201);
         let number = format!("/v1/phone-numbers/{}", text(&made["id"]));
         Self { account, number }
     }
@@ -139,7 +135,6 @@ async fn crash(database: Database, point: &str, sent: usize) -> (Value, Value) {
     line.account
         .request("PATCH", &line.number)
         .json(other)
-        .send()
         .await
         .assert(200);
     line.hears(&server.client(), "wamid.3").await;

@@ -157,10 +157,8 @@ async fn a_body_cut_short_changes_nothing_about_success() {
 async fn a_failed_attempt_keeps_the_receivers_words() {
     let response = b"HTTP/1.1 500 Oops\r\ncontent-length: 9\r\n\r\nno\0 luck\xFF";
     let result = answered_with(response).await;
-    assert_eq!(
-        status(&result),
-        (Some(500), None, Some("no\u{FFFD} luck\u{FFFD}"))
-    );
+    let expected = (Some(500), None, Some("no\u{FFFD} luck\u{FFFD}"));
+    assert_eq!(status(&result), expected);
 }
 
 #[tokio::test]
@@ -277,10 +275,8 @@ async fn a_connection_reset_or_closed_before_the_head_is_a_reset() {
 async fn interim_responses_are_passed_over() {
     let response = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n\
         HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
-    assert_eq!(
-        status(&answered_with(response).await),
-        (Some(204), None, None)
-    );
+    let expected = (Some(204), None, None);
+    assert_eq!(status(&answered_with(response).await), expected);
 }
 
 #[tokio::test]

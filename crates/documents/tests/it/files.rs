@@ -10,10 +10,8 @@ fn said(format: Format, content: &[u8]) -> String {
 #[test]
 fn a_word_document_is_read_paragraph_by_paragraph() {
     let file = files::docx(&["The pool opens at nine.", "Tom & Ana <3"]);
-    assert_eq!(
-        extract(Format::Docx, &file).unwrap(),
-        "The pool opens at nine.\nTom & Ana <3\n"
-    );
+    let expected = "The pool opens at nine.\nTom & Ana <3\n";
+    assert_eq!(extract(Format::Docx, &file).unwrap(), expected);
 }
 
 #[test]

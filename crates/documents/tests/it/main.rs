@@ -1,5 +1,6 @@
 //! Files as people and attackers send them.
 
-// `cfg(test)` tells clippy that helpers of tests are tests.
-#[cfg(test)]
+// It tells clippy that helpers of tests are tests.
+#![cfg(test)]
+
 mod files;

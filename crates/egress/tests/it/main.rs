@@ -1,12 +1,10 @@
 //! The guard against private targets.
 
-#[cfg(test)]
+// It tells clippy that helpers of tests are tests.
+#![cfg(test)]
+
 mod addresses;
-#[cfg(test)]
 mod client;
-#[cfg(test)]
 mod dialing;
-#[cfg(test)]
 mod resolving;
-#[cfg(test)]
 mod targets;

@@ -104,19 +104,15 @@ async fn private_addresses_pass_when_the_policy_says_so() {
             allow_private: true,
         },
     );
-    assert_eq!(
-        resolve(&resolver).await.unwrap(),
-        ["127.0.0.1:0".parse::<SocketAddr>().unwrap()]
-    );
+    let expected = ["127.0.0.1:0".parse::<SocketAddr>().unwrap()];
+    assert_eq!(resolve(&resolver).await.unwrap(), expected);
 }
 
 #[tokio::test]
 async fn a_refusal_never_tells_the_address() {
     let error = resolve(&guarded(&[&["10.11.12.13"]])).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the target has an address that is not public"
-    );
+    let expected = "the target has an address that is not public";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test]

@@ -191,10 +191,8 @@ fn every_fault_is_a_sentence_that_continues_the_fields_name() {
 #[test]
 fn debug_output_keeps_path_and_query_to_itself() {
     let target = TargetUrl::parse("https://example.com:8443/T0/token?key=secret", PUBLIC).unwrap();
-    assert_eq!(
-        format!("{target:?}"),
-        "TargetUrl(https://example.com:8443/…)"
-    );
+    let expected = "TargetUrl(https://example.com:8443/…)";
+    assert_eq!(format!("{target:?}"), expected);
     assert_eq!(target.origin(), "https://example.com:8443");
 }
 

@@ -169,10 +169,8 @@ async fn the_agent_ends_the_conversation_and_what_needs_a_line_is_not_done() {
     assert_eq!(last(&answer), ("Sorry.", false));
     let asked = model.asked().remove(1);
     let told = &asked.messages[asked.messages.len() - 1];
-    assert_eq!(
-        (told.role, told.content.starts_with("Not done")),
-        (Role::Tool, true)
-    );
+    assert_eq!(told.role, Role::Tool);
+    assert!(told.content.starts_with("Not done"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,15 +51,11 @@ async fn data_is_asked_for_with_the_schema_and_the_transcript_as_text() {
     let asked = model.asked();
     assert_eq!(asked.len(), 1);
     let asked = &asked[0];
-    assert_eq!(
-        (asked.purpose, asked.may_call),
-        (Purpose::Extraction, false)
-    );
+    assert_eq!(asked.purpose, Purpose::Extraction);
+    assert!(!asked.may_call);
     assert_eq!(asked.messages[0].content.lines().last(), Some(SCHEMA));
-    assert_eq!(
-        &*asked.messages[1].content,
-        "Agent: Hola.\nCustomer: Un cuarto.\n"
-    );
+    let expected = "Agent: Hola.\nCustomer: Un cuarto.\n";
+    assert_eq!(&*asked.messages[1].content, expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,10 +111,8 @@ async fn a_model_that_fails_or_takes_too_long_leaves_it_to_the_next_one() {
         assert_eq!(data(&FakeModel::new(&does)).await, Err(NoData::NoReply));
         assert_eq!(began.elapsed(), Duration::from_secs(took));
     }
-    assert_eq!(
-        asked(FakeModels::default(), &transcript()).await,
-        Err(NoData::NoReply)
-    );
+    let expected = Err(NoData::NoReply);
+    assert_eq!(asked(FakeModels::default(), &transcript()).await, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,10 +51,8 @@ async fn prompt(wait: Duration) -> (String, Vec<String>, Duration) {
     // A caller that loses patience for a moment loses nothing.
     let _ = tokio::time::timeout(Duration::from_millis(10), reply.next()).await;
     if model.asked().is_empty() {
-        assert_eq!(
-            reply.next().await,
-            Some(Ok(Piece::Sentence("At nine.".to_owned())))
-        );
+        let expected = Some(Ok(Piece::Sentence("At nine.".to_owned())));
+        assert_eq!(reply.next().await, expected);
     }
     let asked = model.asked().remove(0);
     assert_eq!(asked.messages[0].role, Role::System);

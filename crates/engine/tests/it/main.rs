@@ -1,7 +1,8 @@
 //! The engine's rules, with a fake network and fake models, in paused time.
 
-// `cfg(test)` tells clippy that its helpers are tests.
-#[cfg(test)]
+// It tells clippy that helpers of tests are tests.
+#![cfg(test)]
+
 mod chat;
 mod dialogue;
 mod extraction;

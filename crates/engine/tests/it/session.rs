@@ -172,10 +172,8 @@ async fn a_connection_that_never_opened_is_tried_three_times() {
     let call = recovering.begin();
     call.answer().await;
     call.send(LegEvent::Hangup).await;
-    assert_eq!(
-        call.end().await.outcome(),
-        Completed(Reason::CustomerHangup)
-    );
+    let expected = Completed(Reason::CustomerHangup);
+    assert_eq!(call.end().await.outcome(), expected);
 
     let mut dead = stage();
     dead.dials = vec![Err(DialError::NotConnected); 9];
@@ -220,10 +218,8 @@ async fn a_silent_customer_is_asked_once_and_then_left() {
     call.answer().await;
     let end = call.end().await;
     assert_eq!(end.outcome(), Completed(Reason::SilenceTimeout));
-    assert_eq!(
-        end.script(),
-        ["A: Hello, Eva here.", "A: Are you still there?"]
-    );
+    let expected = ["A: Hello, Eva here.", "A: Are you still there?"];
+    assert_eq!(end.script(), expected);
     // 16 and 20 characters (the fake line does not hurry), two silences of 20 s at double speed.
     assert_eq!(end.took, 20 * SECOND + (16 + 20) * 60 * MILLI);
 }
@@ -317,10 +313,8 @@ async fn an_agent_that_may_be_interrupted_falls_silent_and_answers_what_was_said
     sleep(3 * SECOND).await;
     call.send(LegEvent::Hangup).await;
     let end = call.end().await;
-    assert_eq!(
-        end.script(),
-        ["A: Hello --", "U: Stop, who are you?", "A: Sure."]
-    );
+    let expected = ["A: Hello --", "U: Stop, who are you?", "A: Sure."];
+    assert_eq!(end.script(), expected);
     let shown: Vec<_> = model.asked()[0].messages[1..]
         .iter()
         .map(|message| message.content.to_string())
@@ -345,10 +339,8 @@ async fn an_agent_that_may_not_be_interrupted_finishes_and_answers_then() {
     call.send(LegEvent::Hangup).await;
     let end = call.end().await;
     let greeting = format!("A: {}", "x".repeat(100));
-    assert_eq!(
-        end.script(),
-        ["U: Hello?", greeting.as_str(), "A: I see. Go on."]
-    );
+    let expected = ["U: Hello?", greeting.as_str(), "A: I see. Go on."];
+    assert_eq!(end.script(), expected);
     assert_eq!(end.said[1].0, 6 * SECOND, "at once after its own turn");
 }
 
@@ -366,10 +358,8 @@ async fn a_customer_who_pauses_and_goes_on_gets_one_answer_to_both() {
     sleep(5 * SECOND).await;
     call.send(LegEvent::Hangup).await;
     let end = call.end().await;
-    assert_eq!(
-        end.script()[1..],
-        ["U: I would like", "U: a room.", "A: Sure."]
-    );
+    let expected = ["U: I would like", "U: a room.", "A: Sure."];
+    assert_eq!(end.script()[1..], expected);
     assert_eq!(model.asked().len(), 1);
 }
 
@@ -387,10 +377,8 @@ async fn words_that_come_while_the_model_thinks_are_answered_along() {
     sleep(9 * SECOND).await;
     call.send(LegEvent::Hangup).await;
     let end = call.end().await;
-    assert_eq!(
-        end.script()[1..],
-        ["U: A room.", "U: With a view.", "A: Sure."]
-    );
+    let expected = ["U: A room.", "U: With a view.", "A: Sure."];
+    assert_eq!(end.script()[1..], expected);
     assert_eq!(model.asked().len(), 2);
     assert_eq!(model.asked()[1].messages.len(), 4);
 }

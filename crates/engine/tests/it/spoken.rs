@@ -65,10 +65,8 @@ async fn a_conversation_is_heard_and_spoken() {
     assert!(latency.first_frame_ms - latency.first_byte_ms <= 20);
     assert!(latency.first_frame_ms < 1_300, "{latency:?}");
     let steps = latency.steps();
-    assert_eq!(
-        steps[1..4],
-        [("model", 300), ("sentence", 0), ("voice", 200)]
-    );
+    let expected = [("model", 300), ("sentence", 0), ("voice", 200)];
+    assert_eq!(steps[1..4], expected);
     let all: u32 = steps.iter().map(|(_, took)| took).sum();
     assert_eq!(all, latency.first_frame_ms);
     assert_eq!(end.hung_up, 1);
@@ -293,10 +291,9 @@ async fn a_machine_is_treated_as_the_agent_wants_it() {
         assert!(phone.sent().is_empty(), "the tone is waited for");
         let end = phone.end().await;
         assert_eq!(end.outcome(), Completed(Reason::Voicemail));
-        assert_eq!(
-            end.script,
-            [format!("U: {greeting}").as_str(), "A: Hello, Eva here."]
-        );
+        let greeted = format!("U: {greeting}");
+        let expected = [greeted.as_str(), "A: Hello, Eva here."];
+        assert_eq!(end.script, expected);
     }
 }
 
@@ -314,10 +311,8 @@ async fn keys_are_answered_like_words() {
     }
     sleep(2 * SECOND).await;
     let end = phone.hangs_up().await;
-    assert_eq!(
-        end.script,
-        ["A: Hello, Eva here.", "U: DTMF 42#", "A: Thank you."]
-    );
+    let expected = ["A: Hello, Eva here.", "U: DTMF 42#", "A: Thank you."];
+    assert_eq!(end.script, expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -429,10 +424,8 @@ async fn another_ear_hears_what_was_said_since_the_first_one_failed() {
     sleep(3 * SECOND).await;
     assert!(good.frames.load(Ordering::Relaxed) > 100);
     let end = phone.hangs_up().await;
-    assert_eq!(
-        end.script[1],
-        "U: I would like to know who is calling me please."
-    );
+    let expected = "U: I would like to know who is calling me please.";
+    assert_eq!(end.script[1], expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -489,10 +482,8 @@ async fn a_call_that_the_service_ends_says_goodbye_against_every_noise() {
     let wire = Arc::clone(&phone.wire);
     let end = phone.end().await;
     assert_eq!(end.outcome(), Completed(Reason::AgentHangup));
-    assert_eq!(
-        end.script.last().unwrap(),
-        "A: I am sorry, I have to end our call here. Thank you for your time. Goodbye."
-    );
+    let expected = "A: I am sorry, I have to end our call here. Thank you for your time. Goodbye.";
+    assert_eq!(end.script.last().unwrap(), expected);
     assert_eq!(wire.hung_up.load(Ordering::Relaxed), 1);
 }
 

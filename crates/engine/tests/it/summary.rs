@@ -30,10 +30,8 @@ async fn a_summary_is_asked_for_with_the_transcript_as_text() {
     let asked = model.asked().remove(0);
     assert_eq!(asked.purpose, Purpose::Summary);
     assert!(asked.messages[0].content.contains("`es`"));
-    assert_eq!(
-        &*asked.messages[1].content,
-        "Agent: Hola.\nCustomer: Un cuarto.\n"
-    );
+    let expected = "Agent: Hola.\nCustomer: Un cuarto.\n";
+    assert_eq!(&*asked.messages[1].content, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,10 +113,8 @@ async fn a_tool_works_while_the_agent_speaks_and_its_answer_is_told_to_the_model
     let [.., called, answered] = &*requests[1].messages else {
         panic!("messages")
     };
-    assert_eq!(
-        (called.role, &*called.content),
-        (Role::Assistant, "Let me see.")
-    );
+    assert_eq!(called.role, Role::Assistant);
+    assert_eq!(&*called.content, "Let me see.");
     assert_eq!(called.calls[0].id, "c1");
     assert_eq!((answered.role, &*answered.content), (Role::Tool, "drawer"));
     assert_eq!(answered.answers.as_deref(), Some("c1"));
@@ -243,10 +241,8 @@ async fn digits_are_sent_once_the_agent_is_quiet() {
     call.send(LegEvent::Hangup).await;
     let end = call.end().await;
     assert_eq!(end.did, ["digits 1w2#"]);
-    assert_eq!(
-        end.script()[3..],
-        [r#"T: look({"id":7}) → The digits were sent."#, "A: Done."]
-    );
+    let expected = [r#"T: look({"id":7}) → The digits were sent."#, "A: Done."];
+    assert_eq!(end.script()[3..], expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -260,10 +256,8 @@ async fn as_many_digits_as_a_tool_may_send_have_the_time_that_they_take() {
     call.send(LegEvent::Hangup).await;
     let end = call.end().await;
     assert_eq!(end.did, [format!("digits {digits}")]);
-    assert_eq!(
-        end.script()[2..],
-        [r#"T: look({"id":7}) → The digits were sent."#, "A: Done."]
-    );
+    let expected = [r#"T: look({"id":7}) → The digits were sent."#, "A: Done."];
+    assert_eq!(end.script()[2..], expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,7 +31,7 @@ fn schema() -> Value {
 
 async fn put(app: &TestApp, agent: &str, body: Value) -> client::Answer {
     let target = format!("/v1/agents/{agent}/analysis-schema");
-    app.request("PUT", &target).json(body).send().await
+    app.request("PUT", &target).json(body).await
 }
 
 async fn set(app: &TestApp, agent: &str, schema: Value) -> Value {
@@ -54,16 +54,16 @@ async fn chatted(app: &TestApp, agent: &str) -> String {
 async fn chatted_with(app: &TestApp, agent: &str, words: &str) -> String {
     let ask = |method, target: &str| app.bare(method, target).header("Origin", PAGE);
     let begun = json!({"agent_id": agent});
-    let begun = ask("POST", SESSIONS).json(begun).send().await.assert(201);
+    let begun = ask("POST", SESSIONS).json(begun).await.assert(201);
     let (id, token) = (text(&begun["id"]), text(&begun["token"]));
     let said = format!("{SESSIONS}/{id}/messages");
     let said = ask("POST", &said).json(json!({"text": words}));
-    said.key(&token).send().await.assert(200);
+    said.key(&token).await.assert(200);
     let end = format!("{SESSIONS}/{id}/end");
-    ask("POST", &end).key(&token).send().await.assert(200);
+    ask("POST", &end).key(&token).await.assert(200);
     let over = async {
         let target = format!("/v1/conversations/{id}");
-        while app.get(&target).send().await.assert(200)["status"] == "initiated" {
+        while app.read(&target).await["status"] == "initiated" {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -73,7 +73,7 @@ async fn chatted_with(app: &TestApp, agent: &str, words: &str) -> String {
 
 async fn analysis(app: &TestApp, conversation: &str) -> Value {
     let target = format!("/v1/conversations/{conversation}");
-    app.get(&target).send().await.assert(200)["analysis"].clone()
+    app.read(&target).await["analysis"].clone()
 }
 
 /// The analysis once it is made.
@@ -93,14 +93,9 @@ async fn made(app: &TestApp, conversation: &str) -> Value {
 }
 
 fn failed(analysis: &Value) -> String {
-    assert_eq!(
-        members(analysis),
-        ["status", "data", "error", "completed_at"]
-    );
-    assert_eq!(
-        (&analysis["status"], &analysis["data"]),
-        (&json!("failed"), &Value::Null)
-    );
+    assert_eq!(members(analysis), "status data error completed_at");
+    assert_eq!(analysis["status"], "failed");
+    assert_eq!(analysis["data"], Value::Null);
     assert!(analysis["completed_at"].is_string(), "{analysis}");
     text(&analysis["error"])
 }
@@ -207,18 +202,14 @@ async fn agent_of(app: &TestApp) -> String {
             "llm": {"provider": "local", "model": "small"},
         },
     });
-    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let agent = app.post("/v1/agents", agent).await.assert(201);
     let id = text(&agent["id"]);
     let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").send().await.assert(200);
+    app.post(&publish, "{}").await.assert(200);
     let widget =
         json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
     let target = format!("/v1/agents/{id}/widget");
-    app.request("PUT", &target)
-        .json(widget)
-        .send()
-        .await
-        .assert(200);
+    app.request("PUT", &target).json(widget).await.assert(200);
     id
 }
 
@@ -227,44 +218,28 @@ async fn a_schema_is_set_read_and_cleared() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let target = format!("/v1/agents/{agent}/analysis-schema");
-    let before = app.get(&target).send().await.assert(200);
+    let before = app.read(&target).await;
     assert_eq!(before, json!({"schema": null, "updated_at": null}));
     // Clearing what never was is no change.
     assert_eq!(set(&app, &agent, Value::Null).await, before);
-    let row = app
-        .get(&format!("/v1/agents/{agent}"))
-        .send()
-        .await
-        .assert(200);
+    let row = app.read(&format!("/v1/agents/{agent}")).await;
 
     let at = set(&app, &agent, schema()).await;
-    assert_eq!(
-        at,
-        json!({"schema": schema(), "updated_at": "2026-04-30T18:32:11.123Z"})
-    );
-    assert_eq!(app.get(&target).send().await.assert(200), at);
+    let expected = json!({"schema": schema(), "updated_at": "2026-04-30T18:32:11.123Z"});
+    assert_eq!(at, expected);
+    assert_eq!(app.read(&target).await, at);
     // The same once more is no change.
     app.clock.advance(Duration::from_secs(60));
     assert_eq!(set(&app, &agent, schema()).await, at);
     let other = set(&app, &agent, json!({})).await;
-    assert_eq!(
-        other,
-        json!({"schema": {}, "updated_at": "2026-04-30T18:33:11.123Z"})
-    );
+    let expected = json!({"schema": {}, "updated_at": "2026-04-30T18:33:11.123Z"});
+    assert_eq!(other, expected);
     let cleared = set(&app, &agent, Value::Null).await;
-    assert_eq!(
-        cleared,
-        json!({"schema": null, "updated_at": "2026-04-30T18:33:11.123Z"})
-    );
-    assert_eq!(app.get(&target).send().await.assert(200), cleared);
+    let expected = json!({"schema": null, "updated_at": "2026-04-30T18:33:11.123Z"});
+    assert_eq!(cleared, expected);
+    assert_eq!(app.read(&target).await, cleared);
     // It is none of the agent's versions.
-    assert_eq!(
-        app.get(&format!("/v1/agents/{agent}"))
-            .send()
-            .await
-            .assert(200),
-        row
-    );
+    assert_eq!(app.read(&format!("/v1/agents/{agent}")).await, row);
 
     let stranger = app.stranger(Plan::Scale).await;
     for method in ["GET", "PUT"] {
@@ -273,9 +248,8 @@ async fn a_schema_is_set_read_and_cleared() {
             "PUT" => foreign.json(json!({"schema": {}})),
             _ => foreign,
         };
-        foreign.send().await.assert_error(404, "not_found");
+        foreign.await.assert_error(404, "not_found");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -321,17 +295,16 @@ async fn a_schema_that_cannot_be_is_refused_by_name_and_a_legacy_agent_has_none(
     let stored = credentials.set(app.account, CredentialProvider::Legacy, "sim_acme");
     must(stored.await);
     must(app.services.legacy().sync(app.account).await);
-    let legacy = app.get("/v1/agents?runtime=legacy").send().await;
+    let legacy = app.get("/v1/agents?runtime=legacy").await;
     let legacy = text(&legacy.assert(200)["data"][0]["id"]);
     let refused = put(&app, &legacy, json!({"schema": {}})).await;
     refused.assert_error(422, "unsupported_runtime");
     let target = format!("/v1/agents/{legacy}/analysis-schema");
-    let none = app.get(&target).send().await.assert(200);
+    let none = app.read(&target).await;
     assert_eq!(none["schema"], Value::Null);
     app.dial();
     let conversation = called(&app, &legacy, CUSTOMER).await;
     assert_eq!(analysis(&app, &conversation).await, Value::Null);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -348,17 +321,12 @@ async fn data_is_extracted_where_there_is_a_schema_and_somebody_spoke() {
     set(&app, &agent, schema()).await;
     let with = called(&app, &agent, CUSTOMER).await;
     let completed = made(&app, &with).await;
-    assert_eq!(
-        members(&completed),
-        ["status", "data", "error", "completed_at"]
-    );
-    assert_eq!(
-        (&completed["status"], &completed["error"]),
-        (&json!("completed"), &Value::Null)
-    );
+    assert_eq!(members(&completed), "status data error completed_at");
+    assert_eq!(completed["status"], "completed");
+    assert_eq!(completed["error"], Value::Null);
     assert!(completed["completed_at"].is_string());
     let data = &completed["data"];
-    assert_eq!(members(data), ["topic", "rooms"]);
+    assert_eq!(members(data), "topic rooms");
     assert!(
         !text(&data["topic"]).is_empty() && data["rooms"].as_i64() > Some(1),
         "{data}"
@@ -375,7 +343,6 @@ async fn data_is_extracted_where_there_is_a_schema_and_somebody_spoke() {
         completed,
         "what was extracted stays"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -406,7 +373,6 @@ async fn a_conversation_is_analysed_by_the_schema_that_it_ended_under_once_a_mod
         transcript.starts_with("Agent: Hello.\nCustomer: A room for two.\n"),
         "{transcript}"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -456,7 +422,6 @@ async fn answers_that_do_not_fit_are_repaired_once_and_then_there_is_no_data() {
     assert_eq!(repaired[2]["content"], r#"{"rooms": 0}"#);
     let told = text(&repaired[3]["content"]);
     assert!(told.contains("\"topic\" is a required property"), "{told}");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -467,12 +432,9 @@ async fn a_model_that_never_answers_is_asked_three_times() {
     set(&app, &agent, schema()).await;
     let conversation = chatted(&app, &agent).await;
     model.asked(&app, 3).await;
-    assert_eq!(
-        failed(&made(&app, &conversation).await),
-        "no model of the agent answered"
-    );
+    let expected = "no model of the agent answered";
+    assert_eq!(failed(&made(&app, &conversation).await), expected);
     assert_eq!(model.extractions().len(), 3);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -505,7 +467,6 @@ async fn what_is_said_in_a_conversation_is_data_and_no_instruction() {
         lines[2..].iter().all(|line| line.starts_with("Agent: ")),
         "{transcript}"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -515,16 +476,11 @@ async fn a_schema_is_no_part_of_what_is_published_or_rolled_back() {
     let at = set(&app, &agent, schema()).await;
     let target = format!("/v1/agents/{agent}");
     let draft = json!({"config": {"system_prompt": "You take bookings."}});
-    app.request("PATCH", &target)
-        .json(draft)
-        .send()
-        .await
-        .assert(200);
+    app.patch(&target, draft).await.assert(200);
     for version in [2, 1] {
         let publish = app.post(&format!("{target}/publish"), json!({"version": version}));
-        publish.send().await.assert(200);
-        let schema = app.get(&format!("{target}/analysis-schema")).send().await;
+        publish.await.assert(200);
+        let schema = app.get(&format!("{target}/analysis-schema")).await;
         assert_eq!(schema.assert(200), at, "version {version} is published");
     }
-    app.close().await;
 }

@@ -246,6 +246,19 @@ impl TestApp {
         self.request("POST", target).json(body)
     }
 
+    pub(crate) fn patch(&self, target: &str, body: impl ToString) -> Request {
+        self.request("PATCH", target).json(body)
+    }
+
+    pub(crate) fn delete(&self, target: &str) -> Request {
+        self.request("DELETE", target)
+    }
+
+    /// Reads what must be there.
+    pub(crate) async fn read(&self, target: &str) -> Value {
+        self.get(target).await.assert(200)
+    }
+
     /// Drafts and publishes an agent; returns its id.
     pub(crate) async fn agent(&self) -> String {
         let agent = json!({
@@ -257,17 +270,17 @@ impl TestApp {
                 "llm": {"provider": "scripted", "model": "scripted"},
             },
         });
-        let agent = self.post("/v1/agents", agent).send().await.assert(201);
+        let agent = self.post("/v1/agents", agent).await.assert(201);
         let id = text(&agent["id"]);
         let publish = format!("/v1/agents/{id}/publish");
-        self.post(&publish, "{}").send().await.assert(200);
+        self.post(&publish, "{}").await.assert(200);
         id
     }
 
     /// Places a call and returns the answer's body.
     pub(crate) async fn call(&self, agent: &str, to: &str) -> Value {
         let body = json!({"agent_id": agent, "to": to});
-        self.post("/v1/calls", body).send().await.assert(201)
+        self.post("/v1/calls", body).await.assert(201)
     }
 
     /// Begins to dial what is queued.
@@ -334,7 +347,7 @@ impl TestApp {
         let target = format!("/v1/calls/{handle}");
         let ended = async {
             loop {
-                let call = self.get(&target).send().await.assert(200);
+                let call = self.get(&target).await.assert(200);
                 if call["status"] != "initiated" {
                     return call;
                 }
@@ -350,12 +363,13 @@ impl TestApp {
     pub(crate) fn rest(&self) {
         self.stop.cancel();
     }
+}
 
-    /// Stops the server.
-    pub(crate) async fn close(self) {
+impl Drop for TestApp {
+    fn drop(&mut self) {
         self.stop.cancel();
         self.state.end_streams();
-        self.server.stop(false).await;
+        drop(self.server.stop(false));
     }
 }
 
@@ -387,14 +401,21 @@ fn plans() -> Plans {
     plans
 }
 
+/// The rows of a table of `tests/cases`, whose columns have a tab between them.
+pub(crate) fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+    let rows = table.lines().filter(|row| !row.starts_with('#'));
+    rows.map(|row| must(row.split('\t').collect::<Vec<_>>().try_into()))
+}
+
 pub(crate) fn text(value: &Value) -> String {
     let text = value.as_str();
     text.unwrap_or_else(|| panic!("no string: {value}"))
         .to_owned()
 }
 
-pub(crate) fn members(value: &Value) -> Vec<String> {
+/// The names of an object's members in their order, a space between them.
+pub(crate) fn members(value: &Value) -> String {
     let object = value.as_object();
     let object = object.unwrap_or_else(|| panic!("no object: {value}"));
-    object.keys().cloned().collect()
+    object.keys().cloned().collect::<Vec<_>>().join(" ")
 }

@@ -7,26 +7,18 @@ use crate::client::exchange;
 async fn what_is_not_json_is_invalid_json() {
     let app = TestApp::start().await;
     for body in ["", "{", "{}x", "\u{feff}{}", "nul", "{'a':1}"] {
-        let answer = app.post("/v1/agents", body).send().await;
+        let answer = app.post("/v1/agents", body).await;
         answer.assert_error(400, "invalid_json");
     }
-    let untyped = app.request("POST", "/v1/agents").body("{}").send().await;
+    let untyped = app.request("POST", "/v1/agents").body("{}").await;
     untyped.assert_error(400, "invalid_json");
     let text = app
         .request("POST", "/v1/agents")
         .header("Content-Type", "text/plain");
-    text.body("{}")
-        .send()
-        .await
-        .assert_error(400, "invalid_json");
+    text.body("{}").await.assert_error(400, "invalid_json");
     let charset = app.request("POST", "/v1/agents");
     let charset = charset.header("Content-Type", "application/json; charset=utf-8");
-    charset
-        .body("{}")
-        .send()
-        .await
-        .assert_error(400, "invalid_body");
-    app.close().await;
+    charset.body("{}").await.assert_error(400, "invalid_body");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,11 +35,10 @@ async fn a_fault_in_a_body_begins_with_its_field() {
         (r#"{"name":"a","language":"en","id":"x"}"#, "`id`"),
     ];
     for (body, field) in cases {
-        let answer = app.post("/v1/agents", body).send().await;
+        let answer = app.post("/v1/agents", body).await;
         let message = answer.assert_error(400, "invalid_body");
         assert!(message.starts_with(field), "{body}: {message}");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,30 +46,22 @@ async fn an_empty_body_is_an_empty_object_where_nothing_is_required() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let target = format!("/v1/agents/{agent}");
-    app.request("PATCH", &target).send().await.assert(200);
-    let publish = app
-        .request("POST", &format!("{target}/publish"))
-        .send()
-        .await;
+    app.request("PATCH", &target).await.assert(200);
+    let publish = app.request("POST", &format!("{target}/publish")).await;
     publish.assert(200);
-    app.request("POST", "/v1/agents")
-        .send()
-        .await
-        .assert_error(400, "invalid_json");
-    app.request("POST", "/v1/calls")
-        .send()
-        .await
-        .assert_error(400, "invalid_json");
-    app.close().await;
+    let answer = app.request("POST", "/v1/agents").await;
+    answer.assert_error(400, "invalid_json");
+    let answer = app.request("POST", "/v1/calls").await;
+    answer.assert_error(400, "invalid_json");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_over_1_mib_is_refused_by_its_announcement_and_by_its_length() {
     let app = TestApp::start().await;
     let at_most = format!("\"{}\"", "a".repeat(1024 * 1024 - 2));
-    let answer = app.post("/v1/agents", &at_most).send().await;
+    let answer = app.post("/v1/agents", &at_most).await;
     answer.assert_error(400, "invalid_body");
-    let answer = app.post("/v1/agents", format!("{at_most} ")).send().await;
+    let answer = app.post("/v1/agents", format!("{at_most} ")).await;
     answer.assert_error(413, "payload_too_large");
     let head = format!(
         "POST /v1/agents HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
@@ -98,7 +81,6 @@ async fn a_body_over_1_mib_is_refused_by_its_announcement_and_by_its_length() {
     chunked.extend(b"0\r\n\r\n");
     let answer = exchange(app.address, &chunked).await;
     assert!(answer.starts_with(b"HTTP/1.1 413"), "{answer:?}");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,17 +90,13 @@ async fn an_idempotency_key_is_one_header_of_printable_ascii() {
     let long = "k".repeat(256);
     for key in ["", " \t ", "é", "a\tb", long.as_str()] {
         let request = app.post("/v1/calls", &body).header("Idempotency-Key", key);
-        request
-            .send()
-            .await
-            .assert_error(400, "invalid_idempotency_key");
+        request.await.assert_error(400, "invalid_idempotency_key");
     }
     let twice = app.post("/v1/calls", &body).header("Idempotency-Key", "a");
-    let twice = twice.header("Idempotency-Key", "a").send().await;
+    let twice = twice.header("Idempotency-Key", "a").await;
     twice.assert_error(400, "invalid_idempotency_key");
     let good = app
         .post("/v1/calls", &body)
         .header("Idempotency-Key", &long[1..]);
-    good.send().await.assert_error(403, "agent_not_found");
-    app.close().await;
+    good.await.assert_error(403, "agent_not_found");
 }

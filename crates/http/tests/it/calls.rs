@@ -4,24 +4,8 @@ use serde_json::json;
 
 use crate::app::{CUSTOMER, TestApp, members, text};
 
-const ITEM: [&str; 16] = [
-    "id",
-    "call_id",
-    "runtime",
-    "channel",
-    "agent",
-    "status",
-    "from",
-    "to",
-    "customer_phone",
-    "started_at",
-    "ended_at",
-    "duration_seconds",
-    "credits",
-    "summary",
-    "has_audio",
-    "termination_reason",
-];
+const ITEM: &str = "id call_id runtime channel agent status from to customer_phone \
+    started_at ended_at duration_seconds credits summary has_audio termination_reason";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_placed_and_read_while_it_lasts() {
@@ -29,7 +13,7 @@ async fn a_call_is_placed_and_read_while_it_lasts() {
     let agent = app.agent().await;
     let body =
         format!(r#"{{"agent_id":"{agent}","to":"{CUSTOMER}","metadata":{{"z":1.50,"a":"x"}}}}"#);
-    let answer = app.post("/v1/calls", body).send().await;
+    let answer = app.post("/v1/calls", body).await;
     let placed = answer.assert(201);
     let handle = text(&placed["id"]);
     let id = handle.trim_start_matches("call_").to_owned();
@@ -38,24 +22,21 @@ async fn a_call_is_placed_and_read_while_it_lasts() {
         "created_at": "2026-04-30T18:32:11.123Z",
     });
     assert_eq!(placed, expected);
-    assert_eq!(
-        members(&placed),
-        ["id", "agent_id", "to", "status", "created_at"]
-    );
+    assert_eq!(members(&placed), "id agent_id to status created_at");
     let location = format!("/v1/calls/{handle}");
     assert_eq!(answer.header("location"), Some(location.as_str()));
     assert_eq!(answer.header("idempotent-replayed"), None);
     assert!(answer.number("x-ratelimit-remaining") > 0);
 
-    let read = app.get(&location).send().await;
+    let read = app.get(&location).await;
     let call = read.assert(200);
-    let added = ["metadata", "failure_reason", "conversation_id", "latency"];
-    assert_eq!(members(&call), [&ITEM[..], &added[..]].concat());
+    let expected = format!("{ITEM} metadata failure_reason conversation_id latency");
+    assert_eq!(members(&call), expected);
     assert_eq!(call["status"], "initiated");
     assert_eq!(call["conversation_id"].as_str(), Some(id.as_str()));
     assert!(String::from_utf8_lossy(&read.body).contains(r#""metadata":{"z":1.50,"a":"x"}"#));
 
-    let list = app.get("/v1/calls").send().await.assert(200);
+    let list = app.read("/v1/calls").await;
     let item = &list["data"][0];
     let expected = json!({
         "id": id, "call_id": handle, "runtime": "engine", "channel": "phone",
@@ -66,7 +47,6 @@ async fn a_call_is_placed_and_read_while_it_lasts() {
     });
     assert_eq!(item, &expected);
     assert_eq!(members(item), ITEM);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,11 +54,8 @@ async fn a_retried_key_answers_with_the_same_bytes() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let body = json!({"agent_id": agent, "to": CUSTOMER});
-    let place = |body: &serde_json::Value| {
-        app.post("/v1/calls", body)
-            .header("Idempotency-Key", "k 1")
-            .send()
-    };
+    let place =
+        |body: &serde_json::Value| app.post("/v1/calls", body).header("Idempotency-Key", "k 1");
     let first = place(&body).await;
     first.assert(201);
     let again = place(&body).await;
@@ -86,15 +63,12 @@ async fn a_retried_key_answers_with_the_same_bytes() {
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(again.header("location"), first.header("location"));
     assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
-    assert_eq!(
-        again.number("x-ratelimit-remaining"),
-        first.number("x-ratelimit-remaining") - 1
-    );
+    let expected = first.number("x-ratelimit-remaining") - 1;
+    assert_eq!(again.number("x-ratelimit-remaining"), expected);
     let other = place(&json!({"agent_id": agent, "to": "+5215500000000"})).await;
     other.assert_error(409, "idempotency_conflict");
-    let list = app.get("/v1/calls").send().await.assert(200);
+    let list = app.read("/v1/calls").await;
     assert_eq!(list["data"].as_array().map(Vec::len), Some(1));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,15 +76,13 @@ async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let place = |body: serde_json::Value, key: &str| {
-        app.post("/v1/calls", body)
-            .header("Idempotency-Key", key)
-            .send()
+        app.post("/v1/calls", body).header("Idempotency-Key", key)
     };
     let body = json!({"agent_id": agent, "to": CUSTOMER});
     let first = place(body.clone(), "k1").await;
     first.assert(201);
-    let archive = app.request("DELETE", &format!("/v1/agents/{agent}"));
-    archive.send().await.assert(200);
+    let archive = app.delete(&format!("/v1/agents/{agent}"));
+    archive.await.assert(200);
     let again = place(body.clone(), "k1").await;
     assert_eq!((again.status, &again.body), (201, &first.body));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
@@ -125,28 +97,30 @@ async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
     }
     let fresh = place(body, "k2").await;
     fresh.assert_error(403, "agent_disabled");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_placed_says_why() {
     let app = TestApp::start().await;
     let draft = json!({"name": "Draft", "language": "en"});
-    let draft = app.post("/v1/agents", draft).send().await.assert(201);
+    let draft = app.post("/v1/agents", draft).await.assert(201);
     let agent = app.agent().await;
+    let paused = app.agent().await;
+    let pause = app.patch(&format!("/v1/agents/{paused}"), json!({"status": "paused"}));
+    pause.await.assert(200);
     let body = |agent: &str, to: &str| json!({"agent_id": agent, "to": to});
     let cases = [
         (json!({"to": CUSTOMER}), 400, "invalid_body"),
         (body(&agent, "5215512345678"), 400, "invalid_body"),
         (body("agent_unknown", CUSTOMER), 403, "agent_not_found"),
         (body(&text(&draft["id"]), CUSTOMER), 403, "agent_disabled"),
+        (body(&paused, CUSTOMER), 403, "agent_disabled"),
     ];
     for (body, status, code) in cases {
-        let answer = app.post("/v1/calls", body).send().await;
+        let answer = app.post("/v1/calls", body).await;
         answer.assert_error(status, code);
         assert!(answer.number("x-ratelimit-remaining") > 0);
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,30 +129,18 @@ async fn a_queued_call_is_cancelled_and_an_ended_one_cannot_be() {
     let agent = app.agent().await;
     let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
     let hang_up = format!("/v1/calls/{handle}/hangup");
-    let ended = app.request("POST", &hang_up).send().await.assert(202);
+    let ended = app.request("POST", &hang_up).await.assert(202);
     assert_eq!(ended, json!({"id": handle, "status": "failed"}));
-    let call = app
-        .get(&format!("/v1/calls/{handle}"))
-        .send()
-        .await
-        .assert(200);
-    assert_eq!(
-        (
-            &call["status"],
-            &call["failure_reason"],
-            &call["duration_seconds"]
-        ),
-        (&json!("failed"), &json!("cancelled"), &json!(0))
-    );
-    app.request("POST", &hang_up)
-        .send()
-        .await
-        .assert_error(409, "conflict");
-    let extra = app.post(&hang_up, r#"{"x":1}"#).send().await;
+    let call = app.read(&format!("/v1/calls/{handle}")).await;
+    assert_eq!(call["status"], "failed");
+    assert_eq!(call["failure_reason"], "cancelled");
+    assert_eq!(call["duration_seconds"], 0);
+    let answer = app.request("POST", &hang_up).await;
+    answer.assert_error(409, "conflict");
+    let extra = app.post(&hang_up, r#"{"x":1}"#).await;
     extra.assert_error(400, "invalid_body");
-    let absent = app.request("POST", "/v1/calls/x/hangup").send().await;
+    let absent = app.request("POST", "/v1/calls/x/hangup").await;
     absent.assert_error(404, "not_found");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,7 +158,6 @@ async fn a_call_that_went_well_shows_how_it_ended() {
     for field in ["duration_seconds", "credits"] {
         assert!(call[field].is_i64(), "{field}: {call}");
     }
-    let me = app.get("/v1/me").send().await.assert(200);
+    let me = app.read("/v1/me").await;
     assert_eq!(me["live_calls"], 0);
-    app.close().await;
 }

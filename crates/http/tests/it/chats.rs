@@ -33,10 +33,10 @@ async fn agent(app: &TestApp, prompt: &str, llm: Value, tools: &[String]) -> Str
         "language": "en",
         "config": {"system_prompt": prompt, "first_message": "Hi {{name}}.", "llm": llm, "tool_ids": tools},
     });
-    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let agent = app.post("/v1/agents", agent).await.assert(201);
     let id = text(&agent["id"]);
     let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").send().await.assert(200);
+    app.post(&publish, "{}").await.assert(200);
     widget(app, &id, json!({})).await;
     id
 }
@@ -54,7 +54,7 @@ async fn widget(app: &TestApp, agent: &str, change: Value) {
     }
     let target = format!("/v1/agents/{agent}/widget");
     let set = app.request("PUT", &target).json(settings);
-    set.send().await.assert(200);
+    set.await.assert(200);
 }
 
 fn page(app: &TestApp, method: &str, target: &str) -> Request {
@@ -63,7 +63,7 @@ fn page(app: &TestApp, method: &str, target: &str) -> Request {
 
 async fn try_begin(app: &TestApp, agent: &str) -> Answer {
     let body = json!({"agent_id": agent, "metadata": {"name": "Ana"}});
-    page(app, "POST", SESSIONS).json(body).send().await
+    page(app, "POST", SESSIONS).json(body).await
 }
 
 impl<'a> Session<'a> {
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
     }
 
     async fn send(&self, body: Value) -> Answer {
-        self.request("POST", "/messages").json(body).send().await
+        self.request("POST", "/messages").json(body).await
     }
 
     async fn say(&self, words: &str) -> Value {
@@ -97,13 +97,13 @@ impl<'a> Session<'a> {
     }
 
     async fn transcript(&self) -> Value {
-        self.request("GET", "").send().await.assert(200)["transcript"].clone()
+        self.request("GET", "").await.assert(200)["transcript"].clone()
     }
 
     /// What the account reads of it.
     async fn conversation(&self) -> Value {
         let target = format!("/v1/conversations/{}", self.id);
-        self.app.get(&target).send().await.assert(200)
+        self.app.read(&target).await
     }
 
     /// Waits until the conversation is over.
@@ -272,7 +272,7 @@ async fn a_page_talks_to_an_agent_and_the_account_reads_it() {
     assert_eq!(first, answer("We open at nine.", 1));
     let second = session.say("On Sundays?").await;
     assert_eq!(second, answer("Yes, on Sundays too.", 2));
-    let loaded = session.request("GET", "").send().await.assert(200);
+    let loaded = session.request("GET", "").await.assert(200);
     assert_eq!(loaded["status"], "open");
     assert_eq!(loaded["answering"], json!(false));
     let said: Vec<_> = loaded["transcript"]
@@ -291,24 +291,19 @@ async fn a_page_talks_to_an_agent_and_the_account_reads_it() {
     let expected = expected.map(|(role, text)| (role.to_owned(), text.to_owned()));
     assert_eq!(said, expected);
 
-    let listed = app
-        .get("/v1/conversations?channel=widget_chat")
-        .send()
-        .await;
+    let listed = app.get("/v1/conversations?channel=widget_chat").await;
     let listed = listed.assert(200)["data"][0].clone();
     assert_eq!(listed["id"], json!(session.id));
     assert_eq!(listed["status"], "unknown");
-    assert_eq!(
-        (&listed["from"], &listed["to"]),
-        (&Value::Null, &Value::Null)
-    );
-    let calls = app.get("/v1/calls").send().await.assert(200);
+    assert_eq!(listed["from"], Value::Null);
+    assert_eq!(listed["to"], Value::Null);
+    let calls = app.read("/v1/calls").await;
     assert_eq!(calls["data"], json!([]));
-    let me = app.get("/v1/me").send().await.assert(200);
+    let me = app.read("/v1/me").await;
     assert_eq!(me["live_calls"], 0);
 
     for _ in 0..2 {
-        let ended = session.request("POST", "/end").send().await.assert(200);
+        let ended = session.request("POST", "/end").await.assert(200);
         assert_eq!(ended, json!({"id": session.id, "status": "ended"}));
     }
     let over = session.over().await;
@@ -320,29 +315,22 @@ async fn a_page_talks_to_an_agent_and_the_account_reads_it() {
     assert_eq!(over["transcript"].as_array().map(Vec::len), Some(5));
     let refused = session.send(json!({"text": "Hello?"})).await;
     refused.assert_error(409, "conflict");
-    let loaded = session.request("GET", "").send().await.assert(200);
+    let loaded = session.request("GET", "").await.assert(200);
     assert_eq!(loaded["status"], "ended");
-    assert_eq!(
-        must(app.services.billing().faults().await),
-        Vec::<String>::new()
-    );
-    app.close().await;
+    let expected = Vec::<String>::new();
+    assert_eq!(must(app.services.billing().faults().await), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
     let app = TestApp::start().await;
     let bye = json!({"name": "bye", "description": "Ends the chat.", "kind": "end_call"});
-    let bye = app.post("/v1/agents/tools", bye).send().await.assert(201);
+    let bye = app.post("/v1/agents/tools", bye).await.assert(201);
     let transfer = json!({
         "name": "desk", "description": "To a person.", "kind": "transfer",
         "transfer": {"targets": [{"name": "desk", "to": "+15005550009"}]},
     });
-    let transfer = app
-        .post("/v1/agents/tools", transfer)
-        .send()
-        .await
-        .assert(201);
+    let transfer = app.post("/v1/agents/tools", transfer).await.assert(201);
     let tools = [text(&bye["id"]), text(&transfer["id"])];
     let prompt = "say: One two.\nsay: \ncall: desk {\"target\":\"desk\"}\nthen: Not from here.\nsay: Goodbye.\ncall: bye";
     let agent = agent(&app, prompt, scripted(), &tools).await;
@@ -352,10 +340,8 @@ async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
         .await;
     let told = events(stream).await;
     let (completed, before) = must(told.split_last().ok_or(()));
-    assert_eq!(
-        before[0],
-        ("message.started".to_owned(), json!({"message_id": "m-1"}))
-    );
+    let expected = ("message.started".to_owned(), json!({"message_id": "m-1"}));
+    assert_eq!(before[0], expected);
     let deltas = &before[1..];
     assert!(
         deltas.iter().all(|(name, _)| name == "message.delta"),
@@ -393,23 +379,17 @@ async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
     // What needs a line is not offered.
     let desk = events(session.stream(json!({"text": "A person"})).await).await;
     let names: Vec<&str> = desk.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        &names[..3],
-        ["message.started", "tool.started", "tool.finished"]
-    );
+    let expected = ["message.started", "tool.started", "tool.finished"];
+    assert_eq!(&names[..3], expected);
     assert_eq!(desk[1].1, json!({"name": "desk"}));
     let last = &desk[desk.len() - 1].1;
-    assert_eq!(
-        (&last["text"], &last["status"]),
-        (&json!("Not from here."), &json!("open"))
-    );
+    assert_eq!(last["text"], "Not from here.");
+    assert_eq!(last["status"], "open");
 
     let bye = events(session.stream(json!({"text": "Bye"})).await).await;
     let last = &bye[bye.len() - 1].1;
-    assert_eq!(
-        (&last["text"], &last["status"]),
-        (&json!("Goodbye."), &json!("ended"))
-    );
+    assert_eq!(last["text"], "Goodbye.");
+    assert_eq!(last["status"], "ended");
     let over = session.over().await;
     assert_eq!(over["termination_reason"], "agent_hangup");
     // What tools were asked and answered is the account's alone.
@@ -425,7 +405,6 @@ async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
         2
     );
     assert!(!roles(&session.transcript().await).contains(&"tool".to_owned()));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -441,15 +420,12 @@ async fn only_pages_of_listed_origins_are_let_in() {
             .header("Origin", origin)
             .header("Access-Control-Request-Method", "POST")
             .header("Access-Control-Request-Headers", "content-type")
-            .send()
     };
     let allowed = preflight(PAGE).await;
     assert_eq!((allowed.status, allowed.body.len()), (204, 0));
     assert_eq!(allowed.header(allow), Some(PAGE));
-    assert_eq!(
-        allowed.header("access-control-allow-methods"),
-        Some("GET, POST")
-    );
+    let expected = Some("GET, POST");
+    assert_eq!(allowed.header("access-control-allow-methods"), expected);
     assert_eq!(allowed.header("vary"), Some("Origin"));
     for origin in [
         "https://evil.example",
@@ -464,12 +440,12 @@ async fn only_pages_of_listed_origins_are_let_in() {
     let body = json!({"agent_id": ours});
     for origin in ["https://evil.example", elsewhere] {
         let begin = app.bare("POST", SESSIONS).header("Origin", origin);
-        let refused = begin.json(&body).send().await;
+        let refused = begin.json(&body).await;
         refused.assert_error(403, "forbidden");
     }
-    let nowhere = app.bare("POST", SESSIONS).json(&body).send().await;
+    let nowhere = app.bare("POST", SESSIONS).json(&body).await;
     nowhere.assert_error(403, "forbidden");
-    let readable = page(&app, "POST", SESSIONS).json("{").send().await;
+    let readable = page(&app, "POST", SESSIONS).json("{").await;
     readable.assert_error(400, "invalid_json");
     assert_eq!(readable.header(allow), Some(PAGE), "errors can be read too");
 
@@ -481,16 +457,10 @@ async fn only_pages_of_listed_origins_are_let_in() {
             .header("Origin", elsewhere)
             .key(&session.token)
     };
-    foreign("GET", "")
-        .send()
-        .await
-        .assert_error(403, "forbidden");
+    foreign("GET", "").await.assert_error(403, "forbidden");
     let spoken = foreign("POST", "/messages").json(json!({"text": "Hi"}));
-    spoken.send().await.assert_error(403, "forbidden");
-    foreign("POST", "/end")
-        .send()
-        .await
-        .assert_error(403, "forbidden");
+    spoken.await.assert_error(403, "forbidden");
+    foreign("POST", "/end").await.assert_error(403, "forbidden");
     // Turned off, it falls silent at once.
     widget(&app, &ours, json!({"enabled": false})).await;
     widget(&app, &theirs, json!({"allowed_origins": [elsewhere, PAGE]})).await;
@@ -500,7 +470,6 @@ async fn only_pages_of_listed_origins_are_let_in() {
     for nobody in ["0190163d-8694-739b-aea5-966c26f8ad91", "x"] {
         try_begin(&app, nobody).await.assert_error(404, "not_found");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -517,30 +486,23 @@ async fn a_token_opens_its_own_session_and_for_four_hours() {
         let ask = |method: &str, rest: &str| {
             page(&app, method, &format!("{SESSIONS}/{}{rest}", one.id)).key(token)
         };
-        ask("GET", "")
-            .send()
-            .await
-            .assert_error(401, "unauthorized");
+        ask("GET", "").await.assert_error(401, "unauthorized");
         let spoken = ask("POST", "/messages").json(json!({"text": "Hi"}));
-        spoken.send().await.assert_error(401, "unauthorized");
-        ask("POST", "/end")
-            .send()
-            .await
-            .assert_error(401, "unauthorized");
+        spoken.await.assert_error(401, "unauthorized");
+        ask("POST", "/end").await.assert_error(401, "unauthorized");
     }
     let absent = page(&app, "GET", &format!("{SESSIONS}/x")).key(&one.token);
-    absent.send().await.assert_error(401, "unauthorized");
+    absent.await.assert_error(401, "unauthorized");
     let bare = page(&app, "GET", &format!("{SESSIONS}/{}", one.id));
-    bare.send().await.assert_error(401, "unauthorized");
+    bare.await.assert_error(401, "unauthorized");
     // A session's token is no key.
-    let key = app.bare("GET", "/v1/me").key(&one.token).send().await;
+    let key = app.bare("GET", "/v1/me").key(&one.token).await;
     key.assert_error(401, "unauthorized");
     app.clock.advance(Duration::from_secs(4 * 3_600 - 1));
     one.say("Hello").await;
     app.clock.advance(Duration::from_secs(1));
     let late = one.send(json!({"text": "Hi"})).await;
     late.assert_error(401, "unauthorized");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -578,7 +540,6 @@ async fn a_message_has_four_kibibytes_at_most() {
     }
     session.say(&"x".repeat(4_096)).await;
     assert_eq!(session.transcript().await.as_array().map(Vec::len), Some(3));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -597,7 +558,6 @@ async fn sessions_of_one_instant_are_as_many_as_the_widget_says() {
     }
     app.clock.advance(Duration::from_secs(60));
     try_begin(&app, &agent).await.assert(201);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -615,24 +575,18 @@ async fn what_a_widget_may_cost_is_bounded_by_its_cap_and_by_the_wallet() {
     let said = refused.assert_error(429, "rate_limit_exceeded");
     assert!(said.contains("daily credits"), "{said}");
     assert!(refused.number("retry-after") > 0);
-    try_begin(&app, &agent)
-        .await
-        .assert_error(429, "rate_limit_exceeded");
+    let answer = try_begin(&app, &agent).await;
+    answer.assert_error(429, "rate_limit_exceeded");
     widget(&app, &agent, json!({})).await;
-    let held = app.get("/v1/billing/credits").send().await.assert(200);
+    let held = app.read("/v1/billing/credits").await;
     assert_eq!(held["reserved_credits"], 1);
-    session.request("POST", "/end").send().await.assert(200);
+    session.request("POST", "/end").await.assert(200);
     assert_eq!(session.over().await["credits"], 1);
-    let left = app.get("/v1/billing/credits").send().await.assert(200);
-    assert_eq!(
-        (&left["balance_credits"], &left["reserved_credits"]),
-        (&json!(99_999), &json!(0))
-    );
-    assert_eq!(
-        must(app.services.billing().faults().await),
-        Vec::<String>::new()
-    );
-    app.close().await;
+    let left = app.read("/v1/billing/credits").await;
+    assert_eq!(left["balance_credits"], 99_999);
+    assert_eq!(left["reserved_credits"], 0);
+    let expected = Vec::<String>::new();
+    assert_eq!(must(app.services.billing().faults().await), expected);
 
     let model = Model::start().await;
     let poor = TestApp::with(Setup {
@@ -642,10 +596,8 @@ async fn what_a_widget_may_cost_is_bounded_by_its_cap_and_by_the_wallet() {
     })
     .await;
     let agent = self::agent(&poor, "Be brief.", openai(), &[]).await;
-    try_begin(&poor, &agent)
-        .await
-        .assert_error(402, "payment_required");
-    poor.close().await;
+    let answer = try_begin(&poor, &agent).await;
+    answer.assert_error(402, "payment_required");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -663,7 +615,7 @@ async fn one_message_is_answered_at_a_time_and_a_retry_waits_for_the_same_answer
         busy.assert_error(409, "conflict");
         assert_eq!(busy.number("retry-after"), 1);
     }
-    let loaded = session.request("GET", "").send().await.assert(200);
+    let loaded = session.request("GET", "").await.assert(200);
     assert_eq!(loaded["answering"], json!(true));
     model.go.add_permits(1);
     let answer = async {
@@ -685,7 +637,6 @@ async fn one_message_is_answered_at_a_time_and_a_retry_waits_for_the_same_answer
         "the model was asked once"
     );
     assert_eq!(session.transcript().await.as_array().map(Vec::len), Some(3));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -708,13 +659,10 @@ async fn an_answer_without_an_id_ends_where_its_client_went_away() {
         }
     };
     let kept = must(timeout(Duration::from_secs(20), kept).await);
-    assert_eq!(
-        (&kept["text"], &kept["interrupted"]),
-        (&json!("Half"), &json!(true))
-    );
+    assert_eq!(kept["text"], "Half");
+    assert_eq!(kept["interrupted"], true);
     model.go.add_permits(1);
     assert_eq!(session.say("Go on").await["text"], "Half done.");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -726,20 +674,15 @@ async fn ending_a_session_ends_the_answer_that_is_being_written() {
         .stream(json!({"text": "Hello", "message_id": "m1"}))
         .await;
     model.is_asked(1).await;
-    session.request("POST", "/end").send().await.assert(200);
+    session.request("POST", "/end").await.assert(200);
     model.go.add_permits(10);
     let told = events(stream).await;
     let (name, data) = &told[told.len() - 1];
-    assert_eq!(
-        (name.as_str(), &data["error"]),
-        ("error", &json!("conflict"))
-    );
+    assert_eq!(name.as_str(), "error");
+    assert_eq!(data["error"], "conflict");
     let over = session.over().await;
-    assert_eq!(
-        (&over["status"], &over["credits"]),
-        (&json!("completed"), &json!(0))
-    );
-    app.close().await;
+    assert_eq!(over["status"], "completed");
+    assert_eq!(over["credits"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -766,7 +709,7 @@ async fn without_a_model_the_words_are_kept_and_nothing_is_charged() {
     assert_eq!(told[1].0, "error");
     assert_eq!(told[1].1["error"], "upstream_error");
     assert_eq!(session.transcript().await.as_array().map(Vec::len), Some(2));
-    session.request("POST", "/end").send().await.assert(200);
+    session.request("POST", "/end").await.assert(200);
     assert_eq!(session.over().await["credits"], 0);
 
     // A fallback answers as on a call.
@@ -775,7 +718,6 @@ async fn without_a_model_the_words_are_kept_and_nothing_is_charged() {
     let helped = agent(&app, "say: From the other one.", llm, &[]).await;
     let session = Session::begin(&app, &helped).await;
     assert_eq!(session.say("Hello").await["text"], "From the other one.");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -794,7 +736,6 @@ async fn a_session_ends_half_an_hour_after_its_last_message() {
     assert_eq!(over["termination_reason"], "silence_timeout");
     assert_eq!(over["duration_seconds"], 60);
     assert!(!text(&over["summary"]).is_empty());
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -803,17 +744,11 @@ async fn an_agent_that_does_not_serve_answers_no_page() {
     let agent = agent(&app, "say: Hi.", scripted(), &[]).await;
     let session = Session::begin(&app, &agent).await;
     let pause = app.request("PATCH", &format!("/v1/agents/{agent}"));
-    pause
-        .json(json!({"status": "paused"}))
-        .send()
-        .await
-        .assert(200);
-    try_begin(&app, &agent)
-        .await
-        .assert_error(403, "agent_disabled");
+    pause.json(json!({"status": "paused"})).await.assert(200);
+    let answer = try_begin(&app, &agent).await;
+    answer.assert_error(403, "agent_disabled");
     let refused = session.send(json!({"text": "Hello"})).await;
     refused.assert_error(403, "agent_disabled");
-    app.close().await;
 
     // The plan has lost the API.
     let app = TestApp::start().await;
@@ -821,10 +756,8 @@ async fn an_agent_that_does_not_serve_answers_no_page() {
     let changes = app.services.plan_changes();
     let change = must(changes.look(app.account, Plan::Free).await);
     must(changes.make(change).await);
-    try_begin(&app, &agent)
-        .await
-        .assert_error(403, "plan_limit");
-    app.close().await;
+    let answer = try_begin(&app, &agent).await;
+    answer.assert_error(403, "plan_limit");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -836,5 +769,4 @@ async fn pages_pass_the_limit_of_their_address() {
         join_all((0..30).map(|_| page(&app, "GET", &format!("{SESSIONS}/x")).send())).await;
     let refused = answers.iter().filter(|answer| answer.status == 429).count();
     assert_eq!(refused, 18);
-    app.close().await;
 }

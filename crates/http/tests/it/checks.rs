@@ -16,29 +16,32 @@ async fn a_missing_or_bad_key_is_401_without_rate_headers() {
     let bad = [
         "",
         "Bearer",
+        "Bearer ",
         "Basic abc",
         "Bearer x",
+        "Bearer service_live_00",
+        &format!("Bearer{}", app.token),
+        &format!("Bearer {}0", app.token),
         &format!("Bearer {}", app.token.to_uppercase()),
         &format!("Bearer {well_formed}"),
         &app.token,
     ];
+    let mut messages = BTreeSet::new();
     for value in bad {
         let answer = app.bare("GET", "/v1/me").header("Authorization", value);
-        let answer = answer.send().await;
-        answer.assert_error(401, "unauthorized");
+        let answer = answer.await;
+        messages.insert(answer.assert_error(401, "unauthorized"));
         assert_eq!(answer.header("x-ratelimit-limit"), None, "{value}");
         assert_eq!(answer.header("cache-control"), Some("no-store"));
     }
-    app.bare("GET", "/v1/me")
-        .send()
-        .await
-        .assert_error(401, "unauthorized");
-    let twice = app.get("/v1/me").key(&app.token).send().await;
+    assert_eq!(messages.len(), 1, "nobody learns which keys exist");
+    let answer = app.bare("GET", "/v1/me").await;
+    answer.assert_error(401, "unauthorized");
+    let twice = app.get("/v1/me").key(&app.token).await;
     twice.assert_error(401, "unauthorized");
     let lower = app.bare("GET", "/v1/me");
     let lower = lower.header("authorization", format!("bEARER {}", app.token));
-    lower.send().await.assert(200);
-    app.close().await;
+    lower.await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,20 +49,12 @@ async fn a_revoked_or_expired_key_is_refused_at_once() {
     let app = TestApp::start().await;
     let soon = app.clock.now().plus(Duration::from_secs(1));
     let expiring = app.key(app.account, Scopes::all(), false, Some(soon)).await;
-    app.bare("GET", "/v1/me")
-        .key(&expiring)
-        .send()
-        .await
-        .assert(200);
+    app.bare("GET", "/v1/me").key(&expiring).await.assert(200);
     app.clock.set(soon);
-    let expired = app.bare("GET", "/v1/me").key(&expiring).send().await;
+    let expired = app.bare("GET", "/v1/me").key(&expiring).await;
     expired.assert_error(401, "unauthorized");
     app.revoke(&app.token).await;
-    app.get("/v1/me")
-        .send()
-        .await
-        .assert_error(401, "unauthorized");
-    app.close().await;
+    app.get("/v1/me").await.assert_error(401, "unauthorized");
 }
 
 /// Decision 3.2: nobody learns from an answer, or from what it took, that a key once was good.
@@ -83,12 +78,12 @@ async fn unknown_expired_and_revoked_keys_are_answered_alike_after_as_many_state
     let mut seen = Vec::new();
     for key in [&unknown, &expired, &revoked] {
         let before = statements.sent();
-        let mut answer = app.bare("GET", "/v1/calls").key(key).send().await;
+        let mut answer = app.bare("GET", "/v1/calls").key(key).await;
         let mut sent = statements.sent() - before;
         // What the service does beside requests may send one in between: the least of several counts.
         for _ in 0..2 {
             let before = statements.sent();
-            answer = app.bare("GET", "/v1/calls").key(key).send().await;
+            answer = app.bare("GET", "/v1/calls").key(key).await;
             sent = sent.min(statements.sent() - before);
         }
         let mut body = answer.json();
@@ -105,7 +100,6 @@ async fn unknown_expired_and_revoked_keys_are_answered_alike_after_as_many_state
     assert_eq!(seen[0].3, 1, "one look-up");
     assert_eq!(seen[1], seen[0], "expired");
     assert_eq!(seen[2], seen[0], "revoked");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,7 +109,7 @@ async fn me_says_who_asks_and_how_much_is_left() {
         ..Setup::default()
     })
     .await;
-    let answer = app.get("/v1/me").send().await;
+    let answer = app.get("/v1/me").await;
     let me = answer.assert(200);
     let key = app
         .services
@@ -144,7 +138,6 @@ async fn me_says_who_asks_and_how_much_is_left() {
     assert_eq!(answer.number("x-ratelimit-remaining"), 39);
     // 18:32:11.123456 and 1.5 s, rounded up.
     assert_eq!(answer.number("x-ratelimit-reset"), 1_777_573_933);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,51 +146,45 @@ async fn read_only_comes_before_scope_and_scope_before_plan() {
     let only_me: Scopes = [Scope::TeamRead].into_iter().collect();
     let poor = app.key(app.account, only_me, true, None).await;
     let ask = |method: &str, path: &str| app.bare(method, path).key(&poor);
-    let refused = ask("POST", "/v1/agents").send().await;
+    let refused = ask("POST", "/v1/agents").await;
     refused.assert_error(403, "forbidden");
     assert!(refused.number("x-ratelimit-remaining") >= 0);
-    let message = ask("GET", "/v1/agents").send().await;
+    let message = ask("GET", "/v1/agents").await;
     let message = message.assert_error(403, "insufficient_scope");
     assert!(message.contains("agents:read"), "{message}");
-    ask("GET", "/v1/me").send().await.assert(200);
+    ask("GET", "/v1/me").await.assert(200);
     let free = app.stranger(Plan::Free).await;
-    let me = app.bare("GET", "/v1/me").key(&free).send().await;
+    let me = app.bare("GET", "/v1/me").key(&free).await;
     assert_eq!(me.assert(200)["rate_limit"]["requests_per_minute"], 10);
-    let list = app.bare("GET", "/v1/calls?limit=0").key(&free).send().await;
+    let list = app.bare("GET", "/v1/calls?limit=0").key(&free).await;
     list.assert_error(403, "plan_limit");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_check_comes_before_the_next_one() {
     let app = TestApp::start().await;
     // The route before the key.
-    app.bare("GET", "/v1/nothing")
-        .send()
-        .await
-        .assert_error(404, "not_found");
-    let wrong = app.bare("PUT", "/v1/agents").send().await;
+    let answer = app.bare("GET", "/v1/nothing").await;
+    answer.assert_error(404, "not_found");
+    let wrong = app.bare("PUT", "/v1/agents").await;
     wrong.assert_error(405, "method_not_allowed");
     assert_eq!(wrong.header("allow"), Some("GET, POST"));
     // The key before the query.
-    let bad = app.bare("GET", "/v1/agents?limit=0").send().await;
+    let bad = app.bare("GET", "/v1/agents?limit=0").await;
     bad.assert_error(401, "unauthorized");
     // The query before the body.
-    let both = app.post("/v1/agents?x=1", "not json").send().await;
+    let both = app.post("/v1/agents?x=1", "not json").await;
     let message = both.assert_error(400, "invalid_query");
     assert_eq!(message, "`x`: unknown parameter");
     // The key's syntax before the body.
     let key = app
         .post("/v1/calls", "not json")
         .header("Idempotency-Key", "");
-    key.send()
-        .await
-        .assert_error(400, "invalid_idempotency_key");
+    key.await.assert_error(400, "invalid_idempotency_key");
     // The body before the state.
     let absent = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
-    let body = app.request("PATCH", absent).json("not json").send().await;
+    let body = app.patch(absent, "not json").await;
     body.assert_error(400, "invalid_json");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,16 +201,15 @@ async fn wrong_methods_name_the_right_ones() {
         ("POST", "/healthz", "GET"),
     ];
     for (method, path, allow) in cases {
-        let answer = app.request(method, path).send().await;
+        let answer = app.request(method, path).await;
         answer.assert_error(405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
         assert_eq!(answer.header("x-ratelimit-limit"), None);
     }
     // HEAD is a method like any other that is not listed; its answer has no body.
-    let head = app.request("HEAD", "/v1/me").send().await;
+    let head = app.request("HEAD", "/v1/me").await;
     assert_eq!((head.status, head.body.len()), (405, 0));
     assert_eq!(head.header("allow"), Some("GET"));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,7 +220,7 @@ async fn absent_foreign_and_malformed_ids_read_alike() {
     let foreign = app
         .bare("GET", &format!("/v1/agents/{agent}"))
         .key(&stranger);
-    let message = foreign.send().await.assert_error(404, "not_found");
+    let message = foreign.await.assert_error(404, "not_found");
     let paths = [
         "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91",
         "/v1/agents/x",
@@ -255,12 +241,9 @@ async fn absent_foreign_and_malformed_ids_read_alike() {
         "/",
     ];
     for path in paths {
-        let answer = app.get(path).send().await;
+        let answer = app.get(path).await;
         assert_eq!(answer.assert_error(404, "not_found"), message, "{path}");
     }
-    app.get("/v1/agents/x?limit=1")
-        .send()
-        .await
-        .assert_error(400, "invalid_query");
-    app.close().await;
+    let answer = app.get("/v1/agents/x?limit=1").await;
+    answer.assert_error(400, "invalid_query");
 }

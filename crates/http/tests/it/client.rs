@@ -1,6 +1,7 @@
 //! A client that sends exactly what a test writes.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -92,6 +93,16 @@ impl Request {
         let mut stream = connect(self.address).await;
         must(stream.write_all(&self.bytes(false)).await);
         stream
+    }
+}
+
+/// A request is sent by waiting for its answer.
+impl IntoFuture for Request {
+    type Output = Answer;
+    type IntoFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
     }
 }
 

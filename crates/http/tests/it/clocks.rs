@@ -17,7 +17,6 @@ async fn a_step_of_the_clock_expires_no_queued_call() {
         app.clock.step(step);
         app.dial();
         assert_eq!(app.ended(&handle).await["status"], "completed");
-        app.close().await;
     }
 }
 
@@ -29,14 +28,13 @@ async fn a_step_of_the_clock_ages_no_idempotency_key() {
         let body = json!({"agent_id": agent, "to": CUSTOMER});
         app.post("/v1/calls", body).header("Idempotency-Key", "one")
     };
-    let first = place().send().await.assert(201);
+    let first = place().await.assert(201);
     app.clock.step(25 * HOUR);
-    let again = place().send().await;
+    let again = place().await;
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(again.assert(201), first);
     app.clock.advance(Duration::from_secs(24 * 3_600));
-    assert_ne!(place().send().await.assert(201), first);
-    app.close().await;
+    assert_ne!(place().await.assert(201), first);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +50,7 @@ async fn a_step_of_the_clock_lengthens_no_call() {
         let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
         let target = format!("/v1/conversations/{}", &handle[5..]);
         let turn = async {
-            while app.get(&target).send().await.assert(200)["transcript"] == json!([]) {
+            while app.read(&target).await["transcript"] == json!([]) {
                 app.clock.advance(Duration::from_millis(50));
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -63,10 +61,9 @@ async fn a_step_of_the_clock_lengthens_no_call() {
         app.clock.step(step);
         app.clock.advance(Duration::from_secs(10));
         let target = format!("/v1/calls/{handle}/hangup");
-        app.post(&target, "{}").send().await.assert(202);
+        app.post(&target, "{}").await.assert(202);
         let call = app.ended(&handle).await;
         let seconds = call["duration_seconds"].as_i64().unwrap();
         assert!((10..120).contains(&seconds), "{call}");
-        app.close().await;
     }
 }

@@ -302,9 +302,9 @@ async fn start(model: &Model, speed: f64) -> TestApp {
 async fn names(app: &TestApp, model: &Model) -> Names {
     app.read_documents();
     let bye = json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"});
-    let bye = app.post("/v1/agents/tools", bye).send().await.assert(201);
+    let bye = app.post("/v1/agents/tools", bye).await.assert(201);
     let folder = json!({"name": "All"});
-    let folder = app.post(FOLDERS, folder).send().await.assert(201);
+    let folder = app.post(FOLDERS, folder).await.assert(201);
     // The customer says: "Hello, good to hear from you. What is this about?"
     let passage = |n: usize| {
         format!(
@@ -314,7 +314,7 @@ async fn names(app: &TestApp, model: &Model) -> Names {
     };
     let content: String = (0..8).map(passage).collect();
     let document = json!({"name": "About", "text": content, "folder_id": folder["id"]});
-    let document = app.post(DOCUMENTS, document).send().await.assert(202);
+    let document = app.post(DOCUMENTS, document).await.assert(202);
     read(app, &text(&document["id"])).await;
     Names {
         bye: bye["id"].clone(),
@@ -333,13 +333,13 @@ async fn agent(app: &TestApp, change: &Value) -> String {
         "conversation": {"turns": {"silence_timeout_s": 60}},
     });
     let body = json!({"name": "Eva", "language": "en", "config": config});
-    let made = app.post("/v1/agents", body).send().await.assert(201);
+    let made = app.post("/v1/agents", body).await.assert(201);
     let target = format!("/v1/agents/{}", text(&made["id"]));
     let change = json!({"config": change});
-    let changed = app.request("PATCH", &target).json(change);
-    changed.send().await.assert(200);
+    let changed = app.patch(&target, change);
+    changed.await.assert(200);
     let publish = app.post(&format!("{target}/publish"), "{}");
-    publish.send().await.assert(200);
+    publish.await.assert(200);
     text(&made["id"])
 }
 
@@ -349,7 +349,7 @@ async fn made(app: &TestApp, model: &Model, change: &Value, to: &str) -> Made {
     let call = app.call(&agent, to).await;
     let target = format!("/v1/calls/{}", text(&call["id"]));
     let call = loop {
-        let call = app.get(&target).send().await.assert(200);
+        let call = app.read(&target).await;
         if call["status"] != "initiated" {
             break call;
         }
@@ -361,7 +361,7 @@ async fn made(app: &TestApp, model: &Model, change: &Value, to: &str) -> Made {
     };
     let took = began.elapsed();
     let conversation = format!("/v1/conversations/{}", text(&call["conversation_id"]));
-    let read = app.get(&conversation).send().await.assert(200);
+    let read = app.read(&conversation).await;
     let turns = read["transcript"].as_array().into_iter().flatten();
     let said = turns.filter(|turn| turn["role"] == "agent").map(|turn| {
         let cut = if turn["interrupted"] == true {
@@ -404,7 +404,6 @@ async fn every_field_of_the_configuration_has_its_effect_in_a_conversation() {
         .map(|(_, told)| told)
         .collect();
     assert!(without.is_empty(), "{without:#?}");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -417,7 +416,6 @@ async fn a_call_lasts_as_long_as_its_configuration_lets_it() {
     let made = made(&app, &model, &change, CUSTOMER).await;
     assert_eq!(made.call["termination_reason"], "max_duration");
     assert!(made.took >= Duration::from_secs(10), "{:?}", made.took);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -427,7 +425,7 @@ async fn each_field_of_the_calling_hours_can_close_them() {
     let place = async |hours: &Value| {
         let agent = agent(&app, &json!({"conversation": {"calling_hours": hours}})).await;
         let call = json!({"agent_id": agent, "to": CUSTOMER});
-        app.post("/v1/calls", call).send().await
+        app.post("/v1/calls", call).await
     };
     place(&open).await.assert(201);
     for (field, value) in closing {
@@ -435,21 +433,20 @@ async fn each_field_of_the_calling_hours_can_close_them() {
         hours[field] = value;
         place(&hours).await.assert_error(409, "conflict");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nothing_reads_yet_is_refused_by_its_name() {
     let app = TestApp::start().await;
     let body = json!({"name": "Eva", "language": "en", "config": {}});
-    let made = app.post("/v1/agents", &body).send().await.assert(201);
+    let made = app.post("/v1/agents", &body).await.assert(201);
     let target = format!("/v1/agents/{}", text(&made["id"]));
     for (field, value) in unread() {
         let change = json!({"config": with_field(field, value)});
         let mut whole = body.clone();
         whole["config"] = change["config"].clone();
-        let changed = app.request("PATCH", &target).json(&change).send().await;
-        let new = app.post("/v1/agents", &whole).send().await;
+        let changed = app.patch(&target, &change).await;
+        let new = app.post("/v1/agents", &whole).await;
         for answer in [changed, new] {
             let message = answer.assert_error(400, "invalid_body");
             let named = message.starts_with(&format!("`config.{field}"));
@@ -457,8 +454,7 @@ async fn what_nothing_reads_yet_is_refused_by_its_name() {
             assert!(named && refused, "{message}");
         }
     }
-    assert_eq!(app.get(&target).send().await.assert(200), made);
-    app.close().await;
+    assert_eq!(app.read(&target).await, made);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -467,7 +463,7 @@ async fn no_field_of_the_configuration_is_without_a_test_of_its_effect() {
     let (open, closing) = hours();
     let config = json!({"conversation": {"calling_hours": open}});
     let body = json!({"name": "Eva", "language": "en", "config": config});
-    let made = app.post("/v1/agents", body).send().await.assert(201);
+    let made = app.post("/v1/agents", body).await.assert(201);
     let mut printed = BTreeSet::new();
     leaves(&made["config"], "", &mut printed);
     let names = Names {
@@ -507,5 +503,4 @@ async fn no_field_of_the_configuration_is_without_a_test_of_its_effect() {
     let others = others.map(str::to_owned);
     let tested: BTreeSet<String> = effects.chain(refused).chain(hours).chain(others).collect();
     assert_eq!(printed, tested);
-    app.close().await;
 }

@@ -13,12 +13,10 @@ const PAGE: &str = "/docs";
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_tells_every_operation_error_and_event() {
     let app = TestApp::start().await;
-    let answer = app.bare("GET", PAGE).send().await;
+    let answer = app.bare("GET", PAGE).await;
     assert_eq!(answer.status, 200);
-    assert_eq!(
-        answer.header("content-type"),
-        Some("text/html; charset=utf-8")
-    );
+    let expected = Some("text/html; charset=utf-8");
+    assert_eq!(answer.header("content-type"), expected);
     let page = String::from_utf8_lossy(&answer.body).into_owned();
     let paths = DOCUMENT["paths"].as_object();
     for (path, methods) in paths.into_iter().flatten() {
@@ -46,13 +44,12 @@ async fn the_page_tells_every_operation_error_and_event() {
         let id = target.split('"').next().unwrap_or_default();
         assert!(page.contains(&format!("id=\"{id}\"")), "#{id}");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_needs_nothing_but_its_own_server() {
     let app = TestApp::start().await;
-    let answer = app.bare("GET", PAGE).send().await;
+    let answer = app.bare("GET", PAGE).await;
     let policy = answer.header("content-security-policy").unwrap_or_default();
     assert!(
         policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
@@ -72,13 +69,11 @@ async fn the_page_needs_nothing_but_its_own_server() {
     }
     files.sort();
     files.dedup();
-    assert_eq!(
-        files,
-        ["docs/reference.css", "docs/reference.js", "openapi.json"]
-    );
+    let expected = ["docs/reference.css", "docs/reference.js", "openapi.json"];
+    assert_eq!(files, expected);
     assert!(!page.contains(" style=") && !page.contains("<style") && !page.contains(" onclick="));
     for file in files {
-        let answer = app.bare("GET", &format!("/{file}")).send().await;
+        let answer = app.bare("GET", &format!("/{file}")).await;
         assert_eq!(answer.status, 200, "{file}");
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         if file != "openapi.json" {
@@ -87,7 +82,6 @@ async fn the_page_needs_nothing_but_its_own_server() {
             }
         }
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,14 +93,14 @@ async fn the_files_are_read_only_and_sent_once() {
         "/docs/reference.css",
         "/docs/reference.js",
     ] {
-        let whole = app.bare("GET", path).send().await;
+        let whole = app.bare("GET", path).await;
         let tag = whole.header("etag").unwrap_or_default().to_owned();
         assert_eq!(
             (tag.len(), whole.header("cache-control")),
             (34, Some("no-cache")),
             "{path}"
         );
-        let head = app.bare("HEAD", path).send().await;
+        let head = app.bare("HEAD", path).await;
         assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
         assert_eq!(
             usize::try_from(head.number("content-length")),
@@ -120,22 +114,19 @@ async fn the_files_are_read_only_and_sent_once() {
             "*".to_owned(),
         ] {
             let again = app.bare("GET", path).header("If-None-Match", &known);
-            let again = again.send().await;
+            let again = again.await;
             assert_eq!((again.status, again.body.len()), (304, 0), "{path} {known}");
             assert_eq!(again.header("etag"), Some(tag.as_str()));
         }
         let other = app.bare("GET", path).header("If-None-Match", "\"x\"");
-        assert_eq!(other.send().await.status, 200, "{path}");
-        let post = app.bare("POST", path).json("{}").send().await;
+        assert_eq!(other.await.status, 200, "{path}");
+        let post = app.bare("POST", path).json("{}").await;
         let message = post.assert_error(405, "method_not_allowed");
         assert!(message.contains("GET, HEAD"), "{message}");
         assert_eq!(post.header("allow"), Some("GET, HEAD"));
     }
-    app.bare("GET", "/docs/")
-        .send()
-        .await
-        .assert_error(404, "not_found");
-    app.close().await;
+    let answer = app.bare("GET", "/docs/").await;
+    answer.assert_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +143,7 @@ async fn the_files_are_compressed_for_whoever_accepts_it() {
             let request = headers.iter().fold(request, |request, (name, value)| {
                 request.header(name, value)
             });
-            request.send().await
+            request.await
         };
         let gzip = ("Accept-Encoding", "br, gzip;q=0.5");
         let whole = ask("GET", &[]).await;
@@ -185,8 +176,7 @@ async fn the_files_are_compressed_for_whoever_accepts_it() {
     }
     // What differs from caller to caller is compressed for nobody.
     let models = app.get("/v1/models").header("Accept-Encoding", "gzip");
-    let models = models.send().await;
+    let models = models.await;
     models.assert(200);
     assert_eq!(models.header("content-encoding"), None);
-    app.close().await;
 }

@@ -17,16 +17,15 @@ async fn the_request_id_is_the_servers_own() {
     let mine = "0190163d-8694-739b-aea5-966c26f8ad91";
     let mut seen = vec![mine.to_owned()];
     for path in ["/v1/me", "/v1/models", "/healthz", "/nothing"] {
-        let answer = app.get(path).header("X-Request-Id", mine).send().await;
+        let answer = app.get(path).header("X-Request-Id", mine).await;
         let id = answer.header("x-request-id").unwrap_or_default().to_owned();
         assert_eq!((id.len(), id.as_bytes()[14]), (36, b'7'), "{path}");
         assert!(!seen.contains(&id), "{path}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         seen.push(id);
     }
-    let keyed = app.get("/v1/models").send().await;
+    let keyed = app.get("/v1/models").await;
     assert_eq!(keyed.header("cache-control"), Some("no-store"));
-    app.close().await;
 }
 
 fn fails() -> String {
@@ -49,15 +48,13 @@ async fn a_handler_that_panics_answers_500_and_the_server_lives_on() {
     for _ in 0..3 {
         let answer = Request::new(address, "GET", "/v1/panic")
             .key(&app.token)
-            .send()
             .await;
         let message = answer.assert_error(500, "internal_error");
         assert!(!message.contains("secret"), "{message}");
     }
     let me = Request::new(address, "GET", "/v1/me").key(&app.token);
-    me.send().await.assert(200);
+    me.await.assert(200);
     handle.stop(false).await;
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,8 +64,7 @@ async fn only_a_head_that_cannot_be_read_gets_a_bare_answer() {
         let answer = exchange(app.address, head.as_bytes()).await;
         assert!(answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
     }
-    app.get("/v1/me").send().await.assert(200);
-    app.close().await;
+    app.read("/v1/me").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +79,6 @@ async fn a_head_that_does_not_come_in_time_gets_a_bare_408() {
     .await;
     let answer = exchange(app.address, b"GET /v1/me HTTP/1.1\r\nHost: te").await;
     assert!(answer.starts_with(b"HTTP/1.1 408"), "{answer:?}");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +129,6 @@ async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_non
         );
         tokio::time::sleep(limit / 10).await;
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,18 +138,16 @@ async fn clients_that_go_away_in_mid_query_leave_no_broken_connection() {
         drop(app.get("/v1/calls").open().await);
     }
     for _ in 0..20 {
-        app.get("/v1/calls").send().await.assert(200);
+        app.read("/v1/calls").await;
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_openapi_document_is_served() {
     let app = TestApp::start().await;
-    let document = app.bare("GET", "/openapi.json").send().await.assert(200);
+    let document = app.bare("GET", "/openapi.json").await.assert(200);
     assert_eq!(document["info"]["version"], "1.0.0");
     assert_eq!(document, offhook_http::openapi_document());
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,16 +164,13 @@ async fn browsers_may_ask_only_from_listed_origins() {
         app.bare("OPTIONS", "/v1/calls")
             .header("Origin", origin)
             .header("Access-Control-Request-Method", "POST")
-            .send()
     };
     let allowed = preflight("https://app.example.com").await;
     assert_eq!((allowed.status, allowed.body.len()), (204, 0));
     let origin = "access-control-allow-origin";
     assert_eq!(allowed.header(origin), Some("https://app.example.com"));
-    assert_eq!(
-        allowed.header("access-control-allow-methods"),
-        Some("GET, POST, PUT, PATCH, DELETE")
-    );
+    let expected = Some("GET, POST, PUT, PATCH, DELETE");
+    assert_eq!(allowed.header("access-control-allow-methods"), expected);
     let refused = preflight("https://evil.example.com").await;
     refused.assert_error(405, "method_not_allowed");
     assert_eq!(refused.header(origin), None);
@@ -189,33 +178,30 @@ async fn browsers_may_ask_only_from_listed_origins() {
     let error = app
         .bare("GET", "/v1/me")
         .header("Origin", "https://app.example.com");
-    let error = error.send().await;
+    let error = error.await;
     error.assert_error(401, "unauthorized");
     assert_eq!(error.header(origin), Some("https://app.example.com"));
     assert_eq!(error.header("vary"), Some("Origin"));
-    app.close().await;
     let app = TestApp::start().await;
     let none = app
         .get("/v1/me")
         .header("Origin", "https://app.example.com");
-    let none = none.send().await;
+    let none = none.await;
     assert_eq!((none.header(origin), none.header("vary")), (None, None));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_process_says_whether_it_can_serve() {
     let app = TestApp::start().await;
-    let health = app.bare("GET", "/healthz").send().await.assert(200);
+    let health = app.bare("GET", "/healthz").await.assert(200);
     assert_eq!(health, json!({"status": "ok"}));
-    let ready = app.bare("GET", "/readyz").send().await.assert(200);
+    let ready = app.bare("GET", "/readyz").await.assert(200);
     assert_eq!(ready, json!({"status": "ready"}));
     app.services.health().stop();
-    let stopping = app.bare("GET", "/readyz").send().await.assert(503);
+    let stopping = app.bare("GET", "/readyz").await.assert(503);
     assert_eq!(
         stopping,
         json!({"status": "stopping", "reason": "this process is being stopped: its live calls go on to their end"})
     );
-    app.bare("GET", "/healthz").send().await.assert(200);
-    app.close().await;
+    app.bare("GET", "/healthz").await.assert(200);
 }

@@ -31,7 +31,7 @@ impl Refused {
             starter: app.stranger(Plan::Starter).await,
             tool: {
                 let tool = named("createTool").body();
-                let made = app.post("/v1/agents/tools", tool).send().await;
+                let made = app.post("/v1/agents/tools", tool).await;
                 text(&made.assert(201)["id"])
             },
         }
@@ -135,7 +135,6 @@ async fn every_operation_refuses_a_caller_an_id_a_query_and_a_body_as_documented
             }
         }
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,14 +147,13 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
         ..Setup::default()
     })
     .await;
-    app.bare("GET", "/v1/models").send().await.assert(200);
+    app.bare("GET", "/v1/models").await.assert(200);
     for operation in all() {
-        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let answer = operation.request(&app, NOBODY).key(&app.token).await;
         answer.assert_error(429, "rate_limit_exceeded");
         assert_eq!(answer.header("x-ratelimit-limit"), None, "{}", operation.id);
         assert!(answer.number("retry-after") >= 1);
     }
-    app.close().await;
 
     let app = TestApp::with(Setup {
         plan: Plan::Starter,
@@ -163,10 +161,10 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
     })
     .await;
     for _ in 0..10 {
-        app.get("/v1/me").send().await.assert(200);
+        app.read("/v1/me").await;
     }
     for operation in all().iter().filter(|operation| !operation.open) {
-        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let answer = operation.request(&app, NOBODY).key(&app.token).await;
         answer.assert_error(429, "rate_limit_exceeded");
         assert_eq!(
             answer.number("x-ratelimit-remaining"),
@@ -175,7 +173,6 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
             operation.id
         );
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +184,7 @@ async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_bac
     })
     .await;
     for operation in all() {
-        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let answer = operation.request(&app, NOBODY).key(&app.token).await;
         let message = answer.assert_error(503, "rate_limit_unavailable");
         assert!(message.contains("Nothing was done"), "{message}");
         assert_eq!(answer.number("retry-after"), 5);
@@ -197,15 +194,14 @@ async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_bac
         }
     }
     // A path of no operation too, but not what is outside the interface.
-    let unknown = app.get("/v1/nothing").send().await;
+    let unknown = app.get("/v1/nothing").await;
     unknown.assert_error(503, "rate_limit_unavailable");
-    app.bare("GET", "/healthz").send().await.assert(200);
-    app.bare("OPTIONS", "/v1/me").send().await.assert(405);
-    let ready = app.bare("GET", "/readyz").send().await.assert(503);
+    app.bare("GET", "/healthz").await.assert(200);
+    app.bare("OPTIONS", "/v1/me").await.assert(405);
+    let ready = app.bare("GET", "/readyz").await.assert(503);
     assert_eq!(ready["status"], "unavailable");
     let reason = ready["reason"].as_str().unwrap_or_default();
     assert!(reason.starts_with("Redis is out of reach"), "{reason}");
-    app.close().await;
 }
 
 /// Drops every table but these.
@@ -243,7 +239,7 @@ async fn what_no_operation_expects_is_a_500_that_says_nothing_of_the_database() 
     drop_tables(&database, &OF_THE_CALLER);
     let mut answered = Vec::new();
     for operation in all() {
-        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let answer = operation.request(&app, NOBODY).key(&app.token).await;
         if answer.status != 500 {
             answered.push(format!("{} {}", operation.id, answer.status));
         }
@@ -252,11 +248,10 @@ async fn what_no_operation_expects_is_a_500_that_says_nothing_of_the_database() 
     assert_eq!(answered, [""; 0]);
     drop_tables(&database, &[]);
     for operation in all().iter().filter(|operation| !operation.open) {
-        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let answer = operation.request(&app, NOBODY).key(&app.token).await;
         let message = answer.assert_error(500, "internal_error");
         assert!(!message.contains("table"), "{}: {message}", operation.id);
     }
-    app.close().await;
 }
 
 mod on_postgres {
@@ -279,7 +274,6 @@ mod on_postgres {
             answer.assert_error(503, "service_unavailable");
             assert!(answer.number("retry-after") >= 1);
         }
-        app.bare("GET", "/v1/models").send().await.assert(200);
-        app.close().await;
+        app.bare("GET", "/v1/models").await.assert(200);
     }
 }

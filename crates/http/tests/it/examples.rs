@@ -9,7 +9,7 @@ use offhook_http::Code;
 use offhook_providers::ProviderSettings;
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, text};
+use crate::app::{Setup, TestApp, rows, text};
 use crate::client::must;
 use crate::contract::DOCUMENT;
 
@@ -175,12 +175,7 @@ impl Story {
             app,
             real: BTreeMap::new(),
         };
-        let agents = story
-            .app
-            .get("/v1/agents?q=reception")
-            .send()
-            .await
-            .assert(200);
+        let agents = story.app.read("/v1/agents?q=reception").await;
         let (_, _, listing) = found("listAgents");
         let example = listing.pointer("/responses/200/content/application~1json/example/data/1");
         story.learn(example.unwrap_or(&Value::Null), &agents["data"][0]);
@@ -238,7 +233,7 @@ impl Story {
         }
         let responses = operation["responses"].as_object().into_iter().flatten();
         let (status, response) = must(responses.clone().next().ok_or(id));
-        let answer = request.send().await;
+        let answer = request.await;
         assert_eq!(answer.status.to_string(), *status, "{id}: {answer:?}");
         let content = &response["content"]["application/json"];
         if content.is_null() {
@@ -275,6 +270,21 @@ fn shape(value: &Value) -> Vec<String> {
     names
 }
 
+/// What is done and asked once the document can be found, in this order.
+const REST: &str = "
+    getDocumentContent searchKnowledge listDocuments listFolders getFolder createTool
+    listTools getTool createAgent updateAgent publishAgent getAgent setWidget getWidget
+    setAnalysisSchema getAnalysisSchema listAgentVersions getAgentVersion createPhoneNumber
+    updatePhoneNumber getPhoneNumber importPhoneNumbers listPhoneNumbers createWebhook
+    listWebhooks getWebhook updateWebhook rotateWebhookSecret testWebhook listDeliveries
+    recoverWebhook placeCall hangUpCall getCall getConversation listCalls listConversations
+    createBatch getBatch listBatchRecipients pauseBatch resumeBatch cancelBatch retryBatch
+    getMe listModels listVoices listIntegrations listLogs getPlan getCredits
+    listTransactions listInvoices getInvoicePdf listUsage updateDocument updateFolder
+    updateTool deleteTool deletePhoneNumber deleteWebhook archiveAgent deleteFolder
+    deleteDocument
+";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_examples_are_sent_and_answered_as_they_say() {
     let mut story = Story::begin().await;
@@ -287,78 +297,12 @@ async fn the_examples_are_sent_and_answered_as_they_say() {
         }
     };
     must(tokio::time::timeout(Duration::from_secs(20), read).await);
-    for id in [
-        "getDocumentContent",
-        "searchKnowledge",
-        "listDocuments",
-        "listFolders",
-        "getFolder",
-        "createTool",
-        "listTools",
-        "getTool",
-        "createAgent",
-        "updateAgent",
-        "publishAgent",
-        "getAgent",
-        "setWidget",
-        "getWidget",
-        "setAnalysisSchema",
-        "getAnalysisSchema",
-        "listAgentVersions",
-        "getAgentVersion",
-        "createPhoneNumber",
-        "updatePhoneNumber",
-        "getPhoneNumber",
-        "importPhoneNumbers",
-        "listPhoneNumbers",
-        "createWebhook",
-        "listWebhooks",
-        "getWebhook",
-        "updateWebhook",
-        "rotateWebhookSecret",
-        "testWebhook",
-        "listDeliveries",
-        "recoverWebhook",
-        "placeCall",
-        "hangUpCall",
-        "getCall",
-        "getConversation",
-        "listCalls",
-        "listConversations",
-        "createBatch",
-        "getBatch",
-        "listBatchRecipients",
-        "pauseBatch",
-        "resumeBatch",
-        "cancelBatch",
-        "retryBatch",
-        "getMe",
-        "listModels",
-        "listVoices",
-        "listIntegrations",
-        "listLogs",
-        "getPlan",
-        "getCredits",
-        "listTransactions",
-        "listInvoices",
-        "getInvoicePdf",
-        "listUsage",
-        "updateDocument",
-        "updateFolder",
-        "updateTool",
-        "deleteTool",
-        "deletePhoneNumber",
-        "deleteWebhook",
-        "archiveAgent",
-        "deleteFolder",
-        "deleteDocument",
-    ] {
+    for id in REST.split_whitespace() {
         story.play(id).await;
     }
     let (_, _, catalog) = found("listEventTypes");
     let example = catalog.pointer("/responses/200/content/application~1json/example");
     assert_eq!(Some(&story.play("listEventTypes").await), example);
-    story.app.close().await;
 }
 
 /// The example's message of an operation's error.
@@ -383,343 +327,48 @@ async fn errors_read_as_their_examples() {
     }
     // What the messages speak of: an agent without a configuration, and one that is put away.
     let bare = json!({"name": "Bare", "language": "en"});
-    let bare = story.app.post("/v1/agents", bare).send().await.assert(201);
+    let bare = story.app.post("/v1/agents", bare).await.assert(201);
     let gone = json!({"name": "Gone", "language": "en"});
-    let gone = story.app.post("/v1/agents", gone).send().await.assert(201);
+    let gone = story.app.post("/v1/agents", gone).await.assert(201);
     let archived = format!("/v1/agents/{}", text(&gone["id"]));
-    story
-        .app
-        .request("DELETE", &archived)
-        .send()
-        .await
-        .assert(200);
-    let engine = path(&story, "getAgent");
-    let legacy = story
-        .app
-        .get("/v1/agents?q=reception")
-        .send()
-        .await
-        .assert(200);
-    let legacy = format!("/v1/agents/{}", text(&legacy["data"][0]["id"]));
-    let bare = format!("/v1/agents/{}", text(&bare["id"]));
-    let (tool, number) = (path(&story, "getTool"), path(&story, "getPhoneNumber"));
-    let (hook, batch) = (path(&story, "getWebhook"), path(&story, "getBatch"));
-    let same_tool = json!({"name": "find_appointment", "description": "x", "kind": "end_call"});
+    story.app.delete(&archived).await.assert(200);
+    let legacy = story.app.read("/v1/agents?q=reception").await;
     let spare = json!({"name": "spare", "description": "x", "kind": "end_call"});
-    let spare = story
-        .app
-        .post("/v1/agents/tools", spare)
-        .send()
-        .await
-        .assert(201);
-    let spare = format!("/v1/agents/tools/{}", text(&spare["id"]));
-    let call = |agent: &str, to: &str| json!({"agent_id": agent.trim_start_matches("/v1/agents/"), "to": to});
-    let batch_of = |agent: &str, to: &str| {
-        let agent = agent.trim_start_matches("/v1/agents/");
-        json!({"name": "x", "agent_id": agent, "recipients": [{"to": "+14155550123"}, {"to": to}]})
+    let spare = story.app.post("/v1/agents/tools", spare).await.assert(201);
+    let (hook, batch) = (path(&story, "getWebhook"), path(&story, "getBatch"));
+    let last = |path: &str| {
+        let (_, id) = must(path.rsplit_once('/').ok_or(path));
+        id.to_owned()
     };
-    let nothing = json!({});
-    let nobody = "0190163d-8694-739b-aea5-966c26f8ad91";
-    let (bad_body, conflict, runtime) = (
-        (400, "invalid_body"),
-        (409, "conflict"),
-        (422, "unsupported_runtime"),
-    );
-    let cases = [
-        (
-            "createAgent",
-            bad_body,
-            "/v1/agents",
-            json!({"language": "en"}),
-        ),
-        (
-            "createAgent",
-            conflict,
-            "/v1/agents",
-            json!({"name": "x", "language": "en", "config": {"version": 3}}),
-        ),
-        (
-            "updateAgent",
-            bad_body,
-            &engine,
-            json!({"config": {"llm": {"temperature": 3}}}),
-        ),
-        ("updateAgent", runtime, &legacy, json!({"language": "en"})),
-        ("archiveAgent", runtime, &legacy, Value::Null),
-        (
-            "publishAgent",
-            bad_body,
-            &format!("{engine}/publish"),
-            json!({"version": 9}),
-        ),
-        (
-            "publishAgent",
-            conflict,
-            &format!("{bare}/publish"),
-            nothing.clone(),
-        ),
-        (
-            "publishAgent",
-            runtime,
-            &format!("{legacy}/publish"),
-            nothing.clone(),
-        ),
-        (
-            "setWidget",
-            bad_body,
-            &format!("{engine}/widget"),
-            json!({"enabled": true, "allowed_origins": ["http://example.com"]}),
-        ),
-        (
-            "setWidget",
-            conflict,
-            &format!("{bare}/widget"),
-            json!({"enabled": true, "allowed_origins": ["https://example.com"]}),
-        ),
-        (
-            "setWidget",
-            runtime,
-            &format!("{legacy}/widget"),
-            json!({"enabled": false}),
-        ),
-        (
-            "setAnalysisSchema",
-            bad_body,
-            &format!("{engine}/analysis-schema"),
-            json!({"schema": {"type": "array"}}),
-        ),
-        (
-            "setAnalysisSchema",
-            runtime,
-            &format!("{legacy}/analysis-schema"),
-            json!({"schema": {"type": "object"}}),
-        ),
-        (
-            "listAgentVersions",
-            runtime,
-            &format!("{legacy}/versions"),
-            Value::Null,
-        ),
-        (
-            "getAgentVersion",
-            runtime,
-            &format!("{legacy}/versions/1"),
-            Value::Null,
-        ),
-        (
-            "createTool",
-            bad_body,
-            "/v1/agents/tools",
-            json!({"name": "Find"}),
-        ),
-        (
-            "createTool",
-            conflict,
-            "/v1/agents/tools",
-            same_tool.clone(),
-        ),
-        (
-            "updateTool",
-            bad_body,
-            &tool,
-            json!({"http": {"timeout_ms": 1}}),
-        ),
-        (
-            "updateTool",
-            conflict,
-            &spare,
-            json!({"name": "find_appointment"}),
-        ),
-        (
-            "placeCall",
-            bad_body,
-            "/v1/calls",
-            call(&engine, "5512345678"),
-        ),
-        (
-            "placeCall",
-            (403, "agent_not_found"),
-            "/v1/calls",
-            call(nobody, "+14155550123"),
-        ),
-        (
-            "createBatch",
-            bad_body,
-            "/v1/batch-calls",
-            batch_of(&legacy, "5512345678"),
-        ),
-        (
-            "createBatch",
-            runtime,
-            "/v1/batch-calls",
-            batch_of(&engine, "+14155550124"),
-        ),
-        (
-            "resumeBatch",
-            conflict,
-            &format!("{batch}/resume"),
-            nothing.clone(),
-        ),
-        (
-            "retryBatch",
-            conflict,
-            &format!("{batch}/retry"),
-            nothing.clone(),
-        ),
-        (
-            "createDocument",
-            bad_body,
-            "/v1/knowledge/documents",
-            json!({"name": "x"}),
-        ),
-        (
-            "createFolder",
-            bad_body,
-            "/v1/knowledge/folders",
-            json!({"name": ""}),
-        ),
-        (
-            "createFolder",
-            conflict,
-            "/v1/knowledge/folders",
-            json!({"name": "patients"}),
-        ),
-        (
-            "searchKnowledge",
-            bad_body,
-            "/v1/knowledge/search",
-            json!({"query": "x", "top_k": 40}),
-        ),
-        (
-            "createPhoneNumber",
-            bad_body,
-            "/v1/phone-numbers",
-            json!({"phone_number": "5512345678"}),
-        ),
-        (
-            "createPhoneNumber",
-            conflict,
-            "/v1/phone-numbers",
-            json!({"phone_number": "+15005550142"}),
-        ),
-        (
-            "updatePhoneNumber",
-            bad_body,
-            &number,
-            json!({"agent_id": nobody}),
-        ),
-        (
-            "updatePhoneNumber",
-            conflict,
-            &number,
-            json!({"agent_id": gone["id"]}),
-        ),
-        ("createWebhook", bad_body, "/v1/webhooks", nothing.clone()),
-        ("updateWebhook", bad_body, &hook, json!({"status": "off"})),
-        (
-            "rotateWebhookSecret",
-            bad_body,
-            &format!("{hook}/rotate-secret"),
-            json!({"overlap_hours": 240}),
-        ),
-        (
-            "testWebhook",
-            bad_body,
-            &format!("{hook}/test"),
-            json!({"type": "x"}),
-        ),
-        (
-            "recoverWebhook",
-            bad_body,
-            &format!("{hook}/recover"),
-            json!({"since": "2020-01-01"}),
-        ),
-        (
-            "pauseBatch",
-            bad_body,
-            &format!("{batch}/pause"),
-            json!({"colour": 1}),
-        ),
-        (
-            "listCalls",
-            (400, "invalid_query"),
-            "/v1/calls?channel=chat",
-            Value::Null,
-        ),
-        (
-            "listAgents",
-            (400, "invalid_query"),
-            "/v1/agents?runtime=x",
-            Value::Null,
-        ),
-        (
-            "listConversations",
-            (400, "invalid_query"),
-            "/v1/conversations?from=x",
-            Value::Null,
-        ),
-        (
-            "listFolders",
-            (400, "invalid_query"),
-            "/v1/knowledge/folders?limit=0",
-            Value::Null,
-        ),
-        (
-            "listLogs",
-            (400, "invalid_query"),
-            "/v1/logs?status=x",
-            Value::Null,
-        ),
-        (
-            "listModels",
-            (400, "invalid_query"),
-            "/v1/models?kind=x",
-            Value::Null,
-        ),
-        (
-            "listDeliveries",
-            (400, "invalid_query"),
-            "/v1/webhooks/deliveries?status=x",
-            Value::Null,
-        ),
-        (
-            "listDocuments",
-            (400, "invalid_query"),
-            "/v1/knowledge/documents?status=x",
-            Value::Null,
-        ),
-        (
-            "listTransactions",
-            (400, "invalid_query"),
-            "/v1/billing/transactions?type=x",
-            Value::Null,
-        ),
-        (
-            "listUsage",
-            (400, "invalid_query"),
-            "/v1/billing/usage?from=2020-01-01",
-            Value::Null,
-        ),
-        (
-            "getMe",
-            (400, "invalid_query"),
-            "/v1/me?colour=1",
-            Value::Null,
-        ),
-        ("getAgent", (404, "not_found"), "/v1/agents/x", Value::Null),
+    let ids = [
+        ("AGENT", last(&path(&story, "getAgent"))),
+        ("BARE", text(&bare["id"])),
+        ("GONE", text(&gone["id"])),
+        ("LEGACY", text(&legacy["data"][0]["id"])),
+        ("TOOL", last(&path(&story, "getTool"))),
+        ("SPARE", text(&spare["id"])),
+        ("NUMBER", last(&path(&story, "getPhoneNumber"))),
+        ("HOOK", last(&hook)),
+        ("BATCH", last(&batch)),
+        ("NOBODY", "0190163d-8694-739b-aea5-966c26f8ad91".to_owned()),
     ];
-    for (id, (status, code), target, body) in cases {
+    let mut table = include_str!("../cases/examples.txt").to_owned();
+    for (word, id) in &ids {
+        table = table.replace(word, id);
+    }
+    for [id, error, target, body] in rows(&table) {
+        let (status, code) = must(error.split_once(' ').ok_or(error));
+        let status: u16 = must(status.parse());
         let (method, _, _) = found(id);
         let mut request = story.app.request(&method.to_uppercase(), target);
-        if !body.is_null() {
+        if !body.is_empty() {
             request = request.json(body);
         }
-        let said = request.send().await.assert_error(status, code);
+        let said = request.await.assert_error(status, code);
         assert_eq!(said, story.real(&documented(id, status, code)), "{id}");
     }
     states_forbid(&story, &hook, &batch).await;
     doors_are_closed(&story.app).await;
-    story.app.close().await;
 }
 
 /// Where the target of an operation's example is.
@@ -731,12 +380,9 @@ fn path(story: &Story, id: &str) -> String {
 /// What only the state of a thing forbids.
 async fn states_forbid(story: &Story, hook: &str, batch: &str) {
     let app = &story.app;
-    let disable = app.request("PATCH", hook).json(r#"{"status":"disabled"}"#);
-    disable.send().await.assert(200);
-    app.post(&format!("{batch}/pause"), "{}")
-        .send()
-        .await
-        .assert(200);
+    let disable = app.patch(hook, r#"{"status":"disabled"}"#);
+    disable.await.assert(200);
+    app.post(&format!("{batch}/pause"), "{}").await.assert(200);
     for (id, target, body) in [
         ("testWebhook", format!("{hook}/test"), "{}"),
         (
@@ -746,22 +392,18 @@ async fn states_forbid(story: &Story, hook: &str, batch: &str) {
         ),
         ("pauseBatch", format!("{batch}/pause"), "{}"),
     ] {
-        let said = app
-            .post(&target, body)
-            .send()
-            .await
-            .assert_error(409, "conflict");
+        let said = app.post(&target, body).await.assert_error(409, "conflict");
         assert_eq!(said, documented(id, 409, "conflict"), "{id}");
     }
     for _ in 0..19 {
         let more = json!({"url": "https://crm.example.com/more"});
-        app.post("/v1/webhooks", more).send().await.assert(201);
+        app.post("/v1/webhooks", more).await.assert(201);
     }
     let more = app.post(
         "/v1/webhooks",
         json!({"url": "https://crm.example.com/more"}),
     );
-    let said = more.send().await.assert_error(409, "conflict");
+    let said = more.await.assert_error(409, "conflict");
     assert_eq!(said, documented("createWebhook", 409, "conflict"));
 }
 
@@ -789,17 +431,17 @@ async fn doors_are_closed(app: &TestApp) {
         ),
     ];
     for (status, code, request) in refused {
-        let said = request.send().await.assert_error(status, code);
+        let said = request.await.assert_error(status, code);
         assert_eq!(said, documented("placeCall", status, code), "{code}");
     }
     let free = app.stranger(offhook_domain::Plan::Free).await;
-    let said = place(&free).send().await.assert_error(403, "plan_limit");
+    let said = place(&free).await.assert_error(403, "plan_limit");
     assert_eq!(said, documented("placeCall", 403, "plan_limit"));
     let starter = app.stranger(offhook_domain::Plan::Starter).await;
     let search = app.bare("POST", "/v1/knowledge/search").key(&starter);
-    let said = search.send().await.assert_error(403, "plan_limit");
+    let said = search.await.assert_error(403, "plan_limit");
     assert_eq!(said, documented("searchKnowledge", 403, "plan_limit"));
-    let put = app.request("PUT", "/v1/calls").send().await;
+    let put = app.request("PUT", "/v1/calls").await;
     let said = put.assert_error(405, "method_not_allowed");
     let components = &DOCUMENT["components"]["examples"];
     assert_eq!(components["method_not_allowed"]["value"]["message"], said);

@@ -35,7 +35,7 @@ fn files(folder: &Path) -> Vec<String> {
 /// Sends a text, which nobody reads yet.
 async fn sent(app: &TestApp, name: &str, content: &str) -> String {
     let body = json!({"name": name, "text": content});
-    let made = app.post(DOCUMENTS, body).send().await.assert(202);
+    let made = app.post(DOCUMENTS, body).await.assert(202);
     text(&made["id"])
 }
 
@@ -77,21 +77,16 @@ async fn what_was_sent_is_kept_until_it_has_been_read() {
     let read = knowledge::read(&app, &id).await;
     assert_eq!(read["status"], "ready");
     emptied(&uploads).await;
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_that_is_deleted_unread_takes_what_was_sent_along() {
     let app = TestApp::start().await;
     let id = sent(&app, "Hours", "The pool opens at nine.").await;
-    app.request("DELETE", &format!("{DOCUMENTS}/{id}"))
-        .send()
-        .await
-        .assert(200);
+    app.delete(&format!("{DOCUMENTS}/{id}")).await.assert(200);
     app.read_documents();
     let uploads = app.objects().join("uploads");
     emptied(&uploads).await;
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,7 +105,6 @@ async fn what_a_crash_left_behind_is_collected_after_a_day_and_nothing_else() {
     let mut left = [waiting, "not-ours".to_owned()];
     left.sort();
     assert_eq!(files(&app.objects().join("uploads")), left);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,10 +112,9 @@ async fn a_folder_that_is_not_there_leaves_nothing_behind() {
     let app = TestApp::start().await;
     let folder = "01a1fbb9-c138-7000-8000-000000000001";
     let body = json!({"name": "Hours", "text": "Nine.", "folder_id": folder});
-    let refused = app.post(DOCUMENTS, body).send().await;
+    let refused = app.post(DOCUMENTS, body).await;
     refused.assert_error(400, "invalid_body");
     assert!(files(&app.objects().join("uploads")).is_empty());
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +135,6 @@ async fn an_upload_that_was_lost_fails_its_document_in_words() {
             "The file is not in the object store any more: send it again."
         )
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,10 +158,9 @@ async fn without_the_object_store_nothing_is_taken_in() {
     })
     .await;
     let body = json!({"name": "Hours", "text": "The pool opens at nine."});
-    let refused = app.post(DOCUMENTS, body).send().await;
+    let refused = app.post(DOCUMENTS, body).await;
     refused.assert_error(503, "service_unavailable");
     assert!(refused.header("retry-after").is_some());
-    let list = app.get(DOCUMENTS).send().await.assert(200);
+    let list = app.read(DOCUMENTS).await;
     assert_eq!(list["data"], json!([]));
-    app.close().await;
 }

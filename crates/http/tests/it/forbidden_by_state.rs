@@ -14,7 +14,7 @@ async fn legacy(app: &TestApp, credential: &str) -> String {
     must(set.await);
     must(app.services.legacy().sync(app.account).await);
     let list = app.get("/v1/agents?runtime=legacy&status=active");
-    let list = list.send().await.assert(200);
+    let list = list.await.assert(200);
     text(&list["data"][0]["id"])
 }
 
@@ -27,11 +27,10 @@ async fn a_legacy_agent_has_no_versions_and_is_not_archived_here() {
         ("GET", format!("{one}/versions")),
         ("GET", format!("{one}/versions/1")),
     ] {
-        let answer = app.request(method, &target).send().await;
+        let answer = app.request(method, &target).await;
         answer.assert_error(422, "unsupported_runtime");
     }
-    assert_eq!(app.get(&one).send().await.assert(200)["status"], "active");
-    app.close().await;
+    assert_eq!(app.read(&one).await["status"], "active");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,13 +39,12 @@ async fn an_agent_that_its_provider_lists_no_longer_makes_no_batch_calls() {
     let agent = legacy(&app, "sim_acme").await;
     legacy(&app, "sim_other").await;
     let batch = json!({"name": "Spring", "agent_id": agent, "recipients": [{"to": CUSTOMER}]});
-    let answer = app.post("/v1/batch-calls", batch).send().await;
+    let answer = app.post("/v1/batch-calls", batch).await;
     let message = answer.assert_error(409, "conflict");
     assert!(
         message.starts_with("`agent_id`: the agent is `archived`"),
         "{message}"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,12 +53,11 @@ async fn a_new_agent_has_no_version_to_write_on() {
     let with = |version: Value| {
         let config = json!({"version": version, "system_prompt": "You are Eva."});
         let agent = json!({"name": "Eva", "language": "en", "config": config});
-        app.post("/v1/agents", agent).send()
+        app.post("/v1/agents", agent)
     };
     let message = with(json!(1)).await.assert_error(409, "conflict");
     assert!(message.starts_with("`config.version`"), "{message}");
     assert_eq!(with(json!(0)).await.assert(201)["current_version"], 1);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,16 +65,12 @@ async fn a_folder_is_read_and_keeps_its_name_if_the_new_one_is_taken() {
     let app = TestApp::start().await;
     let folder = async |name: &str| {
         let body = json!({"name": name});
-        app.post("/v1/knowledge/folders", body)
-            .send()
-            .await
-            .assert(201)
+        app.post("/v1/knowledge/folders", body).await.assert(201)
     };
     let rooms = folder("Rooms").await;
     folder("Pools").await;
     let one = format!("/v1/knowledge/folders/{}", text(&rooms["id"]));
-    let taken = app.request("PATCH", &one).json(r#"{"name":"pools"}"#);
-    taken.send().await.assert_error(409, "conflict");
-    assert_eq!(app.get(&one).send().await.assert(200), rooms);
-    app.close().await;
+    let taken = app.patch(&one, r#"{"name":"pools"}"#);
+    taken.await.assert_error(409, "conflict");
+    assert_eq!(app.read(&one).await, rooms);
 }

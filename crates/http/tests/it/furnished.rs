@@ -32,8 +32,8 @@ impl Furnished {
         let send = async |method: &str, target: &str, body: Value| -> Answer {
             let request = app.bare(method, target).key(token);
             match body {
-                Value::Null => request.send().await,
-                body => request.json(body).send().await,
+                Value::Null => request.await,
+                body => request.json(body).await,
             }
         };
         let made = async |target: &str, body: Value| -> String {

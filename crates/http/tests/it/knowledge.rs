@@ -6,26 +6,15 @@ use offhook_domain::{Plan, Scopes};
 use offhook_testkit::files;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, members, text};
+use crate::app::{CUSTOMER, Setup, TestApp, members, rows, text};
 use crate::client::{Request, must};
 
 pub(crate) const DOCUMENTS: &str = "/v1/knowledge/documents";
 pub(crate) const FOLDERS: &str = "/v1/knowledge/folders";
 pub(crate) const SEARCH: &str = "/v1/knowledge/search";
 
-const DOCUMENT: [&str; 11] = [
-    "id",
-    "name",
-    "folder_id",
-    "source",
-    "mime_type",
-    "size_bytes",
-    "chunks_count",
-    "status",
-    "error",
-    "created_at",
-    "updated_at",
-];
+const DOCUMENT: &str = "id name folder_id source mime_type size_bytes chunks_count status \
+    error created_at updated_at";
 
 pub(crate) async fn reading() -> TestApp {
     reading_with(Setup::default()).await
@@ -40,7 +29,7 @@ async fn reading_with(setup: Setup) -> TestApp {
 /// Sends a text and waits until it has been read.
 pub(crate) async fn document(app: &TestApp, name: &str, content: &str) -> String {
     let body = json!({"name": name, "text": content});
-    let made = app.post(DOCUMENTS, body).send().await.assert(202);
+    let made = app.post(DOCUMENTS, body).await.assert(202);
     read(app, &text(&made["id"])).await;
     text(&made["id"])
 }
@@ -50,7 +39,7 @@ pub(crate) async fn read(app: &TestApp, id: &str) -> Value {
     let target = format!("{DOCUMENTS}/{id}");
     let wait = async {
         loop {
-            let document = app.get(&target).send().await.assert(200);
+            let document = app.read(&target).await;
             if document["status"] != "processing" {
                 return document;
             }
@@ -61,7 +50,7 @@ pub(crate) async fn read(app: &TestApp, id: &str) -> Value {
 }
 
 pub(crate) async fn folder(app: &TestApp, name: &str) -> String {
-    let made = app.post(FOLDERS, json!({"name": name})).send().await;
+    let made = app.post(FOLDERS, json!({"name": name})).await;
     text(&made.assert(201)["id"])
 }
 
@@ -92,56 +81,36 @@ async fn a_text_is_taken_in_read_and_given_out() {
     let app = TestApp::start().await;
     let content = "The pool opens at nine. ".repeat(100);
     let body = json!({"name": "Hours", "text": content});
-    let made = app.post(DOCUMENTS, body).send().await.assert(202);
+    let made = app.post(DOCUMENTS, body).await.assert(202);
     assert_eq!(members(&made), DOCUMENT);
-    assert_eq!(
-        (
-            &made["name"],
-            &made["folder_id"],
-            &made["source"],
-            &made["mime_type"]
-        ),
-        (
-            &json!("Hours"),
-            &json!(null),
-            &json!("text"),
-            &json!("text/plain")
-        )
-    );
-    assert_eq!(
-        (
-            &made["size_bytes"],
-            &made["chunks_count"],
-            &made["status"],
-            &made["error"]
-        ),
-        (&json!(2_400), &json!(0), &json!("processing"), &json!(null))
-    );
+    assert_eq!(made["name"], "Hours");
+    assert_eq!(made["folder_id"], json!(null));
+    assert_eq!(made["source"], "text");
+    assert_eq!(made["mime_type"], "text/plain");
+    assert_eq!(made["size_bytes"], 2_400);
+    assert_eq!(made["chunks_count"], 0);
+    assert_eq!(made["status"], "processing");
+    assert_eq!(made["error"], json!(null));
     let target = format!("{DOCUMENTS}/{}", text(&made["id"]));
-    let early = app.get(&format!("{target}/content")).send().await;
+    let early = app.get(&format!("{target}/content")).await;
     let message = early.assert_error(409, "conflict");
     assert!(message.contains("still being read"), "{message}");
     app.read_documents();
     let ready = read(&app, &text(&made["id"])).await;
     assert_eq!(ready["status"], "ready");
     assert!(ready["chunks_count"].as_i64() > Some(1), "{ready}");
-    let list = app.get(DOCUMENTS).send().await.assert(200);
-    assert_eq!(
-        list,
-        json!({"data": [ready], "has_more": false, "next_cursor": null})
-    );
-    let answer = app.get(&format!("{target}/content")).send().await;
+    let list = app.read(DOCUMENTS).await;
+    let expected = json!({"data": [ready], "has_more": false, "next_cursor": null});
+    assert_eq!(list, expected);
+    let answer = app.get(&format!("{target}/content")).await;
     assert_eq!(answer.status, 200);
-    assert_eq!(
-        answer.header("content-type"),
-        Some("text/plain; charset=utf-8")
-    );
+    let expected = Some("text/plain; charset=utf-8");
+    assert_eq!(answer.header("content-type"), expected);
     assert_eq!(
         answer.header("content-disposition"),
         Some("attachment; filename=\"document.txt\"; filename*=UTF-8''Hours.txt")
     );
     assert_eq!(String::from_utf8_lossy(&answer.body), content);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,34 +120,23 @@ async fn documents_are_renamed_moved_filtered_and_deleted() {
     let other = document(&app, "Other", "Open.").await;
     let rooms = folder(&app, "Rooms").await;
     let target = format!("{DOCUMENTS}/{id}");
-    let patch = async |body: Value| app.request("PATCH", &target).json(body).send().await;
-    let moved = patch(json!({"name": "AÑO", "folder_id": rooms}))
-        .await
-        .assert(200);
-    assert_eq!(
-        (&moved["name"], &moved["folder_id"]),
-        (&json!("AÑO"), &json!(rooms))
-    );
+    let patch = async |body: Value| app.patch(&target, body).await;
+    let moved = patch(json!({"name": "AÑO", "folder_id": rooms})).await;
+    let moved = moved.assert(200);
+    assert_eq!(moved["name"], "AÑO");
+    assert_eq!(moved["folder_id"], json!(rooms));
     let listed = async |query: &str| {
-        let list = app
-            .get(&format!("{DOCUMENTS}?{query}"))
-            .send()
-            .await
-            .assert(200);
+        let list = app.read(&format!("{DOCUMENTS}?{query}")).await;
         let data = list["data"].as_array().cloned().unwrap_or_default();
         data.iter()
             .map(|item| text(&item["id"]))
             .collect::<Vec<_>>()
     };
-    assert_eq!(
-        listed(&format!("folder_id={rooms}")).await,
-        std::slice::from_ref(&id)
-    );
+    let expected = std::slice::from_ref(&id);
+    assert_eq!(listed(&format!("folder_id={rooms}")).await, expected);
     assert_eq!(listed("folder_id=root").await, std::slice::from_ref(&other));
-    assert_eq!(
-        listed("status=ready&q=a%C3%B1o").await,
-        std::slice::from_ref(&id)
-    );
+    let expected = std::slice::from_ref(&id);
+    assert_eq!(listed("status=ready&q=a%C3%B1o").await, expected);
     assert_eq!(listed("status=failed").await, Vec::<String>::new());
     for (query, message) in [
         (
@@ -190,67 +148,45 @@ async fn documents_are_renamed_moved_filtered_and_deleted() {
             "`status`: must be `processing`, `ready` or `failed`",
         ),
     ] {
-        let answer = app.get(&format!("{DOCUMENTS}?{query}")).send().await;
+        let answer = app.get(&format!("{DOCUMENTS}?{query}")).await;
         assert_eq!(answer.assert_error(400, "invalid_query"), message);
     }
-    let null = patch(json!({"name": null}))
-        .await
-        .assert_error(400, "invalid_body");
+    let null = patch(json!({"name": null})).await;
+    let null = null.assert_error(400, "invalid_body");
     assert_eq!(null, "`name`: must not be null");
     let back = patch(json!({"folder_id": null})).await.assert(200);
     assert_eq!(back["folder_id"], json!(null));
     assert_eq!(patch(json!({})).await.assert(200), back);
-    let deleted = app.request("DELETE", &target).send().await.assert(200);
-    assert_eq!(
-        deleted,
-        json!({"id": id, "deleted": true, "agents_affected": []})
-    );
+    let deleted = app.delete(&target).await.assert(200);
+    let expected = json!({"id": id, "deleted": true, "agents_affected": []});
+    assert_eq!(deleted, expected);
     for method in ["GET", "DELETE"] {
-        let answer = app.request(method, &target).send().await;
+        let answer = app.request(method, &target).await;
         answer.assert_error(404, "not_found");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn folders_have_names_of_their_own_and_let_their_documents_go() {
     let app = reading().await;
-    let made = app
-        .post(FOLDERS, json!({"name": "Menú"}))
-        .send()
-        .await
-        .assert(201);
-    assert_eq!(
-        members(&made),
-        ["id", "name", "documents_count", "created_at", "updated_at"]
-    );
+    let made = app.post(FOLDERS, json!({"name": "Menú"})).await.assert(201);
+    let expected = "id name documents_count created_at updated_at";
+    assert_eq!(members(&made), expected);
     let id = text(&made["id"]);
-    let taken = app
-        .post(FOLDERS, json!({"name": "MENU\u{301}"}))
-        .send()
-        .await;
-    assert_eq!(
-        taken.assert_error(409, "conflict"),
-        "`name`: another folder has this name"
-    );
+    let taken = app.post(FOLDERS, json!({"name": "MENU\u{301}"})).await;
+    let expected = "`name`: another folder has this name";
+    assert_eq!(taken.assert_error(409, "conflict"), expected);
     let target = format!("{FOLDERS}/{id}");
     let body = json!({"name": "Lunch", "text": "Soup.", "folder_id": id});
-    app.post(DOCUMENTS, body).send().await.assert(202);
-    let renamed = app
-        .request("PATCH", &target)
-        .json(json!({"name": "Food"}))
-        .send()
-        .await;
+    app.post(DOCUMENTS, body).await.assert(202);
+    let renamed = app.patch(&target, json!({"name": "Food"})).await;
     assert_eq!(renamed.assert(200)["documents_count"], 1);
-    let list = app.get(FOLDERS).send().await.assert(200);
+    let list = app.read(FOLDERS).await;
     assert_eq!(list["data"][0]["name"], "Food");
-    let deleted = app.request("DELETE", &target).send().await.assert(200);
-    assert_eq!(
-        deleted,
-        json!({"id": id, "deleted": true, "documents_moved_to_root": 1})
-    );
-    app.get(&target).send().await.assert_error(404, "not_found");
-    app.close().await;
+    let deleted = app.delete(&target).await.assert(200);
+    let expected = json!({"id": id, "deleted": true, "documents_moved_to_root": 1});
+    assert_eq!(deleted, expected);
+    app.get(&target).await.assert_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,22 +221,16 @@ async fn every_kind_of_file_is_read_and_a_broken_one_says_why() {
             name,
             content,
         );
-        let made = sent.send().await.assert(202);
-        assert_eq!(
-            (&made["name"], &made["source"]),
-            (&json!(query), &json!("file"))
-        );
+        let made = sent.await.assert(202);
+        assert_eq!(made["name"], json!(query));
+        assert_eq!(made["source"], "file");
         let ready = read(&app, &text(&made["id"])).await;
         assert_eq!(
             (&ready["status"], &ready["mime_type"]),
             (&json!("ready"), &json!(mime_type)),
             "{ready}"
         );
-        let found = app
-            .post(SEARCH, json!({"query": query}))
-            .send()
-            .await
-            .assert(200);
+        let found = app.post(SEARCH, json!({"query": query})).await.assert(200);
         assert_eq!(found["data"][0]["document_id"], made["id"], "{query}");
     }
     let (encrypted, bomb) = (files::encrypted_pdf(), files::docx_bomb());
@@ -312,75 +242,26 @@ async fn every_kind_of_file_is_read_and_a_broken_one_says_why() {
     ];
     for (name, content, why) in broken {
         let sent = upload(app.request("POST", DOCUMENTS), &[], name, content);
-        let made = sent.send().await.assert(202);
+        let made = sent.await.assert(202);
         assert_eq!(made["name"], name, "its own");
         let failed = read(&app, &text(&made["id"])).await;
         assert_eq!(failed["status"], "failed");
         assert!(text(&failed["error"]).contains(why), "{failed}");
         let content = format!("{DOCUMENTS}/{}/content", text(&made["id"]));
-        app.get(&content).send().await.assert_error(409, "conflict");
+        app.get(&content).await.assert_error(409, "conflict");
     }
     let base64 = json!({"name": "Notes", "content_base64": "VG93ZWxz"});
-    let made = app.post(DOCUMENTS, base64).send().await.assert(202);
+    let made = app.post(DOCUMENTS, base64).await.assert(202);
     assert_eq!(made["mime_type"], "text/plain");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_documents_are_refused_by_their_field() {
     let app = TestApp::start().await;
     let nobody = "01890000-0000-7000-8000-000000000000";
-    let cases = [
-        (json!({"text": "x"}), "`name`: is required"),
-        (
-            json!({"name": " ", "text": "x"}),
-            "`name`: must not be blank",
-        ),
-        (json!({"name": "a"}), "`text`: is required, unless"),
-        (
-            json!({"name": "a", "text": " "}),
-            "`text`: must not be blank",
-        ),
-        (
-            json!({"name": "a", "text": "x", "url": "https://example.com/"}),
-            "`url`: must not be given with",
-        ),
-        (
-            json!({"name": "a", "url": "http://example.com/"}),
-            "`url`: must begin with https://",
-        ),
-        (json!({"name": "a", "url": "https://127.0.0.1/"}), "`url`"),
-        (
-            json!({"name": "a", "content_base64": "%"}),
-            "`content_base64`: must be base64",
-        ),
-        (
-            json!({"name": "a.exe", "content_base64": "AAAA"}),
-            "`content_base64`: must be a txt, md",
-        ),
-        (
-            json!({"name": "a", "content_base64": "AAAA"}),
-            "`content_base64`: must be a txt, md",
-        ),
-        (
-            json!({"name": "a", "text": "x", "folder_id": "x"}),
-            "`folder_id`: must be a UUID",
-        ),
-        (
-            json!({"name": "a", "text": "x", "folder_id": nobody}),
-            "`folder_id`: the account has no such folder",
-        ),
-        (
-            json!({"name": "a", "text": "x", "colour": 1}),
-            "`colour`: unknown field",
-        ),
-    ];
-    for (body, message) in cases {
-        let said = app
-            .post(DOCUMENTS, &body)
-            .send()
-            .await
-            .assert_error(400, "invalid_body");
+    for [body, message] in rows(include_str!("../cases/documents.txt")) {
+        let said = app.post(DOCUMENTS, body).await;
+        let said = said.assert_error(400, "invalid_body");
         assert!(said.starts_with(message), "{body}: {said}");
     }
     let post = || app.request("POST", DOCUMENTS);
@@ -419,15 +300,14 @@ async fn bad_documents_are_refused_by_their_field() {
             "The body",
         ),
     ] {
-        let said = request.send().await.assert_error(400, "invalid_body");
+        let said = request.await.assert_error(400, "invalid_body");
         assert!(
             said.to_lowercase().starts_with(&message.to_lowercase()),
             "{message}: {said}"
         );
     }
     let plain = post().header("Content-Type", "text/plain").body("x");
-    plain.send().await.assert_error(400, "invalid_json");
-    app.close().await;
+    plain.await.assert_error(400, "invalid_json");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -435,14 +315,13 @@ async fn twenty_mebibytes_are_taken_and_one_byte_more_is_not() {
     let app = TestApp::start().await;
     let most = vec![b'x'; 20 * 1024 * 1024];
     let sent = upload(app.request("POST", DOCUMENTS), &[], "a.txt", &most);
-    assert_eq!(sent.send().await.assert(202)["size_bytes"], most.len());
+    assert_eq!(sent.await.assert(202)["size_bytes"], most.len());
     let more = [&most[..], b"x"].concat();
     let sent = upload(app.request("POST", DOCUMENTS), &[], "a.txt", &more);
-    sent.send().await.assert_error(413, "payload_too_large");
+    sent.await.assert_error(413, "payload_too_large");
     let json = format!("{{\"name\":\"a\",\"text\":\"{}\"}}", "x".repeat(most.len()));
-    let answer = app.post(DOCUMENTS, json).send().await;
+    let answer = app.post(DOCUMENTS, json).await;
     answer.assert_error(413, "payload_too_large");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -460,22 +339,15 @@ async fn search_finds_the_accounts_own_passages_best_first() {
         "Breakfast is served at nine in the restaurant.",
     )
     .await;
-    let find = async |body: Value| app.post(SEARCH, body).send().await.assert(200);
+    let find = async |body: Value| app.post(SEARCH, body).await.assert(200);
     let found = find(json!({"query": "When does the POOL open?"})).await;
-    assert_eq!(members(&found), ["data"]);
+    assert_eq!(members(&found), "data");
     let hits = found["data"].as_array().cloned().unwrap_or_default();
-    assert_eq!(
-        members(&hits[0]),
-        ["document_id", "document_name", "chunk", "score"]
-    );
-    assert_eq!(
-        (&hits[0]["document_id"], &hits[0]["document_name"]),
-        (&json!(pool), &json!("Pool"))
-    );
-    assert_eq!(
-        hits[0]["chunk"],
-        "The pool opens at nine. Pool towels are free at the pool."
-    );
+    assert_eq!(members(&hits[0]), "document_id document_name chunk score");
+    assert_eq!(hits[0]["document_id"], json!(pool));
+    assert_eq!(hits[0]["document_name"], "Pool");
+    let expected = "The pool opens at nine. Pool towels are free at the pool.";
+    assert_eq!(hits[0]["chunk"], expected);
     assert!(hits[0]["score"].as_f64() > hits[1]["score"].as_f64());
     assert_eq!(
         find(json!({"query": "nine", "top_k": 1})).await["data"]
@@ -493,13 +365,8 @@ async fn search_finds_the_accounts_own_passages_best_first() {
     // What another account has changes no score, and its ids are none.
     let stranger = app.stranger(Plan::Scale).await;
     let body = json!({"name": "Theirs", "text": "pool pool pool nine"});
-    let theirs = app
-        .bare("POST", DOCUMENTS)
-        .key(&stranger)
-        .json(body)
-        .send()
-        .await
-        .assert(202);
+    let theirs = app.bare("POST", DOCUMENTS).key(&stranger).json(body).await;
+    let theirs = theirs.assert(202);
     read_by(&app, &stranger, &text(&theirs["id"])).await;
     assert_eq!(
         find(json!({"query": "When does the POOL open?"})).await,
@@ -526,25 +393,18 @@ async fn search_finds_the_accounts_own_passages_best_first() {
         (json!({}), "`query`: is required"),
     ];
     for (body, message) in bad {
-        let said = app
-            .post(SEARCH, &body)
-            .send()
-            .await
-            .assert_error(400, "invalid_body");
+        let said = app.post(SEARCH, &body).await;
+        let said = said.assert_error(400, "invalid_body");
         assert_eq!(said, message);
     }
-    app.request("DELETE", &format!("{DOCUMENTS}/{pool}"))
-        .send()
-        .await
-        .assert(200);
+    app.delete(&format!("{DOCUMENTS}/{pool}")).await.assert(200);
     assert_eq!(find(json!({"query": "towels"})).await, json!({"data": []}));
-    app.close().await;
 }
 
 async fn read_by(app: &TestApp, token: &str, id: &str) {
     let target = format!("{DOCUMENTS}/{id}");
     for _ in 0..2_000 {
-        let document = app.bare("GET", &target).key(token).send().await.assert(200);
+        let document = app.bare("GET", &target).key(token).await.assert(200);
         if document["status"] == "ready" {
             return;
         }
@@ -579,27 +439,16 @@ async fn another_accounts_documents_and_folders_do_not_exist() {
             if !body.is_null() {
                 request = request.json(&body);
             }
-            said.push(request.send().await.assert_error(404, "not_found"));
+            said.push(request.await.assert_error(404, "not_found"));
         }
         assert_eq!(said[0], said[1]);
         assert_eq!(said[1], said[2]);
     }
-    let list = app
-        .bare("GET", DOCUMENTS)
-        .key(&stranger)
-        .send()
-        .await
-        .assert(200);
+    let list = app.bare("GET", DOCUMENTS).key(&stranger).await.assert(200);
     assert_eq!(list["data"], json!([]));
     let body = json!({"name": "a", "text": "x", "folder_id": rooms});
-    let theirs = app
-        .bare("POST", DOCUMENTS)
-        .key(&stranger)
-        .json(body)
-        .send()
-        .await;
+    let theirs = app.bare("POST", DOCUMENTS).key(&stranger).json(body).await;
     theirs.assert_error(400, "invalid_body");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -628,7 +477,7 @@ async fn knowledge_needs_the_engine_module_and_its_scopes() {
     ];
     for (method, target) in all {
         app.clock.advance(Duration::from_secs(60));
-        let answer = app.request(method, target).send().await;
+        let answer = app.request(method, target).await;
         let message = answer.assert_error(403, "plan_limit");
         assert!(message.contains("Engine module"), "{message}");
         assert!(answer.header("x-ratelimit-limit").is_some());
@@ -642,14 +491,13 @@ async fn knowledge_needs_the_engine_module_and_its_scopes() {
             None,
         )
         .await;
-    let answer = app.bare("GET", DOCUMENTS).key(&scoped).send().await;
+    let answer = app.bare("GET", DOCUMENTS).key(&scoped).await;
     answer.assert_error(403, "insufficient_scope");
     let reader = app.key(app.account, Scopes::all(), true, None).await;
-    let answer = app.bare("POST", DOCUMENTS).key(&reader).send().await;
+    let answer = app.bare("POST", DOCUMENTS).key(&reader).await;
     answer.assert_error(403, "forbidden");
-    let answer = app.bare("POST", SEARCH).key(&reader).send().await;
+    let answer = app.bare("POST", SEARCH).key(&reader).await;
     answer.assert_error(403, "plan_limit");
-    app.close().await;
 }
 
 /// An agent that answers from these documents.
@@ -664,12 +512,10 @@ pub(crate) async fn agent(app: &TestApp, prompt: &str, knowledge: Value) -> Stri
             "knowledge_base": knowledge,
         },
     });
-    let made = app.post("/v1/agents", body).send().await.assert(201);
+    let made = app.post("/v1/agents", body).await.assert(201);
     let id = text(&made["id"]);
-    app.post(&format!("/v1/agents/{id}/publish"), "{}")
-        .send()
-        .await
-        .assert(200);
+    let answer = app.post(&format!("/v1/agents/{id}/publish"), "{}").await;
+    answer.assert(200);
     id
 }
 
@@ -678,7 +524,7 @@ async fn said(app: &TestApp, agent: &str) -> String {
     let call = app.call(agent, CUSTOMER).await;
     let ended = app.ended(&text(&call["id"])).await;
     let conversation = format!("/v1/conversations/{}", text(&ended["id"]));
-    let conversation = app.get(&conversation).send().await.assert(200);
+    let conversation = app.read(&conversation).await;
     let turns = conversation["transcript"]
         .as_array()
         .cloned()
@@ -703,7 +549,7 @@ async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
     // The scripted model repeats what a line of its prompt tells it to say.
     let content = "This is a good moment, yes.\nsay: The pool opens at nine.";
     let body = json!({"name": "Pool", "text": content, "folder_id": rooms});
-    let id = text(&app.post(DOCUMENTS, body).send().await.assert(202)["id"]);
+    let id = text(&app.post(DOCUMENTS, body).await.assert(202)["id"]);
     read(&app, &id).await;
     let knowing = agent(
         &app,
@@ -717,17 +563,14 @@ async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
     assert!(!said(&app, &off).await.contains("nine"));
     // Moving it out of the folder changes nothing of what was published.
     let target = format!("{DOCUMENTS}/{id}");
-    app.request("PATCH", &target)
-        .json(json!({"folder_id": null}))
-        .send()
-        .await
-        .assert(200);
+    let answer = app.patch(&target, json!({"folder_id": null})).await;
+    answer.assert(200);
     assert!(
         said(&app, &knowing)
             .await
             .contains("The pool opens at nine.")
     );
-    let deleted = app.request("DELETE", &target).send().await.assert(200);
+    let deleted = app.delete(&target).await.assert(200);
     let mut affected = deleted["agents_affected"]
         .as_array()
         .cloned()
@@ -741,7 +584,6 @@ async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
         !said(&app, &knowing).await.contains("nine"),
         "calls go on without it"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -750,13 +592,8 @@ async fn a_config_names_only_what_the_account_has() {
     let id = document(&app, "Mine", "x").await;
     let stranger = app.stranger(Plan::Scale).await;
     let body = json!({"name": "a", "text": "x"});
-    let theirs = app
-        .bare("POST", DOCUMENTS)
-        .key(&stranger)
-        .json(body)
-        .send()
-        .await
-        .assert(202);
+    let theirs = app.bare("POST", DOCUMENTS).key(&stranger).json(body).await;
+    let theirs = theirs.assert(202);
     let body = |knowledge: Value| json!({"name": "a", "language": "en", "config": {"knowledge_base": knowledge}});
     let cases = [
         (
@@ -768,18 +605,14 @@ async fn a_config_names_only_what_the_account_has() {
             "`config.knowledge_base.folder_ids[0]`: the account has no such folder",
         ),
     ];
-    let made = app
-        .post("/v1/agents", body(json!({"doc_ids": [id]})))
-        .send()
-        .await
-        .assert(201);
+    let made = app.post("/v1/agents", body(json!({"doc_ids": [id]}))).await;
+    let made = made.assert(201);
     let target = format!("/v1/agents/{}", text(&made["id"]));
     for (knowledge, message) in cases {
-        let answer = app.post("/v1/agents", body(knowledge.clone())).send().await;
+        let answer = app.post("/v1/agents", body(knowledge.clone())).await;
         assert_eq!(answer.assert_error(400, "invalid_body"), message);
         let patch = json!({"config": {"knowledge_base": knowledge}});
-        let answer = app.request("PATCH", &target).json(patch).send().await;
+        let answer = app.patch(&target, patch).await;
         assert_eq!(answer.assert_error(400, "invalid_body"), message);
     }
-    app.close().await;
 }

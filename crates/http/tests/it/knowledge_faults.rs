@@ -36,23 +36,20 @@ async fn a_file_that_ends_its_reader_does_so_three_times_and_no_other_waits_for_
     let stop = CancellationToken::new();
     tokio::spawn(app.services.librarian(extractor, client).run(stop.clone()));
     let body = json!({"name": "Deadly", "text": "die now"});
-    let deadly = app.post(DOCUMENTS, body).send().await.assert(202);
+    let deadly = app.post(DOCUMENTS, body).await.assert(202);
     document(&app, "Good", "The pool opens at nine.").await;
     let failed = read(&app, &text(&deadly["id"])).await;
-    assert_eq!(
-        (&failed["status"], &failed["error"]),
-        (&json!("failed"), &json!("Reading the file failed."))
-    );
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(failed["error"], "Reading the file failed.");
     assert_eq!(deaths.load(Ordering::SeqCst), 3);
     stop.cancel();
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_whose_reading_ended_three_processes_is_given_up() {
     let app = TestApp::start().await;
     let body = json!({"name": "Deadly", "text": "x"});
-    let deadly = app.post(DOCUMENTS, body).send().await.assert(202);
+    let deadly = app.post(DOCUMENTS, body).await.assert(202);
     let store = app.services.store();
     for tries in 1..=3 {
         // A process that dies keeps its claim until the next one takes it back.
@@ -63,11 +60,8 @@ async fn a_file_whose_reading_ended_three_processes_is_given_up() {
     }
     app.read_documents();
     let failed = read(&app, &text(&deadly["id"])).await;
-    assert_eq!(
-        failed["error"],
-        "Reading the file ended its reader three times: save it anew, or send its text."
-    );
-    app.close().await;
+    let expected = "Reading the file ended its reader three times: save it anew, or send its text.";
+    assert_eq!(failed["error"], expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,11 +71,7 @@ async fn what_is_searched_for_is_never_a_pattern_or_a_statement() {
     document(&app, "Plain", "Towels are free.").await;
     let listed = async |q: &str| {
         let q: String = q.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        let list = app
-            .get(&format!("{DOCUMENTS}?q={q}"))
-            .send()
-            .await
-            .assert(200);
+        let list = app.read(&format!("{DOCUMENTS}?q={q}")).await;
         list["data"].as_array().map_or(0, Vec::len)
     };
     for (q, count) in [
@@ -108,27 +98,21 @@ async fn what_is_searched_for_is_never_a_pattern_or_a_statement() {
         &"pool ".repeat(190),
         "\u{202e}pool\u{feff}",
     ] {
-        let found = app.post(SEARCH, json!({"query": query})).send().await;
+        let found = app.post(SEARCH, json!({"query": query})).await;
         let found = found.assert(200);
         for hit in found["data"].as_array().into_iter().flatten() {
             assert_eq!(hit["chunk"], "The pool opens at nine.", "{query}");
         }
     }
-    let long = app
-        .post(SEARCH, json!({"query": "x".repeat(1_001)}))
-        .send()
-        .await;
-    assert_eq!(
-        long.assert_error(400, "invalid_body"),
-        "`query`: longer than 1000 characters"
-    );
-    app.close().await;
+    let long = app.post(SEARCH, json!({"query": "x".repeat(1_001)})).await;
+    let expected = "`query`: longer than 1000 characters";
+    assert_eq!(long.assert_error(400, "invalid_body"), expected);
 }
 
 /// The agents that a deletion tells of.
 async fn affected(app: &TestApp, document: &str) -> Vec<String> {
     let target = format!("{DOCUMENTS}/{document}");
-    let deleted = app.request("DELETE", &target).send().await.assert(200);
+    let deleted = app.delete(&target).await.assert(200);
     let agents = deleted["agents_affected"].as_array().cloned();
     let agents = agents.unwrap_or_default();
     agents.iter().map(|agent| text(&agent["id"])).collect()
@@ -142,11 +126,7 @@ async fn a_published_version_keeps_its_documents_through_publications_and_a_roll
         let id = document(&app, name, "Text.").await;
         let target = format!("{DOCUMENTS}/{id}");
         let moved = json!({"folder_id": folder});
-        app.request("PATCH", &target)
-            .json(moved)
-            .send()
-            .await
-            .assert(200);
+        app.patch(&target, moved).await.assert(200);
         id
     };
     let mut first = Vec::new();
@@ -159,30 +139,20 @@ async fn a_published_version_keeps_its_documents_through_publications_and_a_roll
     let publish = async |version: i64| {
         let body = json!({"version": version});
         let path = format!("{target}/publish");
-        app.post(&path, body).send().await.assert(200)
+        app.post(&path, body).await.assert(200)
     };
     // What comes into the folder later is not the published version's, however often it is published.
     let late = put("late", json!(rooms)).await;
     publish(1).await;
     let more = put("more", json!(rooms)).await;
     assert_eq!(affected(&app, &late).await, Vec::<String>::new());
-    assert_eq!(
-        affected(&app, &first[0]).await,
-        std::slice::from_ref(&agent)
-    );
+    let expected = std::slice::from_ref(&agent);
+    assert_eq!(affected(&app, &first[0]).await, expected);
     // A new version takes up what is in the folder when it is published first.
     let change = json!({"config": {"llm": {"temperature": 0.5}}});
-    app.request("PATCH", &target)
-        .json(change)
-        .send()
-        .await
-        .assert(200);
+    app.patch(&target, change).await.assert(200);
     let later = app.request("PATCH", &format!("{DOCUMENTS}/{}", first[1]));
-    later
-        .json(json!({"folder_id": null}))
-        .send()
-        .await
-        .assert(200);
+    later.json(json!({"folder_id": null})).await.assert(200);
     publish(2).await;
     assert_eq!(
         affected(&app, &first[1]).await,
@@ -193,13 +163,8 @@ async fn a_published_version_keeps_its_documents_through_publications_and_a_roll
     publish(1).await;
     assert_eq!(affected(&app, &more).await, Vec::<String>::new());
     assert_eq!(affected(&app, &first[2]).await, [agent]);
-    let folder = app
-        .get(&format!("{FOLDERS}/{rooms}"))
-        .send()
-        .await
-        .assert(200);
+    let folder = app.read(&format!("{FOLDERS}/{rooms}")).await;
     assert_eq!(folder["documents_count"], 0);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,19 +173,12 @@ async fn the_name_of_the_search_is_no_tools() {
     let tool = |name: &str| json!({"name": name, "description": "Looks.", "kind": "end_call"});
     let message = "`name`: `search_knowledge` is how models search an agent's documents \
                    (`config.knowledge_base.mode` `tool`): choose another name";
-    let refused = app
-        .post("/v1/agents/tools", tool("search_knowledge"))
-        .send()
-        .await;
+    let refused = app.post("/v1/agents/tools", tool("search_knowledge")).await;
     assert_eq!(refused.assert_error(400, "invalid_body"), message);
-    let made = app
-        .post("/v1/agents/tools", tool("search"))
-        .send()
-        .await
-        .assert(201);
+    let made = app.post("/v1/agents/tools", tool("search")).await;
+    let made = made.assert(201);
     let target = format!("/v1/agents/tools/{}", text(&made["id"]));
     let rename = json!({"name": "search_knowledge"});
-    let refused = app.request("PATCH", &target).json(rename).send().await;
+    let refused = app.patch(&target, rename).await;
     assert_eq!(refused.assert_error(400, "invalid_body"), message);
-    app.close().await;
 }

@@ -82,7 +82,7 @@ fn bm25(texts: &BTreeMap<String, String>, query: &str) -> Vec<(f64, String, Stri
 async fn found(app: &TestApp, query: &str) -> Vec<(f64, String, String)> {
     app.clock.advance(Duration::from_secs(1));
     let body = json!({"query": query, "top_k": TOP});
-    let found = app.post(SEARCH, body).send().await.assert(200);
+    let found = app.post(SEARCH, body).await.assert(200);
     let hits = found["data"].as_array().cloned().unwrap_or_default();
     let hit = |hit: &Value| {
         let score = hit["score"].as_f64().unwrap_or(-1.0);
@@ -134,7 +134,7 @@ async fn all_read(app: &TestApp) {
     let wait = async {
         loop {
             app.clock.advance(Duration::from_secs(1));
-            let page = app.get(&target).send().await.assert(200);
+            let page = app.read(&target).await;
             if page["data"] == json!([]) {
                 return;
             }
@@ -155,7 +155,7 @@ async fn search_scores_as_bm25_over_the_accounts_passages_does() {
             app.clock.advance(Duration::from_secs(1));
             let content = dice.content();
             let body = json!({"name": "Text", "text": content});
-            let made = app.post(DOCUMENTS, body).send().await.assert(202);
+            let made = app.post(DOCUMENTS, body).await.assert(202);
             texts.insert(text(&made["id"]), content);
         }
         all_read(&app).await;
@@ -163,10 +163,9 @@ async fn search_scores_as_bm25_over_the_accounts_passages_does() {
         let gone: Vec<String> = texts.keys().step_by(7).cloned().collect();
         for id in gone {
             let target = format!("{DOCUMENTS}/{id}");
-            app.request("DELETE", &target).send().await.assert(200);
+            app.delete(&target).await.assert(200);
             texts.remove(&id);
         }
         check(&app, &mut dice, &texts).await;
     }
-    app.close().await;
 }

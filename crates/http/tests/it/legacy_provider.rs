@@ -1,8 +1,6 @@
 //! Legacy agents at their real provider's wire format, through the door: discovered, called, followed by asking and by what
 //! the provider tells of its own accord, whatever it does meanwhile.
 
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,8 +75,15 @@ impl World {
     async fn place(&self) -> String {
         let body =
             json!({"agent_id": AGENT, "to": CUSTOMER, "metadata": {"lead": "Ana", "score": 7}});
-        let placed = self.app.post("/v1/calls", body).send().await.assert(201);
+        let placed = self.app.post("/v1/calls", body).await.assert(201);
         text(&placed["id"])
+    }
+
+    /// A call that was placed and taken.
+    async fn placed(&self) -> (String, Call) {
+        let handle = self.place().await;
+        let call = self.taken(&handle).await;
+        (handle, call)
     }
 
     /// The call at the provider, once it was asked for it; there is time for it to last 90 s.
@@ -95,7 +100,7 @@ impl World {
     async fn ended(&self, handle: &str) -> Value {
         let target = format!("/v1/calls/{handle}");
         until("the end of the call", || async {
-            let call = self.app.get(&target).send().await.assert(200);
+            let call = self.app.read(&target).await;
             (call["status"] != "initiated").then_some(call)
         })
         .await
@@ -103,7 +108,7 @@ impl World {
 
     async fn conversation(&self, handle: &str) -> Value {
         let target = format!("/v1/conversations/{}", handle.trim_start_matches("call_"));
-        self.app.get(&target).send().await.assert(200)
+        self.app.read(&target).await
     }
 
     /// How often the provider was asked to call.
@@ -115,10 +120,7 @@ impl World {
     async fn tell(&self, account: AccountId, signature: &str, body: &str) -> (u16, Vec<u8>) {
         let path = format!("/callbacks/legacy/{account}");
         let request = self.app.bare("POST", &path).json(body);
-        let answer = request
-            .header("ElevenLabs-Signature", signature)
-            .send()
-            .await;
+        let answer = request.header("ElevenLabs-Signature", signature).await;
         (answer.status, answer.body)
     }
 
@@ -129,10 +131,9 @@ impl World {
         assert_eq!(told, (200, Vec::new()));
     }
 
-    async fn close(self) {
+    async fn books_add_up(&self) {
         let faults = self.app.services.billing().faults().await;
         assert_eq!(must(faults), Vec::<String>::new());
-        self.app.close().await;
     }
 }
 
@@ -188,8 +189,7 @@ both! {
     async fn a_call_is_followed_to_its_end_by_asking(database) {
         let world = World::start(database, BRISK).await;
         world.fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         assert_eq!(call.request["to_number"], CUSTOMER);
         let data = &call.request["conversation_initiation_client_data"];
         let variables = json!({"lead": "Ana", "score": 7, "offhook_call_id": handle});
@@ -225,21 +225,20 @@ both! {
         let lengths: Vec<_> = turns.iter().map(|turn| turn["duration_ms"].as_u64()).collect();
         assert_eq!(lengths, [2_000, 3_000, 56_000].map(Some), "until the next one, or the end");
         let audio = text(&read["recording_url"]);
-        let whole = world.app.get(&audio).send().await;
+        let whole = world.app.get(&audio).await;
         assert_eq!((whole.status, whole.header("content-type")), (200, Some("audio/wav")));
         assert!((48_044..56_000).contains(&whole.body.len()), "1.5 s: {}", whole.body.len());
         assert_eq!((&whole.body[..4], &whole.body[8..12]), (b"RIFF".as_slice(), b"WAVE".as_slice()));
-        let part = world.app.get(&audio).header("range", "bytes=8-11").send().await;
+        let part = world.app.get(&audio).header("range", "bytes=8-11").await;
         assert_eq!((part.status, part.body.as_slice()), (206, b"WAVE".as_slice()));
         assert_eq!(left(&world), 0);
         assert_eq!(world.placings(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_ends_when_the_provider_says_so_of_its_own_accord(database) {
         let world = World::start(database, NEVER).await;
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         // It was asked once, and will not be asked again for long.
         until("the first question", || async {
             let asked = world.fake.upstream().asked_of("GET", "/v1/convai/conversations");
@@ -263,7 +262,7 @@ both! {
             assert_eq!(world.tell(account, &signature, &body).await, (403, Vec::new()), "{signature}");
         }
         let nobodys = world.app.bare("POST", "/callbacks/legacy/nobody").json(&body);
-        let nobodys = nobodys.header("ElevenLabs-Signature", &genuine).send().await;
+        let nobodys = nobodys.header("ElevenLabs-Signature", &genuine).await;
         assert_eq!((nobodys.status, nobodys.body.len()), (403, 0));
         let read = world.conversation(&handle).await;
         assert_eq!(read["status"], "initiated", "nobody was believed: {read}");
@@ -277,14 +276,13 @@ both! {
         world.tell_now(&body).await;
         world.tell_now(&world.fake.initiation_failure(&call.id, "busy")).await;
         assert_eq!(world.ended(&handle).await, ended);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_that_was_never_begun_has_the_reason_that_the_provider_tells(database) {
         let world = World::start(database, NEVER).await;
         for (told, reason) in [("busy", "busy"), ("no-answer", "no_answer"), ("unknown", "carrier_error")] {
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             // The provider's id alone says whose it is: it must have been written down.
             until("the call's name", || async {
                 let asked = format!("/v1/convai/conversations/{}", call.id);
@@ -296,19 +294,18 @@ both! {
             assert_eq!(ended["failure_reason"], reason, "{ended}");
             assert_eq!((&ended["credits"], &ended["duration_seconds"]), (&json!(0), &json!(0)));
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_report_that_comes_before_the_provider_has_answered_is_not_lost(database) {
         let world = World::start(database, NEVER).await;
         let slow = Fault::Slow(Duration::from_millis(700));
         world.fake.upstream().fail("POST", "/v1/convai/", slow, 1);
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.tell_now(&world.fake.initiation_failure(&call.id, "busy")).await;
         assert_eq!(world.ended(&handle).await["failure_reason"], "busy");
         assert_eq!(world.placings(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_whose_placing_was_not_answered_is_looked_for_and_never_placed_again(database) {
@@ -317,8 +314,7 @@ both! {
             let before = world.placings();
             world.fake.state().hides_calls = true;
             world.fake.upstream().fail("POST", "/v1/convai/", fault, 1);
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             // The provider lists it in a while only.
             let looks = || world.fake.upstream().asked_of("GET", "/v1/convai/conversations").len();
             let seen = looks();
@@ -330,7 +326,7 @@ both! {
             assert_eq!(world.ended(&handle).await["status"], "completed", "{fault:?}");
             assert_eq!(world.placings(), before + 1, "{fault:?}");
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_that_never_appears_was_not_placed_and_is_not_placed_again(database) {
@@ -354,12 +350,11 @@ both! {
         }
         assert_eq!(world.fake.calls().len(), 0);
         world.fake.upstream().fail("POST", "/v1/convai/", Fault::RetryAfter(429, 1), 1);
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.fail(&call.id, "no_answer");
         assert_eq!(world.ended(&handle).await["failure_reason"], "no_answer");
         assert_eq!(world.fake.calls().len(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_batch_asks_for_everybody_once_whatever_the_provider_answers(database) {
@@ -369,21 +364,21 @@ both! {
         for fault in taken.into_iter().chain([Fault::Close, Fault::Status(422), Fault::RetryAfter(429, 1)]) {
             world.fake.upstream().fail("POST", "/v1/convai/", fault, 1);
         }
-        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let list = world.app.read("/v1/agents?runtime=legacy").await;
         let recipients: Vec<Value> = (0..12).map(|n| json!({"to": format!("+521551234{n:04}")})).collect();
         let body = json!({"name": "Spring", "agent_id": list["data"][0]["id"], "recipients": recipients});
-        let made = world.app.post("/v1/batch-calls", body).send().await.assert(202);
+        let made = world.app.post("/v1/batch-calls", body).await.assert(202);
         let target = format!("/v1/batch-calls/{}", text(&made["id"]));
         let batch = until("the end of the batch", || async {
             world.app.clock.advance(Duration::from_millis(100));
-            let batch = world.app.get(&target).send().await.assert(200);
+            let batch = world.app.read(&target).await;
             (batch["status"] == "completed").then_some(batch)
         })
         .await;
         let counts = json!({"total": 12, "pending": 0, "dialing": 0, "completed": 10, "failed": 2, "cancelled": 0});
         assert_eq!(batch["counts"], counts);
         let calls = world.fake.calls();
-        let rows = world.app.get(&format!("{target}/recipients?limit=100")).send().await.assert(200);
+        let rows = world.app.read(&format!("{target}/recipients?limit=100")).await;
         let mut failed = Vec::new();
         for row in rows["data"].as_array().unwrap() {
             let dialed = calls.iter().filter(|call| call.request["to_number"] == row["to"]).count();
@@ -394,13 +389,12 @@ both! {
         assert_eq!(failed, ["agent_error", "carrier_error"]);
         // Only the one that was put off was asked for again.
         assert_eq!(world.placings(), 13);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_provider_that_fails_while_a_call_goes_on_is_asked_on(database) {
         let world = World::start(database, BRISK).await;
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
         let faults = [
             Fault::Status(401),
@@ -425,7 +419,7 @@ both! {
         world.fake.end(&call.id, 20, "");
         let ended = world.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["credits"]), (&json!("completed"), &json!(1)), "{ended}");
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_provider_that_forgets_a_call_is_believed_what_it_said_before(database) {
@@ -436,8 +430,7 @@ both! {
         assert_eq!(world.ended(&handle).await["failure_reason"], "carrier_error");
         world.fake.state().hides_calls = false;
         // It told of a conversation, and forgot it.
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 70), ("agent", "So", 80)]);
         until("the first turns", || async {
             (world.conversation(&handle).await["messages_count"] == 2).then_some(())
@@ -454,8 +447,7 @@ both! {
             assert_eq!(ended[name], value, "{name}: {ended}");
         }
         // It says that a call is over, and never what it was about.
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
         // In one piece: it is asked all the time.
         world.fake.change(&call.id, |conversation| {
@@ -467,29 +459,27 @@ both! {
         let ended = world.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["summary"]), (&json!("completed"), &json!("")), "{ended}");
         assert_eq!(ended["duration_seconds"], 12);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_under_way_cannot_be_hung_up_there_and_nobody_is_told_otherwise(database) {
         let world = World::start(database, BRISK).await;
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         let path = format!("/v1/calls/{handle}/hangup");
-        let message = world.app.request("POST", &path).send().await.assert_error(409, "conflict");
+        let message = world.app.request("POST", &path).await.assert_error(409, "conflict");
         assert!(message.contains("has no operation to end a call"), "{message}");
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
         world.fake.end(&call.id, 5, "");
         let ended = world.ended(&handle).await;
         assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
-        let message = world.app.request("POST", &path).send().await.assert_error(409, "conflict");
+        let message = world.app.request("POST", &path).await.assert_error(409, "conflict");
         assert!(message.contains("has ended"), "{message}");
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_goes_on_in_another_process_and_is_not_placed_again(database) {
         let world = World::start(database, BRISK).await;
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 1), ("agent", "So", 3)]);
         until("the first turns", || async {
             (world.conversation(&handle).await["messages_count"] == 2).then_some(())
@@ -502,21 +492,20 @@ both! {
         let read = world.conversation(&handle).await;
         assert_eq!(read["transcript"].as_array().map(Vec::len), Some(3), "no turn twice: {read}");
         assert_eq!(world.placings(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_whose_owner_is_gone_before_the_provider_answers_is_found_and_not_placed_again(database) {
         let world = World::start(database, LegacyPace { appears_within: LIMIT, ..BRISK }).await;
         let slow = Fault::Slow(Duration::from_secs(3));
         world.fake.upstream().fail("POST", "/v1/convai/", slow, 1);
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.app.dial_elsewhere();
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
         world.fake.end(&call.id, 9, "");
         let ended = world.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["credits"]), (&json!("completed"), &json!(1)), "{ended}");
         assert_eq!(world.placings(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 }

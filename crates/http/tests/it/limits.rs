@@ -29,32 +29,31 @@ async fn limited(ip_per_minute: u32, call_ip_per_minute: u32, plan: Plan) -> Tes
 async fn an_address_that_asks_too_often_waits_as_told() {
     let app = limited(3, 10, Plan::Pro).await;
     // A 404 and a 401 count too; what is outside /v1 and OPTIONS do not.
-    app.bare("GET", "/v1/nothing").send().await.assert(404);
-    app.bare("GET", "/v1/me").send().await.assert(401);
-    app.bare("GET", "/healthz").send().await.assert(200);
-    app.bare("GET", "/nothing").send().await.assert(404);
-    app.bare("OPTIONS", "/v1/me").send().await.assert(405);
-    app.bare("GET", "/v1/models").send().await.assert(200);
-    let refused = app.get("/v1/me").send().await;
+    app.bare("GET", "/v1/nothing").await.assert(404);
+    app.bare("GET", "/v1/me").await.assert(401);
+    app.bare("GET", "/healthz").await.assert(200);
+    app.bare("GET", "/nothing").await.assert(404);
+    app.bare("OPTIONS", "/v1/me").await.assert(405);
+    app.bare("GET", "/v1/models").await.assert(200);
+    let refused = app.get("/v1/me").await;
     refused.assert_error(429, "rate_limit_exceeded");
     assert_eq!(refused.header("x-ratelimit-limit"), None);
     assert_eq!(refused.number("retry-after"), 20);
     let other = app.get("/v1/me").header("X-Forwarded-For", "203.0.113.7");
-    other.send().await.assert(200);
+    other.await.assert(200);
     app.clock.advance(Duration::from_secs(20));
-    app.get("/v1/me").send().await.assert(200);
-    app.close().await;
+    app.read("/v1/me").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_account_bucket_is_shared_and_speaks_in_every_later_answer() {
     let app = limited(1_000, 10, Plan::Starter).await;
     for remaining in (0..10).rev() {
-        let answer = app.get("/v1/agents/x").send().await;
+        let answer = app.get("/v1/agents/x").await;
         answer.assert_error(404, "not_found");
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining);
     }
-    let refused = app.get("/v1/me").send().await;
+    let refused = app.get("/v1/me").await;
     refused.assert_error(429, "rate_limit_exceeded");
     assert_eq!(refused.number("x-ratelimit-limit"), 10);
     assert_eq!(refused.number("x-ratelimit-remaining"), 0);
@@ -62,48 +61,42 @@ async fn the_account_bucket_is_shared_and_speaks_in_every_later_answer() {
     let reset = refused.number("x-ratelimit-reset");
     app.clock
         .set(offhook_domain::Timestamp::from_micros(reset * 1_000_000));
-    app.get("/v1/me").send().await.assert(200);
-    app.close().await;
+    app.read("/v1/me").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn placing_calls_has_a_window_of_its_own_that_no_spelling_escapes() {
     let app = limited(1_000, 2, Plan::Pro).await;
     for path in ["/v1/calls", "/v1/%63alls"] {
-        let answer = app.post(path, "{}").send().await;
+        let answer = app.post(path, "{}").await;
         answer.assert_error(400, "invalid_body");
     }
     for path in ["/v1/calls", "/v1/%63alls", "/v1/calls?x=1", "/%761/calls"] {
-        let refused = app.post(path, "{}").send().await;
+        let refused = app.post(path, "{}").await;
         refused.assert_error(429, "rate_limit_exceeded");
         // 18:32:11.123456: the next minute begins in 48.9 s.
         assert_eq!(refused.number("retry-after"), 49, "{path}");
         assert_eq!(refused.header("x-ratelimit-limit"), None);
     }
-    app.get("/v1/calls").send().await.assert(200);
+    app.read("/v1/calls").await;
     let elsewhere = app.post("/v1/calls", format!(r#"{{"to":"{CUSTOMER}"}}"#));
-    let elsewhere = elsewhere
-        .header("X-Forwarded-For", "2001:db8::1")
-        .send()
-        .await;
+    let elsewhere = elsewhere.header("X-Forwarded-For", "2001:db8::1").await;
     elsewhere.assert_error(400, "invalid_body");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_refused_by_the_address_takes_no_token_of_the_account() {
     let app = limited(2, 10, Plan::Pro).await;
-    app.get("/v1/me").send().await.assert(200);
-    app.get("/v1/me").send().await.assert(200);
+    app.read("/v1/me").await;
+    app.read("/v1/me").await;
     for _ in 0..5 {
-        app.get("/v1/me").send().await.assert(429);
+        app.get("/v1/me").await.assert(429);
     }
     let now = app.clock.now();
     let other = app.get("/v1/me").header("X-Forwarded-For", "203.0.113.9");
-    let me = other.send().await.assert(200);
+    let me = other.await.assert(200);
     assert_eq!(me["rate_limit"]["remaining"], 37);
     assert_eq!(app.clock.now(), now);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,12 +116,12 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
     };
     // While there are tokens an origin is looked for, which costs one.
     for _ in 0..3 {
-        let refused = preflight(Some(PAGE)).send().await;
+        let refused = preflight(Some(PAGE)).await;
         refused.assert_error(403, "forbidden");
     }
     // Nobody's origin is looked for any more: the request behind the preflight is what is refused, and can be read.
     for _ in 0..5 {
-        let allowed = preflight(Some(PAGE)).send().await;
+        let allowed = preflight(Some(PAGE)).await;
         assert_eq!((allowed.status, allowed.body.len()), (204, 0));
         for (header, value) in [
             ("access-control-allow-origin", PAGE),
@@ -144,7 +137,7 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
             assert_eq!(allowed.header(header), Some(value), "{header}");
         }
         let refused = app.bare("POST", SESSIONS).header("Origin", PAGE);
-        let refused = refused.json("{}").send().await;
+        let refused = refused.json("{}").await;
         refused.assert_error(429, "rate_limit_exceeded");
         assert_eq!(refused.header("access-control-allow-origin"), Some(PAGE));
         let exposed = refused.header("access-control-expose-headers");
@@ -160,12 +153,11 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
         preflight(None),
         app.bare("OPTIONS", SESSIONS).header("Origin", PAGE),
     ] {
-        nobody.send().await.assert_error(429, "rate_limit_exceeded");
+        nobody.await.assert_error(429, "rate_limit_exceeded");
     }
     app.clock.advance(Duration::from_secs(20));
-    let refused = preflight(Some(PAGE)).send().await;
+    let refused = preflight(Some(PAGE)).await;
     refused.assert_error(403, "forbidden");
-    app.close().await;
 }
 
 mod with_redis {
@@ -178,7 +170,7 @@ mod with_redis {
     /// Waits until the app has reached its Redis, which it does beside the requests.
     async fn is_ready(app: &TestApp) {
         let began = Instant::now();
-        while app.bare("GET", "/readyz").send().await.status != 200 {
+        while app.bare("GET", "/readyz").await.status != 200 {
             assert!(began.elapsed() < Duration::from_secs(20), "not ready");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -214,7 +206,7 @@ mod with_redis {
             // And one steps by an hour, to and fro.
             let hour = if turn % 4 < 2 { 3_600 } else { -3_600 };
             first.clock.step(hour * 1_000_000);
-            let me = app.bare("GET", "/v1/me").key(&first.token).send().await;
+            let me = app.bare("GET", "/v1/me").key(&first.token).await;
             let remaining = me.number("x-ratelimit-remaining");
             let refilled = i64::try_from(began.elapsed().as_millis() / 1_500).unwrap_or(0);
             assert!(
@@ -227,13 +219,11 @@ mod with_redis {
         for turn in 0..6 {
             let app = if turn % 2 == 0 { &first } else { &second };
             let call = app.bare("POST", "/v1/calls").key(&first.token).json("{}");
-            placed.push(call.send().await.status);
+            placed.push(call.await.status);
         }
         let admitted = placed.iter().filter(|status| **status == 400).count();
         // A minute may end meanwhile.
         assert!(admitted == 4 || admitted == 6, "{placed:?}");
-        first.close().await;
-        second.close().await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -246,9 +236,9 @@ mod with_redis {
         })
         .await;
         is_ready(&app).await;
-        app.get("/v1/me").send().await.assert(200);
+        app.read("/v1/me").await;
         redis.kill();
-        let refused = app.get("/v1/me").send().await;
+        let refused = app.get("/v1/me").await;
         refused.assert_error(503, "rate_limit_unavailable");
         assert_eq!(refused.number("retry-after"), 5);
         assert_eq!(refused.header("x-ratelimit-limit"), None);
@@ -257,17 +247,16 @@ mod with_redis {
             .header("Origin", "https://shop.example")
             .header("Access-Control-Request-Method", "POST");
         assert_eq!(
-            preflight.send().await.status,
+            preflight.await.status,
             204,
             "the request behind it is told to wait"
         );
         redis.start_again().await;
         let began = Instant::now();
-        while app.get("/v1/me").send().await.status != 200 {
+        while app.get("/v1/me").await.status != 200 {
             // A second, and what a busy machine may add.
             assert!(began.elapsed() < Duration::from_secs(3), "not back");
         }
-        app.bare("GET", "/readyz").send().await.assert(200);
-        app.close().await;
+        app.bare("GET", "/readyz").await.assert(200);
     }
 }

@@ -1,6 +1,6 @@
 //! Pages.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::app::{CUSTOMER, TestApp, text};
 
@@ -16,11 +16,11 @@ async fn rows_of_one_instant_page_exactly_once_whatever_comes_meanwhile() {
     for _ in 0..5 {
         app.call(&agent, CUSTOMER).await;
     }
-    let all = ids(&app.get("/v1/calls").send().await.assert(200));
+    let all = ids(&app.read("/v1/calls").await);
     let mut seen = Vec::new();
     let mut target = "/v1/calls?limit=2".to_owned();
     loop {
-        let page = app.get(&target).send().await.assert(200);
+        let page = app.read(&target).await;
         seen.extend(ids(&page));
         // A newer call does not appear.
         app.clock.advance(std::time::Duration::from_millis(1));
@@ -31,7 +31,6 @@ async fn rows_of_one_instant_page_exactly_once_whatever_comes_meanwhile() {
         }
     }
     assert_eq!(seen, all);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,14 +40,10 @@ async fn a_cursor_is_good_for_its_list_and_filters_alone() {
     for _ in 0..2 {
         app.call(&agent, CUSTOMER).await;
     }
-    let page = app
-        .get("/v1/calls?limit=1&status=unknown")
-        .send()
-        .await
-        .assert(200);
+    let page = app.read("/v1/calls?limit=1&status=unknown").await;
     let cursor = text(&page["next_cursor"]);
     let good = format!("/v1/calls?status=unknown&cursor={cursor}");
-    assert_eq!(ids(&app.get(&good).send().await.assert(200)).len(), 1);
+    assert_eq!(ids(&app.read(&good).await).len(), 1);
     let bad = [
         format!("/v1/calls?cursor={cursor}"),
         format!("/v1/calls?status=failed&cursor={cursor}"),
@@ -61,11 +56,10 @@ async fn a_cursor_is_good_for_its_list_and_filters_alone() {
         format!("/v1/calls?status=unknown&cursor={cursor}&cursor={cursor}"),
     ];
     for target in bad {
-        let answer = app.get(&target).send().await;
+        let answer = app.get(&target).await;
         let message = answer.assert_error(400, "invalid_query");
         assert!(message.starts_with("`cursor`"), "{target}: {message}");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,47 +71,36 @@ async fn a_time_that_does_not_exist_is_no_day() {
         "from=2026-04-30T25:00Z",
         "to=2026-04-30Tx",
     ] {
-        let answer = app.get(&format!("/v1/calls?{bad}")).send().await;
+        let answer = app.get(&format!("/v1/calls?{bad}")).await;
         let message = answer.assert_error(400, "invalid_query");
         assert!(
             message.starts_with(&format!("`{}`", &bad[..bad.find('=').unwrap_or(0)])),
             "{message}"
         );
     }
-    let answer = app.get("/v1/calls?=1").send().await;
+    let answer = app.get("/v1/calls?=1").await;
     let message = answer.assert_error(400, "invalid_query");
     assert_eq!(message, "`query`: has a parameter without a name");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn models_are_public_and_paged() {
     let app = TestApp::start().await;
-    let answer = app.bare("GET", "/v1/models?limit=100").send().await;
+    let answer = app.bare("GET", "/v1/models?limit=100").await;
     let all = answer.assert(200);
     assert_eq!(answer.header("x-ratelimit-limit"), None);
     assert_eq!(answer.header("cache-control"), None);
     let scripted = &all["data"][0];
-    assert_eq!(
-        (
-            &scripted["id"],
-            &scripted["kind"],
-            &scripted["provider"],
-            &scripted["model"]
-        ),
-        (
-            &json!("scripted"),
-            &json!("llm"),
-            &json!("scripted"),
-            &json!("scripted")
-        )
-    );
+    assert_eq!(scripted["id"], "scripted");
+    assert_eq!(scripted["kind"], "llm");
+    assert_eq!(scripted["provider"], "scripted");
+    assert_eq!(scripted["model"], "scripted");
     assert_eq!(scripted["prices"][0]["plan"], "starter");
     assert_eq!(scripted["prices"][0]["credits_per_minute"], 0);
     let mut seen = Vec::new();
     let mut target = "/v1/models?limit=2".to_owned();
     loop {
-        let page = app.bare("GET", &target).send().await.assert(200);
+        let page = app.bare("GET", &target).await.assert(200);
         seen.extend(page["data"].as_array().cloned().unwrap_or_default());
         match page["next_cursor"].as_str() {
             Some(cursor) => target = format!("/v1/models?limit=2&cursor={cursor}"),
@@ -127,11 +110,9 @@ async fn models_are_public_and_paged() {
     assert_eq!(Some(&seen), all["data"].as_array());
     let scripted = app
         .bare("GET", "/v1/models?kind=llm&provider=scripted")
-        .send()
         .await;
     assert_eq!(ids(&scripted.assert(200)), ["scripted"]);
-    let bad = app.bare("GET", "/v1/models?kind=x").send().await;
+    let bad = app.bare("GET", "/v1/models?kind=x").await;
     let message = bad.assert_error(400, "invalid_query");
     assert_eq!(message, "`kind`: must be `llm`, `stt` or `tts`");
-    app.close().await;
 }

@@ -16,11 +16,7 @@ use crate::raw;
 /// The log behind everything that has been answered.
 async fn logs(app: &TestApp, query: &str) -> Vec<Value> {
     must(app.services.request_logs().flush().await);
-    let list = app
-        .get(&format!("/v1/logs{query}"))
-        .send()
-        .await
-        .assert(200);
+    let list = app.read(&format!("/v1/logs{query}")).await;
     list["data"].as_array().cloned().unwrap_or_default()
 }
 
@@ -32,25 +28,18 @@ fn column(entries: &[Value], name: &str) -> Vec<Value> {
 async fn answers_and_refusals_behind_a_key_are_logged_whole_and_nothing_else_is() {
     let app = TestApp::start().await;
     let nothing = "0190163d-8694-739b-aea5-966c26f8ad91";
-    let missing = app.get(&format!("/v1/agents/{nothing}?")).send().await;
+    let missing = app.get(&format!("/v1/agents/{nothing}?")).await;
     missing.assert_error(404, "not_found");
     app.clock.advance(Duration::from_secs(1));
-    let listed = app.get("/v1/calls?phone=%2B5215512345678").send().await;
+    let listed = app.get("/v1/calls?phone=%2B5215512345678").await;
     listed.assert(200);
     // None of these is a request of the account.
-    app.bare("GET", "/v1/calls")
-        .send()
-        .await
-        .assert_error(401, "unauthorized");
-    app.bare("GET", "/v1/models").send().await.assert(200);
-    app.request("PUT", "/v1/calls")
-        .send()
-        .await
-        .assert_error(405, "method_not_allowed");
-    app.get("/v1/nowhere")
-        .send()
-        .await
-        .assert_error(404, "not_found");
+    let answer = app.bare("GET", "/v1/calls").await;
+    answer.assert_error(401, "unauthorized");
+    app.bare("GET", "/v1/models").await.assert(200);
+    let answer = app.request("PUT", "/v1/calls").await;
+    answer.assert_error(405, "method_not_allowed");
+    app.get("/v1/nowhere").await.assert_error(404, "not_found");
     let entries = logs(&app, "").await;
     let key = must(app.services.keys().list(app.account).await).remove(0);
     let mut first = entries[0].clone();
@@ -75,13 +64,10 @@ async fn answers_and_refusals_behind_a_key_are_logged_whole_and_nothing_else_is(
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[1]["path"], format!("/v1/agents/{nothing}"));
     assert_eq!(entries[1]["error"], "not_found");
-    assert_eq!(
-        entries[1]["request_id"],
-        json!(missing.header("x-request-id"))
-    );
+    let expected = json!(missing.header("x-request-id"));
+    assert_eq!(entries[1]["request_id"], expected);
     // The look at the log is a request like any other.
     assert_eq!(column(&logs(&app, "?path=/v1/logs").await, "status"), [200]);
-    app.close().await;
 }
 
 /// What the log says that the newest request of this method and path made or was about.
@@ -109,43 +95,34 @@ async fn an_entry_knows_what_its_request_made_or_was_about() {
     let app = TestApp::start().await;
     let known = |kind: &str, id: &str| Some((kind.to_owned(), id.to_owned()));
     let agent = app.agent().await;
-    assert_eq!(
-        about(&app, "POST", "/v1/agents").await,
-        known("agent", &agent)
-    );
+    let expected = known("agent", &agent);
+    assert_eq!(about(&app, "POST", "/v1/agents").await, expected);
     let call = app.call(&agent, "+5215512345678").await;
     let handle = text(&call["id"]);
     let call = known("conversation", handle.trim_start_matches("call_"));
     assert_eq!(about(&app, "POST", "/v1/calls").await, call);
     let path = format!("/v1/calls/{handle}");
-    app.get(&path).send().await.assert(200);
+    app.read(&path).await;
     assert_eq!(about(&app, "GET", &path).await, call);
     let hook = json!({"url": "https://example.com/hook"});
-    let hook = app.post("/v1/webhooks", hook).send().await.assert(201);
+    let hook = app.post("/v1/webhooks", hook).await.assert(201);
     let hook = text(&hook["id"]);
-    assert_eq!(
-        about(&app, "POST", "/v1/webhooks").await,
-        known("webhook", &hook)
-    );
+    let expected = known("webhook", &hook);
+    assert_eq!(about(&app, "POST", "/v1/webhooks").await, expected);
     let test = format!("/v1/webhooks/{hook}/test");
-    let sent = app.post(&test, "{}").send().await.assert(202);
-    assert_eq!(
-        about(&app, "POST", &test).await,
-        known("delivery", &text(&sent["id"]))
-    );
+    let sent = app.post(&test, "{}").await.assert(202);
+    let expected = known("delivery", &text(&sent["id"]));
+    assert_eq!(about(&app, "POST", &test).await, expected);
     // A list is about nothing in particular, nor is what does not exist here.
-    app.get("/v1/calls").send().await.assert(200);
+    app.read("/v1/calls").await;
     assert_eq!(about(&app, "GET", "/v1/calls").await, None);
     let lost = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
-    app.get(lost).send().await.assert_error(404, "not_found");
+    app.get(lost).await.assert_error(404, "not_found");
     assert_eq!(about(&app, "GET", lost).await, None);
     // What the interface answers does not change by it.
     let entry = &logs(&app, "?path=/v1/agents").await[0];
-    assert_eq!(
-        (&entry["resource"], &entry["resource_id"]),
-        (&Value::Null, &Value::Null)
-    );
-    app.close().await;
+    assert_eq!(entry["resource"], Value::Null);
+    assert_eq!(entry["resource_id"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,21 +130,14 @@ async fn refusals_by_limit_scope_and_form_are_in_the_log() {
     let app = TestApp::start().await;
     let narrow: Scopes = [Scope::CallsRead].into_iter().collect();
     let narrow = app.key(app.account, narrow, false, None).await;
-    app.bare("GET", "/v1/agents")
-        .key(&narrow)
-        .send()
-        .await
-        .assert_error(403, "insufficient_scope");
-    app.get("/v1/agents?limit=0")
-        .send()
-        .await
-        .assert_error(400, "invalid_query");
-    app.post("/v1/agents", "{")
-        .send()
-        .await
-        .assert_error(400, "invalid_json");
+    let answer = app.bare("GET", "/v1/agents").key(&narrow).await;
+    answer.assert_error(403, "insufficient_scope");
+    let answer = app.get("/v1/agents?limit=0").await;
+    answer.assert_error(400, "invalid_query");
+    let answer = app.post("/v1/agents", "{").await;
+    answer.assert_error(400, "invalid_json");
     for lost in ["/v1/calls/+5215512345678", "/v1/calls/undefined"] {
-        app.get(lost).send().await.assert_error(404, "not_found");
+        app.get(lost).await.assert_error(404, "not_found");
     }
     let entries = logs(&app, "").await;
     let codes = column(&entries, "error");
@@ -187,7 +157,6 @@ async fn refusals_by_limit_scope_and_form_are_in_the_log() {
     let of_key = text(&of_key.unwrap_or(&Value::Null)["key_id"]);
     let entries = logs(&app, &format!("?key_id={of_key}")).await;
     assert_eq!(column(&entries, "error"), ["insufficient_scope"]);
-    app.close().await;
 
     let app = TestApp::with(Setup {
         plan: Plan::Starter,
@@ -195,15 +164,12 @@ async fn refusals_by_limit_scope_and_form_are_in_the_log() {
     })
     .await;
     for _ in 0..10 {
-        app.get("/v1/me").send().await.assert(200);
+        app.read("/v1/me").await;
     }
-    app.get("/v1/me")
-        .send()
-        .await
-        .assert_error(429, "rate_limit_exceeded");
+    let answer = app.get("/v1/me").await;
+    answer.assert_error(429, "rate_limit_exceeded");
     app.clock.advance(Duration::from_secs(60));
     assert_eq!(column(&logs(&app, "?status=429").await, "path"), ["/v1/me"]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,11 +186,10 @@ async fn every_method_that_the_interface_has_is_in_the_log_and_can_be_asked_for(
             "/v1/knowledge/documents/0190163d-8694-739b-aea5-966c26f8ad91".to_owned(),
         ),
     ] {
-        app.request(method, &path).json(json!({})).send().await;
+        app.request(method, &path).json(json!({})).await;
         let entries = logs(&app, &format!("?method={method}&path={path}")).await;
         assert_eq!(column(&entries, "method"), [method]);
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -236,7 +201,7 @@ async fn a_request_whose_client_goes_away_is_in_the_log() {
     })
     .await;
     let remaining = async || {
-        let answer = app.get("/v1/me").send().await;
+        let answer = app.get("/v1/me").await;
         answer.number("x-ratelimit-remaining")
     };
     let before = remaining().await;
@@ -270,14 +235,13 @@ async fn a_request_whose_client_goes_away_is_in_the_log() {
     let entries = logs(&app, "?path=/v1/agents").await;
     assert_eq!(column(&entries, "status"), [499], "{entries:?}");
     assert_eq!(column(&entries, "error"), [Value::Null]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn filters_choose_entries_and_faults_are_named() {
     let app = TestApp::start().await;
     app.agent().await;
-    let lost = app.get("/v1/webhooks/x").send().await;
+    let lost = app.get("/v1/webhooks/x").await;
     lost.assert_error(404, "not_found");
     let request = lost.header("x-request-id").unwrap_or_default();
     for (query, statuses) in [
@@ -322,29 +286,23 @@ async fn filters_choose_entries_and_faults_are_named() {
         ),
         ("error=x", "`error`: unknown parameter"),
     ] {
-        let answer = app.get(&format!("/v1/logs?{query}")).send().await;
+        let answer = app.get(&format!("/v1/logs?{query}")).await;
         assert_eq!(
             answer.assert_error(400, "invalid_query"),
             message,
             "{query}"
         );
     }
-    let long = app
-        .get(&format!("/v1/logs?path={}", "x".repeat(501)))
-        .send()
-        .await;
-    assert_eq!(
-        long.assert_error(400, "invalid_query"),
-        "`path`: longer than 500 characters"
-    );
-    app.close().await;
+    let long = app.get(&format!("/v1/logs?path={}", "x".repeat(501))).await;
+    let expected = "`path`: longer than 500 characters";
+    assert_eq!(long.assert_error(400, "invalid_query"), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_is_its_accounts_alone_and_needs_its_scope() {
     let app = TestApp::start().await;
     let stranger = app.stranger(Plan::Scale).await;
-    let theirs = app.bare("GET", "/v1/me").key(&stranger).send().await;
+    let theirs = app.bare("GET", "/v1/me").key(&stranger).await;
     theirs.assert(200);
     let request = theirs.header("x-request-id").unwrap_or_default();
     assert_eq!(
@@ -353,26 +311,25 @@ async fn a_log_is_its_accounts_alone_and_needs_its_scope() {
     );
     let narrow: Scopes = [Scope::CallsRead].into_iter().collect();
     let narrow = app.key(app.account, narrow, false, None).await;
-    let refused = app.bare("GET", "/v1/logs").key(&narrow).send().await;
+    let refused = app.bare("GET", "/v1/logs").key(&narrow).await;
     refused.assert_error(403, "insufficient_scope");
     let free = app.stranger(Plan::Free).await;
-    let refused = app.bare("GET", "/v1/logs").key(&free).send().await;
+    let refused = app.bare("GET", "/v1/logs").key(&free).await;
     refused.assert_error(403, "plan_limit");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn entries_are_shown_for_30_days_and_page_by_key() {
     let app = TestApp::start().await;
     for _ in 0..5 {
-        app.get("/v1/me").send().await.assert(200);
+        app.read("/v1/me").await;
     }
     let all = column(&logs(&app, "?path=/v1/me").await, "id");
     assert_eq!(all.len(), 5);
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
         let target = format!("/v1/logs?limit=2&path=/v1/me{cursor}");
-        let page = app.get(&target).send().await.assert(200);
+        let page = app.read(&target).await;
         seen.extend(
             page["data"]
                 .as_array()
@@ -380,7 +337,7 @@ async fn entries_are_shown_for_30_days_and_page_by_key() {
                 .flatten()
                 .map(|entry| entry["id"].clone()),
         );
-        app.get("/v1/me").send().await.assert(200);
+        app.read("/v1/me").await;
         must(app.services.request_logs().flush().await);
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -392,7 +349,6 @@ async fn entries_are_shown_for_30_days_and_page_by_key() {
     assert_eq!(seen, all);
     app.clock.advance(Duration::from_secs(30 * 86_400 + 1));
     assert_eq!(logs(&app, "?path=/v1/me").await, [] as [Value; 0]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -416,17 +372,16 @@ async fn a_full_buffer_drops_entries_and_counts_them_while_requests_are_answered
     while logs.dropped() == 0 {
         logs.push(fill());
     }
-    app.get("/v1/me").send().await.assert(200);
+    app.read("/v1/me").await;
     assert_eq!(logs.dropped(), 2);
     must(logs.flush().await);
     assert_eq!(
         column(&self::logs(&app, "?path=/v1/me").await, "id").len(),
         0
     );
-    app.get("/v1/me").send().await.assert(200);
+    app.read("/v1/me").await;
     assert_eq!(
         column(&self::logs(&app, "?path=/v1/me").await, "id").len(),
         1
     );
-    app.close().await;
 }

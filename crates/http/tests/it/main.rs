@@ -1,5 +1,8 @@
 //! The REST adapter from outside: a real server on a real database, spoken to over TCP.
 
+// It tells clippy that helpers of tests are tests.
+#![cfg(test)]
+
 mod addresses;
 mod agents;
 mod analyses;
@@ -52,7 +55,6 @@ mod voice_sync;
 mod voices;
 mod webhooks;
 mod websocket;
-#[cfg(test)]
 mod whatsapp;
 mod widget_files;
 mod widgets;

@@ -11,7 +11,7 @@ const ALL: &str = "/v1/phone-numbers";
 
 async fn number(app: &TestApp, number: &str) -> Value {
     let body = json!({"phone_number": number, "label": "Desk"});
-    app.post(ALL, body).send().await.assert(201)
+    app.post(ALL, body).await.assert(201)
 }
 
 fn target(number: &Value) -> String {
@@ -33,40 +33,27 @@ async fn a_number_is_taken_read_changed_and_given_back() {
     });
     assert_eq!(made, expected);
     let one = target(&made);
-    assert_eq!(app.get(&one).send().await.assert(200), made);
-    let list = app.get(ALL).send().await.assert(200);
-    assert_eq!(
-        list,
-        json!({"data": [made], "has_more": false, "next_cursor": null})
-    );
+    assert_eq!(app.read(&one).await, made);
+    let list = app.read(ALL).await;
+    let expected = json!({"data": [made], "has_more": false, "next_cursor": null});
+    assert_eq!(list, expected);
 
     app.clock.advance(Duration::from_secs(1));
     let agent = app.agent().await;
-    let patch = async |body: Value| app.request("PATCH", &one).json(body).send().await;
-    let changed = patch(json!({"label": "", "agent_id": agent}))
-        .await
-        .assert(200);
-    assert_eq!(
-        (&changed["label"], &changed["agent_id"]),
-        (&json!(""), &json!(agent))
-    );
+    let patch = async |body: Value| app.patch(&one, body).await;
+    let changed = patch(json!({"label": "", "agent_id": agent})).await;
+    let changed = changed.assert(200);
+    assert_eq!(changed["label"], "");
+    assert_eq!(changed["agent_id"], json!(agent));
     assert_ne!(changed["updated_at"], made["updated_at"]);
     // The engine agent itself shows none, as the interface has it.
-    let read = app
-        .get(&format!("/v1/agents/{agent}"))
-        .send()
-        .await
-        .assert(200);
+    let read = app.read(&format!("/v1/agents/{agent}")).await;
     assert_eq!(read["phone_numbers"], json!([]));
     for (filter, shown) in [
         (agent.as_str(), 1),
         ("0190163d-8694-739b-aea5-966c26f8ad91", 0),
     ] {
-        let list = app
-            .get(&format!("{ALL}?agent_id={filter}"))
-            .send()
-            .await
-            .assert(200);
+        let list = app.read(&format!("{ALL}?agent_id={filter}")).await;
         assert_eq!(list["data"].as_array().map(Vec::len), Some(shown), "{list}");
     }
     // Nothing to change leaves it as it is.
@@ -74,18 +61,13 @@ async fn a_number_is_taken_read_changed_and_given_back() {
     let cleared = patch(json!({"agent_id": null})).await.assert(200);
     assert_eq!(cleared["agent_id"], json!(null));
 
-    let deleted = app.request("DELETE", &one).send().await.assert(200);
+    let deleted = app.delete(&one).await.assert(200);
     assert_eq!(deleted, json!({"id": made["id"], "deleted": true}));
-    app.get(&one).send().await.assert_error(404, "not_found");
-    app.request("DELETE", &one)
-        .send()
-        .await
-        .assert_error(404, "not_found");
+    app.get(&one).await.assert_error(404, "not_found");
+    app.delete(&one).await.assert_error(404, "not_found");
     patch(json!({})).await.assert_error(404, "not_found");
-    patch(json!({"label": "x"}))
-        .await
-        .assert_error(404, "not_found");
-    app.close().await;
+    let answer = patch(json!({"label": "x"})).await;
+    answer.assert_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,7 +76,7 @@ async fn what_is_wrong_with_a_number_is_said() {
     let agent = app.agent().await;
     let stranger = app.stranger(Plan::Pro).await;
     let made = number(&app, "+15005550123").await;
-    let create = async |body: Value| app.post(ALL, body).send().await;
+    let create = async |body: Value| app.post(ALL, body).await;
     for (body, start) in [
         (json!({}), "`phone_number`: is required"),
         (
@@ -126,40 +108,30 @@ async fn what_is_wrong_with_a_number_is_said() {
     assert!(again.contains("already"), "{again}");
     // Of one that another account has, of one that all share and of a real one the same is said.
     let theirs = app.bare("POST", ALL).key(&stranger);
-    let theirs = theirs
-        .json(json!({"phone_number": "+15005550123"}))
-        .send()
-        .await;
+    let theirs = theirs.json(json!({"phone_number": "+15005550123"})).await;
     let theirs = theirs.assert_error(409, "conflict");
     for other in ["+15005550100", "+5215512345678", "+150055501234"] {
-        let message = create(json!({"phone_number": other}))
-            .await
-            .assert_error(409, "conflict");
+        let message = create(json!({"phone_number": other})).await;
+        let message = message.assert_error(409, "conflict");
         assert_eq!(message, theirs);
     }
     // Another account's number is one that does not exist.
     for method in ["GET", "PATCH", "DELETE"] {
         let request = app.bare(method, &target(&made)).key(&stranger).json("{}");
-        request.send().await.assert_error(404, "not_found");
+        request.await.assert_error(404, "not_found");
     }
-    let patch = async |body: Value| app.request("PATCH", &target(&made)).json(body).send().await;
-    patch(json!({"label": null}))
-        .await
-        .assert_error(400, "invalid_body");
+    let patch = async |body: Value| app.patch(&target(&made), body).await;
+    let answer = patch(json!({"label": null})).await;
+    answer.assert_error(400, "invalid_body");
     let archive = app.request("PATCH", &format!("/v1/agents/{agent}"));
-    archive
-        .json(json!({"status": "archived"}))
-        .send()
-        .await
-        .assert(200);
-    let message = patch(json!({"agent_id": agent}))
-        .await
-        .assert_error(409, "conflict");
+    let answer = archive.json(json!({"status": "archived"})).await;
+    answer.assert(200);
+    let message = patch(json!({"agent_id": agent})).await;
+    let message = message.assert_error(409, "conflict");
     assert!(
         message.starts_with("`agent_id`: the agent is archived"),
         "{message}"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +141,7 @@ async fn a_call_comes_from_the_agents_number_or_else_the_accounts_oldest() {
     let from = async || {
         let placed = app.call(&agent, CUSTOMER).await;
         let call = app.get(&format!("/v1/calls/{}", text(&placed["id"])));
-        text(&call.send().await.assert(200)["from"])
+        text(&call.await.assert(200)["from"])
     };
     assert_eq!(from().await, "+15005550100");
     number(&app, "+15005550123").await;
@@ -177,11 +149,6 @@ async fn a_call_comes_from_the_agents_number_or_else_the_accounts_oldest() {
     let second = number(&app, "+15005550124").await;
     assert_eq!(from().await, "+15005550123");
     let assign = app.request("PATCH", &target(&second));
-    assign
-        .json(json!({"agent_id": agent}))
-        .send()
-        .await
-        .assert(200);
+    assign.json(json!({"agent_id": agent})).await.assert(200);
     assert_eq!(from().await, "+15005550124");
-    app.close().await;
 }

@@ -77,7 +77,7 @@ impl Client<'_> {
     /// One page of the provider's voices.
     async fn page(&self, query: &str) -> Value {
         let target = format!("/v1/voices?provider=provider_a&{query}");
-        let page = self.0.bare("GET", &target).key(&self.1).send().await;
+        let page = self.0.bare("GET", &target).key(&self.1).await;
         page.assert(200)
     }
 
@@ -90,9 +90,9 @@ impl Client<'_> {
         });
         let body = json!({"name": "Sofía", "language": "es", "config": config});
         let post = |target: &str| self.0.bare("POST", target).key(&self.1);
-        let drafted = post("/v1/agents").json(body).send().await.assert(201);
+        let drafted = post("/v1/agents").json(body).await.assert(201);
         let target = format!("/v1/agents/{}/publish", text(&drafted["id"]));
-        post(&target).json(json!({})).send().await.assert(status)
+        post(&target).json(json!({})).await.assert(status)
     }
 }
 
@@ -235,7 +235,6 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
             .iter()
             .all(|outcome| outcome.account == Some(other))
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,14 +260,14 @@ async fn talking(app: &TestApp, voice_id: &str) -> AgentId {
         "voice": {"provider": "provider_a", "voice_id": voice_id},
     });
     let agent = json!({"name": "Eva", "language": "es", "config": config});
-    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let agent = app.post("/v1/agents", agent).await.assert(201);
     let id = text(&agent["id"]);
     let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").send().await.assert(200);
+    app.post(&publish, "{}").await.assert(200);
     let widget =
         json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
     let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
-    set.json(widget).send().await.assert(200);
+    set.json(widget).await.assert(200);
     must(id.parse())
 }
 
@@ -342,7 +341,7 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
     let target = format!("/v1/calls/{}", CallHandle(mute.id()));
     let failed = async {
         loop {
-            let call = app.get(&target).send().await.assert(200);
+            let call = app.read(&target).await;
             if call["status"] == "failed" {
                 return call["failure_reason"].clone();
             }
@@ -355,5 +354,4 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
     let talk = must(app.services.talks().begin(PAGE, agents[1], None).await);
     assert_eq!(key_sent_for(&service, "p1").await, "k-deployment");
     drop(talk);
-    app.close().await;
 }

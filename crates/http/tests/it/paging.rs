@@ -92,7 +92,7 @@ impl List {
         let (app, things, n) = (&self.app, &self.things, self.made);
         let name = format!("n{n}");
         let post = async |target: &str, body: Value| {
-            let answer = app.post(target, body).send().await;
+            let answer = app.post(target, body).await;
             assert!((200..300).contains(&answer.status), "{target}: {answer:?}");
         };
         match self.operation.id.as_str() {
@@ -100,11 +100,7 @@ impl List {
             "listAgentVersions" => {
                 let body = json!({"config": {"first_message": name}});
                 let target = format!("/v1/agents/{}", things.agent);
-                app.request("PATCH", &target)
-                    .json(body)
-                    .send()
-                    .await
-                    .assert(200);
+                app.patch(&target, body).await.assert(200);
             }
             "listTools" => {
                 let body = json!({"name": name, "description": "x", "kind": "end_call"});
@@ -141,7 +137,7 @@ impl List {
                 post("/v1/batch-calls", body).await;
             }
             "listLogs" => {
-                app.get("/v1/me").send().await.assert(200);
+                app.read("/v1/me").await;
                 must(app.services.request_logs().flush().await);
             }
             "listDocuments" => {
@@ -185,12 +181,7 @@ impl List {
             .map(|n| json!({"to": format!("+15005552{n:03}")}))
             .collect();
         let body = json!({"name": "Big", "agent_id": self.things.legacy, "recipients": recipients});
-        let made = self
-            .app
-            .post("/v1/batch-calls", body)
-            .send()
-            .await
-            .assert(202);
+        let made = self.app.post("/v1/batch-calls", body).await.assert(202);
         self.things.batch = text(&made["id"]);
     }
 
@@ -201,7 +192,7 @@ impl List {
             false => "",
         };
         let target = format!("{}?{query}", self.operation.target(id));
-        let page = self.app.get(&target).send().await.assert(200);
+        let page = self.app.read(&target).await;
         let rows = page["data"].as_array().cloned().unwrap_or_default();
         let next = page["next_cursor"].as_str().map(str::to_owned);
         assert_eq!(page["has_more"], next.is_some(), "{target}");
@@ -290,7 +281,6 @@ async fn walk(operation: Operation) {
     let stayed: Vec<&Value> = before.iter().filter(stayed).collect();
     assert!(!stayed.is_empty(), "{id}: nothing stayed");
     assert_eq!(stayed_seen, stayed, "{id}");
-    list.app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

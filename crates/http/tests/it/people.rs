@@ -107,7 +107,6 @@ both! {
             assert!(!is_in(people, token).await);
             must(people.sign_out(token).await);
         }
-        app.close().await;
     }
 
     async fn of_a_hundred_guesses_at_once_five_are_looked_at(app) {
@@ -139,7 +138,6 @@ both! {
         must(sign_in(people, "ana@example.com", PASSWORD).await);
         assert!(matches!(sign_in(people, "ana@example.com", OTHER).await, Err(SignInError::Wrong)));
         must(sign_in(people, "ana@example.com", PASSWORD).await);
-        app.close().await;
     }
 
     async fn an_address_of_the_network_has_twenty_guesses_whoever_they_are_for(app) {
@@ -155,7 +153,6 @@ both! {
         must(elsewhere.await);
         let nonsense = people.sign_in("no address", PASSWORD, IpAddr::from([192, 0, 2, 9])).await;
         assert!(matches!(nonsense, Err(SignInError::Wrong)));
-        app.close().await;
     }
 
     async fn a_changed_password_ends_the_other_sessions(app) {
@@ -181,7 +178,6 @@ both! {
         must(sign_in(people, "ana@example.com", OTHER).await);
         let ana = must(people.who(&token).await).unwrap_or_else(|| panic!("signed out"));
         assert_eq!(must(people.end_other_sessions(&ana).await), 1);
-        app.close().await;
     }
 
     async fn a_link_opens_for_a_day_and_once(app) {
@@ -199,10 +195,9 @@ both! {
         let token = link().await;
         app.clock.advance(HOUR * 24 - MINUTE);
         let opened = must(people.open_link(&token).await).unwrap_or_else(|| panic!("gone"));
-        assert_eq!(
-            (opened.email.as_str(), opened.account_name.as_str(), opened.has_password),
-            ("ana@example.com", "Acme", true)
-        );
+        assert_eq!(opened.email.as_str(), "ana@example.com");
+        assert_eq!(opened.account_name.as_str(), "Acme");
+        assert!(opened.has_password);
         let short = people.set_password_by_link(&token, "short").await;
         assert!(matches!(short, Err(LinkError::Password(PasswordFault::TooShort))));
         // Whoever has guessed too often is let in by a link.
@@ -213,7 +208,6 @@ both! {
         assert!(is_in(people, &set.token).await && !is_in(people, &ana.token).await);
         assert!(matches!(people.set_password_by_link(&token, OTHER).await, Err(LinkError::Gone)));
         must(sign_in(people, "ana@example.com", OTHER).await);
-        app.close().await;
     }
 
     async fn a_person_has_one_password_and_goes_from_account_to_account(app) {
@@ -247,7 +241,6 @@ both! {
         // Signing in leads to the account that was joined first.
         let again = must(sign_in(people, "ana@example.com", PASSWORD).await);
         assert_eq!(again.person.caller.account.id, app.account);
-        app.close().await;
     }
 
     async fn an_invitation_says_nothing_of_who_somebody_is_elsewhere(app) {
@@ -285,7 +278,6 @@ both! {
         let made = app.services.accounts().create("Delta", Plan::Pro, None, None, Some("ceo@example.com"));
         must(made.await);
         assert!(is_in(people, &ceo.token).await);
-        app.close().await;
     }
 
     async fn another_role_and_a_removal_end_sessions_and_are_in_the_audit_log(app) {
@@ -311,9 +303,7 @@ both! {
         assert!(!is_in(people, &admin.token).await);
         assert!(matches!(sign_in(people, "admin@example.com", PASSWORD).await, Err(SignInError::Wrong)));
         app.clock.advance(MINUTE);
-        people
-            .note(&again.person, "agent.publish", "an agent")
-            .await;
+        people.note(&again.person, "agent.publish", "an agent").await;
         let page = offhook_services::PageRequest { after: None, limit: 3 };
         let page = must(people.audit(app.account, page).await);
         let told: Vec<_> = page.items.iter().map(|line| {
@@ -325,7 +315,6 @@ both! {
             (format!("member:{}", of(&admin)), "member.role", format!("{} developer", of(&viewer))),
         ]);
         assert!(page.has_more);
-        app.close().await;
     }
 
     async fn a_seat_is_needed_and_an_invitation_is_withdrawn(app) {
@@ -351,7 +340,6 @@ both! {
         app.clock.advance(HOUR * 24 * 7);
         let gone = people.accept_invitation(&late.token, "Eva", PASSWORD, here()).await;
         assert!(matches!(gone, Err(JoinError::Gone)));
-        app.close().await;
     }
 
     async fn nobody_begins_a_service_that_has_an_account(app) {
@@ -367,6 +355,5 @@ both! {
             password: PASSWORD,
         };
         assert!(matches!(people.begin(new).await, Err(BeginError::Begun)));
-        app.close().await;
     }
 }

@@ -47,32 +47,25 @@ async fn what_a_dead_process_recorded_is_repaired_kept_and_told_of() {
     let id = ended(&app).await;
     let target = format!("/v1/conversations/{id}");
     let audio = format!("{target}/audio");
-    app.get(&audio).send().await.assert_error(404, "not_found");
+    app.get(&audio).await.assert_error(404, "not_found");
     left(&app, &id, 100);
     must(sweep(&app).await);
     assert_eq!(waiting(&app), 0);
-    let conversation = app.get(&target).send().await.assert(200);
+    let conversation = app.read(&target).await;
     assert_eq!(conversation["has_audio"], true);
     assert_eq!(conversation["recording_url"], audio);
-    let whole = app.get(&audio).send().await;
+    let whole = app.get(&audio).await;
     assert_eq!((whole.status, whole.body.len()), (200, 44 + 400));
     assert_eq!(whole.body[40..44], 400_u32.to_le_bytes());
     assert_eq!(whole.body[44..52], [0, 1, 0, 2, 1, 1, 1, 2]);
-    let part = app.get(&audio).header("range", "bytes=440-").send().await;
-    assert_eq!(
-        (part.status, &part.body[..]),
-        (206, [99, 1, 99, 2].as_slice())
-    );
+    let part = app.get(&audio).header("range", "bytes=440-").await;
+    assert_eq!(part.status, 206);
+    assert_eq!(&part.body[..], [99, 1, 99, 2].as_slice());
     // A process that died before it could delete the file.
     left(&app, &id, 3);
     must(sweep(&app).await);
     assert_eq!(waiting(&app), 0);
-    assert_eq!(
-        app.get(&audio).send().await.body.len(),
-        444,
-        "what is kept stays"
-    );
-    app.close().await;
+    assert_eq!(app.get(&audio).await.body.len(), 444, "what is kept stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,9 +77,8 @@ async fn a_call_of_which_nothing_was_recorded_has_no_recording() {
     must(sweep(&app).await);
     assert_eq!(waiting(&app), 0);
     let target = format!("/v1/conversations/{id}");
-    let conversation = app.get(&target).send().await.assert(200);
+    let conversation = app.read(&target).await;
     assert_eq!(conversation["has_audio"], false);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +97,7 @@ async fn a_recording_waits_for_the_store_and_one_that_is_no_recording_keeps_none
         assert_eq!(waiting(&app), 1);
     }
     let target = format!("/v1/conversations/{id}");
-    let conversation = app.get(&target).send().await.assert(200);
+    let conversation = app.read(&target).await;
     assert_eq!(conversation["has_audio"], false);
     must(std::fs::remove_file(folder));
     // Broken by a loss of power.
@@ -113,14 +105,13 @@ async fn a_recording_waits_for_the_store_and_one_that_is_no_recording_keeps_none
     must(std::fs::write(&broken, [0; 1_000]));
     let told = sweep(&app).await;
     assert!(matches!(told, Err(KeepError::File(_))), "{told:?}");
-    let conversation = app.get(&target).send().await.assert(200);
+    let conversation = app.read(&target).await;
     assert_eq!(conversation["has_audio"], true);
     must(sweep(&app).await);
     assert!(
         must(broken.with_extension("broken").try_exists()),
         "left for somebody to look at"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,5 +133,4 @@ async fn the_recording_of_a_deleted_conversation_is_deleted_however_late_it_come
     must(sweep(&app).await);
     assert_eq!(waiting(&app), 0);
     assert!(!must(object.try_exists()));
-    app.close().await;
 }

@@ -31,13 +31,13 @@ async fn statuses(app: &TestApp, handle: &str) -> Vec<u16> {
         format!("/v1/conversations/{id}/turns"),
         format!("/v1/conversations/{id}/events"),
     ] {
-        statuses.push(app.get(&target).send().await.status);
+        statuses.push(app.get(&target).await.status);
     }
     statuses
 }
 
 async fn listed(app: &TestApp) -> usize {
-    let list = app.get("/v1/calls").send().await.assert(200);
+    let list = app.read("/v1/calls").await;
     list["data"].as_array().map_or(0, Vec::len)
 }
 
@@ -89,7 +89,6 @@ async fn a_conversation_ends_with_its_window_and_is_deleted_then() {
             .await,
     );
     assert!(!again, "done for now");
-    app.close().await;
 }
 
 /// The files of recordings, whole and begun.
@@ -125,10 +124,9 @@ async fn a_recording_goes_with_its_conversation_file_and_row() {
     assert_eq!((files(&app).len(), stored(&app).await), (2, 2));
     days(&app, 1).await;
     let audio = format!("/v1/conversations/{id}/audio");
-    app.get(&audio).send().await.assert_error(404, "not_found");
+    app.get(&audio).await.assert_error(404, "not_found");
     sweep(&app).await;
     assert_eq!((files(&app).len(), stored(&app).await), (0, 0));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +142,6 @@ async fn a_sweep_that_died_between_the_file_and_the_row_is_made_up_for() {
     days(&app, 365).await;
     sweep(&app).await;
     assert_eq!(stored(&app).await, 0);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +167,6 @@ async fn a_shorter_window_hides_at_once_and_deletes_30_days_later() {
     assert_eq!(stored(&app).await, 0);
     set_plan(&app, Plan::Scale).await;
     assert_eq!(statuses(&app, &handle).await, [404; 4]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +177,6 @@ async fn without_a_window_nothing_is_deleted() {
     days(&app, 4_000).await;
     sweep(&app).await;
     assert_eq!(statuses(&app, &handle).await, [200; 4]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,5 +189,4 @@ async fn of_two_changes_of_plan_the_second_is_looked_at_again() {
     must(changes.make(first).await);
     let refused = changes.make(second).await;
     assert!(matches!(refused, Err(PlanChangeError::Changed)));
-    app.close().await;
 }

@@ -55,12 +55,12 @@ async fn agent(app: &TestApp, voice_id: &str) -> String {
         "voice": {"provider": "provider_a", "voice_id": voice_id},
     });
     let body = json!({"name": "Sofía", "language": "es-MX", "config": config});
-    let drafted = app.post("/v1/agents", body).send().await.assert(201);
+    let drafted = app.post("/v1/agents", body).await.assert(201);
     format!("/v1/agents/{}", text(&drafted["id"]))
 }
 
 async fn sources(app: &TestApp) -> Vec<Value> {
-    let list = app.get("/v1/voices?provider=provider_a").send().await;
+    let list = app.get("/v1/voices?provider=provider_a").await;
     let list = list.assert(200);
     let voices = list["data"].as_array().cloned().unwrap_or_default();
     let shown = |voice: &Value| json!([voice["voice_id"], voice["source"]]);
@@ -78,7 +78,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
     .await;
     app.services.voices().sync().await;
     let target = agent(&app, "s1").await;
-    let publish = |target: &str, body: Value| app.post(&format!("{target}/publish"), body).send();
+    let publish = |target: &str, body: Value| app.post(&format!("{target}/publish"), body);
 
     // What the provider does not do is not published.
     let refused = |error| provider.0.lock().refuses = error;
@@ -97,9 +97,8 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
         ),
     ] {
         refused(Some(error));
-        let message = publish(&target, json!({}))
-            .await
-            .assert_error(502, "upstream_error");
+        let message = publish(&target, json!({})).await;
+        let message = message.assert_error(502, "upstream_error");
         let said = format!(
             "The provider of the voice did not do its part: {why}. Nothing was changed here."
         );
@@ -117,30 +116,24 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
         ),
     ] {
         refused(Some(error));
-        let message = publish(&target, json!({}))
-            .await
-            .assert_error(409, "conflict");
+        let message = publish(&target, json!({})).await;
+        let message = message.assert_error(409, "conflict");
         assert_eq!(message, said);
     }
-    let drafted = app.get(&target).send().await.assert(200);
-    assert_eq!(
-        (&drafted["status"], &drafted["published_version"]),
-        (&json!("draft"), &json!(0))
-    );
+    let drafted = app.read(&target).await;
+    assert_eq!(drafted["status"], "draft");
+    assert_eq!(drafted["published_version"], 0);
     let both = [json!(["s1", "shared"]), json!(["s2", "shared"])];
     assert_eq!(sources(&app).await, both);
 
     refused(None);
     provider.0.lock().asked.clear();
     // What cannot be published for another reason adds nothing.
-    publish(&target, json!({"version": 7}))
-        .await
-        .assert_error(400, "invalid_body");
+    let answer = publish(&target, json!({"version": 7})).await;
+    answer.assert_error(400, "invalid_body");
     let published = publish(&target, json!({})).await.assert(200);
-    assert_eq!(
-        (&published["status"], &published["published_version"]),
-        (&json!("active"), &json!(1))
-    );
+    assert_eq!(published["status"], "active");
+    assert_eq!(published["published_version"], 1);
     let lucia = SharedVoice {
         owner_id: "o1".to_owned(),
         voice_id: "s1".to_owned(),
@@ -157,7 +150,6 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
     let other = agent(&app, "s1").await;
     publish(&other, json!({})).await.assert(200);
     assert_eq!(asked(), [lucia]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +162,7 @@ async fn a_shared_voice_without_owner_or_workspace_is_not_published() {
     let other = other.with_voice_libraries(vec![Arc::new(provider.clone())]);
     other.voices().sync().await;
     let target = agent(&app, "s1").await;
-    let publish = app.post(&format!("{target}/publish"), "{}").send().await;
+    let publish = app.post(&format!("{target}/publish"), "{}").await;
     assert_eq!(
         publish.assert_error(409, "conflict"),
         "`config.voice.voice_id`: is shared, and this service has no workspace at `provider_a` to add it to \
@@ -183,16 +175,11 @@ async fn a_shared_voice_without_owner_or_workspace_is_not_published() {
     .await;
     app_with.services.voices().sync().await;
     let target = agent(&app_with, "s2").await;
-    let publish = app_with
-        .post(&format!("{target}/publish"), "{}")
-        .send()
-        .await;
+    let publish = app_with.post(&format!("{target}/publish"), "{}").await;
     assert_eq!(
         publish.assert_error(409, "conflict"),
         "`config.voice.voice_id`: is shared and the list does not say by whom; choose one that is not `shared`, or \
          ask the operator to run `offhook voices sync`"
     );
     assert_eq!(provider.0.lock().asked, []);
-    app_with.close().await;
-    app.close().await;
 }

@@ -70,7 +70,7 @@ async fn a_call_is_hung_up_through_any_process_at_once() {
         .map(|c| text(&c["id"]))
         .collect();
     wait(|| async {
-        let me = owner.get("/v1/me").send().await.assert(200);
+        let me = owner.get("/v1/me").await.assert(200);
         me["live_calls"] == 5
     })
     .await;
@@ -78,11 +78,11 @@ async fn a_call_is_hung_up_through_any_process_at_once() {
     for handle in handles {
         let target = format!("/v1/calls/{handle}/hangup");
         let asked = Instant::now();
-        let answer = through(&other, &owner, "POST", &target).send().await;
+        let answer = through(&other, &owner, "POST", &target).await;
         assert_eq!(answer.assert(202)["status"], "initiated");
         let target = format!("/v1/calls/{handle}");
         wait(|| async {
-            let call = through(&other, &owner, "GET", &target).send().await;
+            let call = through(&other, &owner, "GET", &target).await;
             call.assert(200)["status"] != "initiated"
         })
         .await;
@@ -91,8 +91,6 @@ async fn a_call_is_hung_up_through_any_process_at_once() {
     // The looks are ten minutes apart, so signals did it; a busy machine may hold up some of them.
     let quickest = times.iter().min();
     assert!(quickest < Some(&Duration::from_millis(500)), "{times:?}");
-    owner.close().await;
-    other.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,8 +108,6 @@ async fn a_stream_through_another_process_tells_everything_while_it_happens() {
     assert!(here.len() > 5, "{here:?}");
     assert_eq!(here, there);
     assert_eq!(there.last().unwrap().2["state"], json!("completed"));
-    owner.close().await;
-    other.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,13 +119,11 @@ async fn a_change_of_an_endpoint_is_told() {
         changes.load(std::sync::atomic::Ordering::SeqCst)
     };
     let made = owner.post("/v1/webhooks", json!({"url": "https://example.com/hook"}));
-    let id = text(&made.send().await.assert(201)["id"]);
+    let id = text(&made.await.assert(201)["id"]);
     let before = seen();
     let target = format!("/v1/webhooks/{id}");
-    owner.request("DELETE", &target).send().await.assert(200);
+    owner.request("DELETE", &target).await.assert(200);
     wait(|| async { seen() > before }).await;
-    owner.close().await;
-    other.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,5 +141,4 @@ async fn a_process_listens_anew_when_its_session_was_ended() {
     database.end_sessions().await;
     wait(|| async { !health.hears_others() }).await;
     wait(|| async { health.hears_others() }).await;
-    app.close().await;
 }

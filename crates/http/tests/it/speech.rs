@@ -7,8 +7,8 @@ use offhook_domain::json::Json;
 use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::Answer;
+use crate::app::{CUSTOMER, Setup, TestApp, rows, text};
+use crate::client::{Answer, must};
 
 /// A voice of the shipped list.
 const LISTED: &str = "f4d6bb07-f876-4464-ba70-cd48d8701890";
@@ -67,27 +67,32 @@ async fn save(app: &TestApp, change: &Value) -> Answer {
         config[name] = value.clone();
     }
     let body = json!({"name": "Eva", "language": "es-MX", "config": config});
-    app.post("/v1/agents", body).send().await
+    app.post("/v1/agents", body).await
 }
 
 /// Drafts and publishes one; returns its address and the answer.
 async fn publish(app: &TestApp, change: &Value) -> (String, Answer) {
     let saved = save(app, change).await.assert(201);
     let target = format!("/v1/agents/{}", text(&saved["id"]));
-    let answer = app.post(&format!("{target}/publish"), "{}").send().await;
+    let answer = app.post(&format!("{target}/publish"), "{}").await;
     (target, answer)
 }
 
 async fn refused(app: &TestApp, change: &Value) -> String {
     let (target, answer) = publish(app, change).await;
     let message = answer.assert_error(409, "conflict");
-    let shown = app.get(&target).send().await.assert(200);
+    let shown = app.read(&target).await;
     assert_eq!(shown["status"], "draft", "{message}");
     message
 }
 
 fn voice(provider: &str, voice_id: &str) -> Value {
     json!({"provider": provider, "voice_id": voice_id})
+}
+
+/// A row's change of the configuration.
+fn change_of(row: &str) -> Value {
+    must(serde_json::from_str(&row.replace("LISTED", LISTED)))
 }
 
 /// The same with one more member.
@@ -100,67 +105,8 @@ fn with(mut object: Value, name: &str, value: Value) -> Value {
 async fn an_ear_or_a_voice_that_nobody_has_is_not_saved() {
     let app = start(false, &["deepgram", "provider_a", "provider_b", "local"]).await;
     let b = || voice("provider_b", LISTED);
-    for (change, message) in [
-        (
-            json!({"stt": {"provider": "provider_a"}}),
-            "`config.stt.provider`: must be one of `deepgram`, `elevenlabs`, `openai`, `local`, `scripted`",
-        ),
-        (
-            json!({"stt": {"provider": "deepgram", "model": "ada"}}),
-            "`config.stt.model`: `deepgram` has no such model; GET /v1/models?kind=stt lists them",
-        ),
-        (
-            json!({"stt": {"provider": "deepgram", "settings": {"tempo": 1}}}),
-            "`config.stt.settings.tempo`: unknown field",
-        ),
-        (
-            json!({"stt": {"provider": "local", "settings": {"x": 1}}}),
-            "`config.stt.settings.x`: unknown field",
-        ),
-        (
-            json!({"voice": {"provider": "deepgram"}}),
-            "`config.voice.provider`: must be one of `provider_a`, `provider_b`, `provider_c`, `local`, `scripted`",
-        ),
-        (
-            json!({"voice": with(b(), "model", json!("flash"))}),
-            "`config.voice.model`: `provider_b` has no such model; GET /v1/models?kind=tts lists them",
-        ),
-        (
-            json!({"voice": with(b(), "settings", json!({"volume": 9}))}),
-            "`config.voice.settings.volume`: must be a number from 0.5 to 2",
-        ),
-        (
-            json!({"voice": b(), "conversation": {"audio": {"speed": 2}}}),
-            "`config.conversation.audio.speed`: this voice's provider speaks at 0.6 to 1.5 times its own speed: choose \
-             one of these",
-        ),
-        (
-            json!({"voice": with(b(), "fallback_voices", json!({"openai": "alloy"}))}),
-            "`config.voice.fallback_voices.openai`: must be one of `provider_a`, `provider_b`, `provider_c`, `local`, \
-             `scripted`",
-        ),
-        (
-            json!({"voice": with(b(), "fallback_voices", json!({"provider_a": "a/b"}))}),
-            "`config.voice.fallback_voices.provider_a`: must be a voice id of letters, digits, `-`, `_`, `.` and `+`; \
-             GET /v1/voices lists them",
-        ),
-        (
-            json!({
-                "voice": with(b(), "fallback_voices", json!({"provider_a": "x"})),
-                "conversation": {"audio": {"speed": 1.4}},
-            }),
-            "`config.voice.fallback_voices.provider_a`: cannot follow `config.conversation.audio.speed`: this voice's \
-             provider speaks at 0.7 to 1.2 times its own speed: choose one of these",
-        ),
-        (
-            json!({"conversation": {"audio": {"ambient": "beach"}}}),
-            "`config.conversation.audio.ambient`: must be one of `office`, `cafe`, `street`",
-        ),
-        (
-            json!({"conversation": {"pronunciation": [{"term": " ", "say": "x"}]}}),
-            "`config.conversation.pronunciation[0].term`: must not be blank",
-        ),
-    ] {
+    for [change, message] in rows(include_str!("../cases/speech_unsaved.txt")) {
+        let change = change_of(change);
         let saved = save(&app, &change).await;
         assert_eq!(saved.assert_error(400, "invalid_body"), message, "{change}");
     }
@@ -173,7 +119,6 @@ async fn an_ear_or_a_voice_that_nobody_has_is_not_saved() {
     ] {
         save(&app, &change).await.assert(201);
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,70 +137,21 @@ async fn what_is_saved_is_in_the_way_of_no_other_change() {
     // With another ear the settings of the one before stay, unless they go too.
     let patch = |stt: Value| {
         let patch = app.request("PATCH", &target);
-        patch.json(json!({"config": {"stt": stt}})).send()
+        patch.json(json!({"config": {"stt": stt}}))
     };
     let message = patch(json!({"provider": "deepgram"})).await;
-    assert_eq!(
-        message.assert_error(400, "invalid_body"),
-        "`config.stt.settings.tempo`: unknown field"
-    );
+    let expected = "`config.stt.settings.tempo`: unknown field";
+    assert_eq!(message.assert_error(400, "invalid_body"), expected);
     let changed = patch(json!({"provider": "deepgram", "settings": null})).await;
     assert_eq!(changed.assert(200)["config"]["stt"]["settings"], json!({}));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_calls_are_simulated_ear_and_voice_wait() {
     let app = start(false, &["deepgram", "provider_a", "local"]).await;
     let b = || voice("provider_b", LISTED);
-    for (change, message) in [
-        (
-            json!({"stt": {"provider": "openai"}}),
-            "`config.stt.provider`: `openai` is not set up on this service to listen (section `speech.openai`)",
-        ),
-        (
-            json!({"stt": {"language": "en"}}),
-            "`config.stt.provider`: is required where there are several: `deepgram`, `local`; GET \
-             /v1/models?kind=stt lists the providers",
-        ),
-        (
-            json!({"voice": with(b(), "language", json!("en"))}),
-            "`config.voice.provider`: `provider_b` is not set up on this service to speak (section \
-             `speech.provider_b`)",
-        ),
-        (
-            json!({"voice": b(), "conversation": {"audio": {"speed": 1.1}}}),
-            "`config.voice.provider`: `provider_b` is not set up on this service to speak (section \
-             `speech.provider_b`)",
-        ),
-        (
-            json!({"conversation": {"audio": {"speed": 1.1}}}),
-            "`config.voice.provider`: is required beside `voice_id`; GET /v1/voices lists voices",
-        ),
-        (
-            json!({"conversation": {"pronunciation": [{"term": "a", "say": "b"}]}}),
-            "`config.voice.provider`: is required beside `voice_id`; GET /v1/voices lists voices",
-        ),
-        (
-            json!({"voice": with(voice("local", "kal"), "fallback_voices", json!({"provider_c": "x"}))}),
-            "`config.voice.fallback_voices.provider_c`: `provider_c` is not set up on this service to speak (section \
-             `speech.provider_c`)",
-        ),
-        (
-            json!({"voice": with(voice("local", "kal"), "fallback_voices", json!({"provider_a": "gone"}))}),
-            "`config.voice.fallback_voices.provider_a`: `provider_a` has no such voice; GET /v1/voices lists them",
-        ),
-        (
-            json!({"conversation": {"recording": {"enabled": true}}}),
-            "`config.conversation.recording.enabled`: there is nothing to record on this service, whose calls are \
-             simulated (calls.carrier)",
-        ),
-        (
-            json!({"conversation": {"audio": {"ambient": "cafe"}}}),
-            "`config.conversation.audio.ambient`: there is no sound on this service, whose calls are simulated \
-             (calls.carrier)",
-        ),
-    ] {
+    for [change, message] in rows(include_str!("../cases/speech_simulated.txt")) {
+        let change = change_of(change);
         assert_eq!(refused(&app, &change).await, message, "{change}");
     }
     for change in [
@@ -271,7 +167,6 @@ async fn where_calls_are_simulated_ear_and_voice_wait() {
     ] {
         publish(&app, &change).await.1.assert(200);
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -290,34 +185,15 @@ async fn where_calls_are_spoken_an_agent_needs_an_ear_and_a_voice() {
     );
     let both = json!({"stt": scripted, "voice": scripted});
     publish(&nobody, &both).await.1.assert(200);
-    nobody.close().await;
 
     let app = start(true, &["deepgram", "provider_a"]).await;
     let rachel = voice("provider_a", "21m00Tcm4TlvDq8ikWAM");
-    for (change, message) in [
-        (
-            json!({}),
-            "`config.voice.provider`: is required beside `voice_id`; GET /v1/voices lists voices",
-        ),
-        (
-            json!({"voice": voice("provider_b", LISTED)}),
-            "`config.voice.provider`: `provider_b` is not set up on this service to speak (section \
-             `speech.provider_b`)",
-        ),
-        (
-            json!({"voice": rachel, "stt": {"model": "whisper-1"}}),
-            "`config.stt.model`: `deepgram` has no such model; GET /v1/models?kind=stt lists them",
-        ),
-        (
-            json!({"voice": rachel, "stt": {"settings": {"tempo": 1}}}),
-            "`config.stt.settings.tempo`: unknown field",
-        ),
-    ] {
+    for [change, message] in rows(include_str!("../cases/speech_spoken.txt")) {
+        let change = change_of(change);
         assert_eq!(refused(&app, &change).await, message, "{change}");
     }
     // The only ear is everybody's.
     publish(&app, &json!({"voice": rachel})).await.1.assert(200);
-    app.close().await;
 
     let own = start(true, &["local"]).await;
     publish(&own, &json!({})).await.1.assert(200);
@@ -326,7 +202,6 @@ async fn where_calls_are_spoken_an_agent_needs_an_ear_and_a_voice() {
         "audio": {"ambient": "street"},
     }});
     publish(&own, &sounding).await.1.assert(200);
-    own.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,7 +217,7 @@ async fn an_agent_that_can_hear_or_speak_no_more_is_in_error_until_it_can() {
         let service = app.beside(speech(names), spoken);
         let turned = service.agents().judge().await;
         turned.unwrap_or_else(|error| panic!("{error}"));
-        text(&app.get(&target).send().await.assert(200)["status"])
+        text(&app.read(&target).await["status"])
     };
     // One voice of the two is enough.
     assert_eq!(judged_by(&["deepgram", "provider_a"], true).await, "active");
@@ -351,7 +226,6 @@ async fn an_agent_that_can_hear_or_speak_no_more_is_in_error_until_it_can() {
     assert_eq!(judged_by(&["openai", "provider_a"], true).await, "error");
     // Where nobody hears, nothing is missing.
     assert_eq!(judged_by(&[], false).await, "active");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -373,8 +247,7 @@ async fn a_spoken_minute_costs_its_ear_and_its_dearest_voice_besides() {
         let agent = target.rsplit('/').next().unwrap_or_default();
         app.call(agent, CUSTOMER).await;
         // Ten minutes at 0.1 for the ear, and 0.5 for the dearer voice.
-        let credits = app.get("/v1/billing/credits").send().await.assert(200);
+        let credits = app.read("/v1/billing/credits").await;
         assert_eq!(credits["reserved_credits"], held);
-        app.close().await;
     }
 }

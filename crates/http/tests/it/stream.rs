@@ -22,6 +22,10 @@ pub(crate) async fn events(stream: TcpStream) -> Vec<Event> {
         timeout(Duration::from_secs(20), reader.read_to_end(&mut bytes)).await,
     ));
     let text = String::from_utf8_lossy(&bytes).into_owned();
+    for line in ["content-type: text/event-stream", "cache-control: no-store"] {
+        assert!(text.to_lowercase().contains(line), "{text}");
+    }
+    assert!(text.contains("x-content-type-options: nosniff"), "{text}");
     let mut events = Vec::new();
     for block in text.split("\n\n") {
         let line = |name: &str| {
@@ -58,11 +62,7 @@ async fn a_call_is_followed_live_and_from_where_a_client_left_off() {
     assert_eq!(states, ["dialing", "live", "closing", "completed"]);
     let turns = live.iter().filter(|(_, name, _)| name == "turn");
     let turns: Vec<&Value> = turns.map(|(_, _, data)| data).collect();
-    let conversation = app
-        .get(&format!("/v1/conversations/{id}"))
-        .send()
-        .await
-        .assert(200);
+    let conversation = app.read(&format!("/v1/conversations/{id}")).await;
     assert_eq!(json!(turns), conversation["transcript"]);
     assert!(live.is_sorted_by_key(|(seq, _, _)| *seq));
 
@@ -74,15 +74,10 @@ async fn a_call_is_followed_live_and_from_where_a_client_left_off() {
     let rest = rest.header("Connection", "close").open().await;
     assert_eq!(events(rest).await, live[2..]);
     for garbage in ["x", "-1", "", "99999999999"] {
-        let answer = app
-            .get(&target)
-            .header("Last-Event-ID", garbage)
-            .send()
-            .await;
+        let answer = app.get(&target).header("Last-Event-ID", garbage).await;
         let message = answer.assert_error(400, "invalid_query");
         assert!(message.starts_with("`Last-Event-ID`"), "{message}");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +97,7 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
         assert!(line.starts_with("HTTP/1.1 200"), "{line}");
         open.push(stream);
     }
-    let refused = app.get(&target).send().await;
+    let refused = app.get(&target).await;
     refused.assert_error(409, "conflict");
     assert!(refused.number("x-ratelimit-remaining") > 0);
     // A client that goes away makes room.
@@ -126,7 +121,6 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
             timeout(Duration::from_secs(5), read_last_chunk(stream, &mut rest)).await,
         ));
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,7 +142,6 @@ async fn the_streams_of_a_revoked_key_end() {
     let open = app.get(&target).header("Connection", "close").open().await;
     app.revoke(&app.token).await;
     assert_eq!(events(open).await, []);
-    app.close().await;
 }
 
 /// Reads up to the chunk that ends the body.

@@ -23,14 +23,14 @@ async fn agent(app: &TestApp) -> AgentId {
         "voice": {"provider": "scripted", "voice_id": "scripted"},
     });
     let agent = json!({"name": "Eva", "language": "en-US", "config": config});
-    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let agent = app.post("/v1/agents", agent).await.assert(201);
     let id = text(&agent["id"]);
     let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").send().await.assert(200);
+    app.post(&publish, "{}").await.assert(200);
     let widget =
         json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
     let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
-    set.json(widget).send().await.assert(200);
+    set.json(widget).await.assert(200);
     must(id.parse())
 }
 
@@ -56,7 +56,7 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
         }
     }
     assert_eq!(held.len(), 2);
-    let listed = app.get("/v1/calls").send().await.assert(200);
+    let listed = app.read("/v1/calls").await;
     assert_eq!(
         listed["data"].as_array().map(Vec::len),
         Some(2),
@@ -79,7 +79,6 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
         tokio::time::timeout(Duration::from_secs(20), next).await,
     ));
     drop(held);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +110,6 @@ async fn a_page_that_hangs_up_is_told_how_its_conversation_ended() {
     let mut page = connect(&app, agent).await;
     page.send(&end).await;
     assert_eq!(page.closed().await, (1000, "ended by the page".to_owned()));
-    app.close().await;
 }
 
 async fn connect(app: &TestApp, agent: AgentId) -> Socket {

@@ -10,17 +10,7 @@ use tokio::net::TcpListener;
 use crate::app::{CUSTOMER, Setup, TestApp, members, text};
 use crate::client::must;
 
-const TOOL: [&str; 9] = [
-    "id",
-    "name",
-    "description",
-    "kind",
-    "parameters",
-    "http",
-    "transfer",
-    "created_at",
-    "updated_at",
-];
+const TOOL: &str = "id name description kind parameters http transfer created_at updated_at";
 
 fn look(url: &str) -> Value {
     json!({
@@ -42,7 +32,7 @@ fn look(url: &str) -> Value {
 }
 
 async fn make(app: &TestApp, tool: Value) -> Value {
-    app.post("/v1/agents/tools", tool).send().await.assert(201)
+    app.post("/v1/agents/tools", tool).await.assert(201)
 }
 
 fn one(tool: &Value) -> String {
@@ -50,11 +40,7 @@ fn one(tool: &Value) -> String {
 }
 
 async fn patch(app: &TestApp, target: &str, change: Value) -> Value {
-    app.request("PATCH", target)
-        .json(change)
-        .send()
-        .await
-        .assert(200)
+    app.patch(target, change).await.assert(200)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,7 +56,7 @@ async fn a_tool_is_made_read_changed_and_deleted_and_its_header_values_never_sho
     expected["updated_at"] = made["created_at"].clone();
     assert_eq!(made, expected);
     let target = one(&made);
-    assert_eq!(app.get(&target).send().await.assert(200), made);
+    assert_eq!(app.read(&target).await, made);
 
     app.clock.advance(Duration::from_secs(1));
     let change = json!({"http": {"timeout_ms": 900, "headers": {"Authorization": "***"}}});
@@ -84,21 +70,17 @@ async fn a_tool_is_made_read_changed_and_deleted_and_its_header_values_never_sho
 
     let stranger = app.stranger(Plan::Scale).await;
     for method in ["GET", "PATCH", "DELETE"] {
-        let foreign = app.bare(method, &target).key(&stranger).json("{}").send();
+        let foreign = app.bare(method, &target).key(&stranger).json("{}");
         foreign.await.assert_error(404, "not_found");
-        let unformed = app.request(method, "/v1/agents/tools/x").json("{}").send();
+        let unformed = app.request(method, "/v1/agents/tools/x").json("{}");
         unformed.await.assert_error(404, "not_found");
     }
-    let theirs = app.bare("GET", "/v1/agents/tools").key(&stranger).send();
+    let theirs = app.bare("GET", "/v1/agents/tools").key(&stranger);
     assert_eq!(theirs.await.assert(200)["data"], json!([]));
-    let deleted = app.request("DELETE", &target).send().await.assert(200);
+    let deleted = app.delete(&target).await.assert(200);
     assert_eq!(deleted, json!({"id": made["id"], "deleted": true}));
-    app.get(&target).send().await.assert_error(404, "not_found");
-    app.request("DELETE", &target)
-        .send()
-        .await
-        .assert_error(404, "not_found");
-    app.close().await;
+    app.get(&target).await.assert_error(404, "not_found");
+    app.delete(&target).await.assert_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,18 +98,18 @@ async fn tools_are_listed_newest_first_and_a_name_is_taken_once() {
         let items = list["data"].as_array().into_iter().flatten();
         items.map(|tool| text(&tool["name"])).collect()
     };
-    let first = app.get("/v1/agents/tools?limit=2").send().await.assert(200);
+    let first = app.read("/v1/agents/tools?limit=2").await;
     assert_eq!(names(&first), ["c", "b"]);
     let cursor = text(&first["next_cursor"]);
     let rest = app.get(&format!("/v1/agents/tools?cursor={cursor}"));
-    assert_eq!(names(&rest.send().await.assert(200)), ["a"]);
+    assert_eq!(names(&rest.await.assert(200)), ["a"]);
     let taken = json!({"name": "a", "description": "Ends.", "kind": "end_call"});
-    let refused = app.post("/v1/agents/tools", taken).send().await;
+    let refused = app.post("/v1/agents/tools", taken).await;
     let message = refused.assert_error(409, "conflict");
     assert!(message.contains("`name`"), "{message}");
     let target = one(&first["data"][0]);
-    let renamed = app.request("PATCH", &target).json(json!({"name": "b"}));
-    renamed.send().await.assert_error(409, "conflict");
+    let renamed = app.patch(&target, json!({"name": "b"}));
+    renamed.await.assert_error(409, "conflict");
     for at in 3..64 {
         let name = format!("t{at}");
         make(
@@ -137,10 +119,9 @@ async fn tools_are_listed_newest_first_and_a_name_is_taken_once() {
         .await;
     }
     let one_more = json!({"name": "more", "description": "Ends.", "kind": "end_call"});
-    let refused = app.post("/v1/agents/tools", one_more).send().await;
+    let refused = app.post("/v1/agents/tools", one_more).await;
     let message = refused.assert_error(409, "conflict");
     assert!(message.contains("64"), "{message}");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,11 +162,10 @@ async fn a_bad_tool_is_refused_with_its_field() {
         (with(json!({"more": 1})), "`more`: unknown field"),
     ];
     for (tool, start) in cases {
-        let answer = app.post("/v1/agents/tools", &tool).send().await;
+        let answer = app.post("/v1/agents/tools", &tool).await;
         let message = answer.assert_error(400, "invalid_body");
         assert!(message.starts_with(start), "{tool}: {message}");
     }
-    app.close().await;
 }
 
 fn agent(tools: &[&Value], prompt: &str) -> Value {
@@ -205,17 +185,13 @@ fn agent(tools: &[&Value], prompt: &str) -> Value {
 
 async fn publish(app: &TestApp, id: &str, body: Value) -> Value {
     let target = format!("/v1/agents/{id}/publish");
-    app.post(&target, body).send().await.assert(200)
+    app.post(&target, body).await.assert(200)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_are_listed_highest_first_and_one_serves() {
     let app = TestApp::start().await;
-    let made = app
-        .post("/v1/agents", agent(&[], "One."))
-        .send()
-        .await
-        .assert(201);
+    let made = app.post("/v1/agents", agent(&[], "One.")).await.assert(201);
     let id = text(&made["id"]);
     let target = format!("/v1/agents/{id}");
     for prompt in ["Two.", "Three."] {
@@ -223,16 +199,10 @@ async fn versions_are_listed_highest_first_and_one_serves() {
         patch(&app, &target, json!({"config": {"system_prompt": prompt}})).await;
     }
     let versions = format!("{target}/versions");
-    let list = app.get(&versions).send().await.assert(200);
+    let list = app.read(&versions).await;
     assert_eq!(
         members(&list["data"][0]),
-        [
-            "version",
-            "created_at",
-            "published_at",
-            "is_published",
-            "note"
-        ]
+        "version created_at published_at is_published note"
     );
     let shown = |list: &Value| -> Vec<(i64, bool)> {
         let items = list["data"].as_array().into_iter().flatten();
@@ -249,52 +219,33 @@ async fn versions_are_listed_highest_first_and_one_serves() {
     publish(&app, &id, json!({"version": 2, "note": "Better."})).await;
     publish(&app, &id, json!({"version": 3})).await;
     let back = publish(&app, &id, json!({"version": 2})).await;
-    assert_eq!(
-        (&back["current_version"], &back["published_version"]),
-        (&json!(3), &json!(2))
-    );
-    let first = app
-        .get(&format!("{versions}?limit=2"))
-        .send()
-        .await
-        .assert(200);
+    assert_eq!(back["current_version"], 3);
+    assert_eq!(back["published_version"], 2);
+    let first = app.read(&format!("{versions}?limit=2")).await;
     assert_eq!(shown(&first), [(3, false), (2, true)]);
     let cursor = text(&first["next_cursor"]);
     let rest = app
         .get(&format!("{versions}?limit=2&cursor={cursor}"))
-        .send()
         .await;
     assert_eq!(shown(&rest.assert(200)), [(1, false)]);
-    let two = app.get(&format!("{versions}/2")).send().await.assert(200);
+    let two = app.read(&format!("{versions}/2")).await;
     assert_eq!(
         members(&two),
-        [
-            "version",
-            "created_at",
-            "published_at",
-            "is_published",
-            "note",
-            "config"
-        ]
+        "version created_at published_at is_published note config"
     );
-    assert_eq!(
-        (&two["note"], &two["is_published"]),
-        (&json!("Better."), &json!(true))
-    );
-    assert_eq!(
-        (&two["config"]["version"], &two["config"]["system_prompt"]),
-        (&json!(2), &json!("Two."))
-    );
+    assert_eq!(two["note"], "Better.");
+    assert_eq!(two["is_published"], true);
+    assert_eq!(two["config"]["version"], 2);
+    assert_eq!(two["config"]["system_prompt"], "Two.");
     let stranger = app.stranger(Plan::Scale).await;
     for absent in ["0", "4", "02", "+2", "x", "99999999999"] {
-        let answer = app.get(&format!("{versions}/{absent}")).send().await;
+        let answer = app.get(&format!("{versions}/{absent}")).await;
         answer.assert_error(404, "not_found");
     }
     for foreign in [&versions, &format!("{versions}/2")] {
-        let answer = app.bare("GET", foreign).key(&stranger).send().await;
+        let answer = app.bare("GET", foreign).key(&stranger).await;
         answer.assert_error(404, "not_found");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,28 +254,25 @@ async fn an_archived_agent_keeps_its_place_and_comes_back_paused() {
     let id = app.agent().await;
     let target = format!("/v1/agents/{id}");
     let stranger = app.stranger(Plan::Scale).await;
-    let foreign = app.bare("DELETE", &target).key(&stranger).send().await;
+    let foreign = app.bare("DELETE", &target).key(&stranger).await;
     foreign.assert_error(404, "not_found");
     for _ in 0..2 {
-        let archived = app.request("DELETE", &target).send().await.assert(200);
+        let archived = app.delete(&target).await.assert(200);
         assert_eq!(archived, json!({"id": id, "archived": true}));
     }
-    let read = app.get(&target).send().await.assert(200);
+    let read = app.read(&target).await;
     assert_eq!(read["status"], "archived");
     let body = json!({"agent_id": id, "to": CUSTOMER});
-    let refused = app.post("/v1/calls", body).send().await;
+    let refused = app.post("/v1/calls", body).await;
     refused.assert_error(403, "agent_disabled");
-    let publish = app.post(&format!("{target}/publish"), "{}").send().await;
+    let publish = app.post(&format!("{target}/publish"), "{}").await;
     publish.assert_error(409, "conflict");
-    let active = app
-        .request("PATCH", &target)
-        .json(json!({"status": "active"}));
-    active.send().await.assert_error(409, "conflict");
+    let active = app.patch(&target, json!({"status": "active"}));
+    active.await.assert_error(409, "conflict");
     let back = patch(&app, &target, json!({"status": "paused"})).await;
     assert_eq!(back["status"], "paused");
     let back = patch(&app, &target, json!({"status": "active"})).await;
     assert_eq!(back["status"], "active");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -334,24 +282,16 @@ async fn a_config_that_names_a_missing_tool_is_refused_at_save_and_at_publish() 
     let missing = json!({"id": "0190163d-8694-739b-aea5-966c26f8ad91"});
     let refused = app
         .post("/v1/agents", agent(&[&tool, &missing], "Hi."))
-        .send()
         .await;
     let message = refused.assert_error(400, "invalid_body");
     assert!(message.starts_with("`config.tool_ids[1]`"), "{message}");
-    let made = app
-        .post("/v1/agents", agent(&[&tool], "Hi."))
-        .send()
-        .await
-        .assert(201);
+    let made = app.post("/v1/agents", agent(&[&tool], "Hi.")).await;
+    let made = made.assert(201);
     let id = text(&made["id"]);
-    app.request("DELETE", &one(&tool)).send().await.assert(200);
-    let refused = app
-        .post(&format!("/v1/agents/{id}/publish"), "{}")
-        .send()
-        .await;
+    app.delete(&one(&tool)).await.assert(200);
+    let refused = app.post(&format!("/v1/agents/{id}/publish"), "{}").await;
     let message = refused.assert_error(409, "conflict");
     assert!(message.contains("`config.tool_ids[0]`"), "{message}");
-    app.close().await;
 }
 
 /// A server that answers every request with the order that was asked for.
@@ -385,11 +325,7 @@ async fn orders() -> String {
 /// The transcript of a call as `role: text`, without the customer.
 async fn transcript(app: &TestApp, call: &Value) -> Vec<String> {
     let id = text(&call["conversation_id"]);
-    let read = app
-        .get(&format!("/v1/conversations/{id}"))
-        .send()
-        .await
-        .assert(200);
+    let read = app.read(&format!("/v1/conversations/{id}")).await;
     let turns = read["transcript"].as_array().into_iter().flatten();
     turns
         .filter(|turn| turn["role"] != "user")
@@ -414,7 +350,7 @@ async fn held(app: &TestApp, id: &str) -> Value {
     let target = format!("/v1/calls/{}", text(&call["id"]));
     let ended = async {
         loop {
-            let call = app.get(&target).send().await.assert(200);
+            let call = app.read(&target).await;
             if call["status"] != "initiated" {
                 return call;
             }
@@ -437,11 +373,8 @@ async fn an_agent_asks_a_server_and_ends_the_call_as_its_version_pinned_it() {
     .await;
     let prompt = "say: One moment.\ncall: look {\"id\":\"x\"}\nthen: Again.\ncall: look {\"id\":7}\nthen: {result}.\n\
                   say: Goodbye!\ncall: bye {}";
-    let made = app
-        .post("/v1/agents", agent(&[&look, &bye], prompt))
-        .send()
-        .await
-        .assert(201);
+    let made = app.post("/v1/agents", agent(&[&look, &bye], prompt)).await;
+    let made = made.assert(201);
     let id = text(&made["id"]);
     publish(&app, &id, json!({})).await;
     let expected = [
@@ -461,7 +394,7 @@ async fn an_agent_asks_a_server_and_ends_the_call_as_its_version_pinned_it() {
 
     let elsewhere = json!({"http": {"url": "https://example.invalid/", "headers": null}});
     patch(&app, &one(&look), elsewhere).await;
-    app.request("DELETE", &one(&bye)).send().await.assert(200);
+    app.delete(&one(&bye)).await.assert(200);
     publish(&app, &id, json!({"version": 1})).await;
     let call = held(&app, &id).await;
     assert_eq!(
@@ -469,7 +402,6 @@ async fn an_agent_asks_a_server_and_ends_the_call_as_its_version_pinned_it() {
         expected,
         "a published version is immutable"
     );
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -490,18 +422,13 @@ async fn an_agent_sends_digits_and_hands_the_customer_over() {
     .await;
     let prompt =
         "say: One moment.\ncall: keys {\"digits\":\"1w2#\"}\ncall: desk {\"target\":\"front\"}";
-    let made = app
-        .post("/v1/agents", agent(&[&keys, &desk], prompt))
-        .send()
-        .await
-        .assert(201);
+    let made = app.post("/v1/agents", agent(&[&keys, &desk], prompt)).await;
+    let made = made.assert(201);
     let id = text(&made["id"]);
     publish(&app, &id, json!({})).await;
     let call = held(&app, &id).await;
-    assert_eq!(
-        (&call["status"], &call["termination_reason"]),
-        (&json!("completed"), &json!("transferred"))
-    );
+    assert_eq!(call["status"], "completed");
+    assert_eq!(call["termination_reason"], "transferred");
     assert_eq!(
         transcript(&app, &call).await[2..],
         [
@@ -509,5 +436,4 @@ async fn an_agent_sends_digits_and_hands_the_customer_over() {
             "tool: desk({\"target\":\"front\"}) → Transferred to front."
         ]
     );
-    app.close().await;
 }

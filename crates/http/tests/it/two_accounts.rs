@@ -65,7 +65,7 @@ impl Two {
     /// All that can be told from an answer, with the id that was asked for as `ID`.
     async fn seen(&self, request: Request, id: &str) -> Value {
         let before = self.statements.sent();
-        let answer = request.key(&self.asking).send().await;
+        let answer = request.key(&self.asking).await;
         let sent = self.statements.sent() - before;
         let mut body = answer.json();
         if let Some(body) = body.as_object_mut() {
@@ -110,7 +110,7 @@ impl Two {
             let streams = operation.id == "followConversation";
             if operation.method == "GET" && operation.has_id() && !streams {
                 let target = operation.target(self.ours.id_of(&operation.path));
-                let answer = self.app.get(&target).send().await;
+                let answer = self.app.get(&target).await;
                 assert_eq!(answer.status, 200, "{target}");
                 read.push((target, answer.body));
             }
@@ -134,7 +134,6 @@ async fn the_id_of_another_account_in_a_path_is_one_that_does_not_exist() {
         );
     }
     assert_eq!(two.owned().await, before, "nothing of it happened");
-    two.app.close().await;
 }
 
 /// The names of the members of a body that take ids.
@@ -191,7 +190,7 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
     let ours = &two.ours;
     let keys = must(two.app.services.keys().list(two.app.account).await);
     let key = keys[0].id.to_string();
-    let logs = two.app.get("/v1/logs?limit=1").send().await.assert(200);
+    let logs = two.app.read("/v1/logs?limit=1").await;
     let request = text(&logs["data"][0]["request_id"]);
     for (operation, name, id) in [
         ("listCalls", "agent_id", &ours.legacy),
@@ -204,7 +203,7 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
     ] {
         asked.insert(format!("{operation} {name}"));
         let path = named(operation).path;
-        let owner = two.app.get(&format!("{path}?{name}={id}")).send().await;
+        let owner = two.app.get(&format!("{path}?{name}={id}")).await;
         assert_eq!(owner.status, 200, "{operation}");
         let ask = |id: &str| two.app.bare("GET", &format!("{path}?{name}={id}"));
         let seen = two.compare(operation, id, ask).await;
@@ -323,5 +322,4 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         assert!(refused || seen["body"] == searched, "{what}: {seen}");
     }
     assert_eq!(asked, references(), "each is asked for here");
-    two.app.close().await;
 }

@@ -106,17 +106,16 @@ async fn nothing_changes_where_a_page_fails(provider: VoiceProvider, database: T
     }
     let unchanged = must(app.services.store().voices_generation().await);
     assert_eq!(unchanged, must(generation));
-    let page = app.get("/v1/voices?q=Ana&limit=1").send().await.assert(200);
+    let page = app.read("/v1/voices?q=Ana&limit=1").await;
     assert_eq!(page["data"][0]["voice_id"], "voice-0000");
 
     // Whole, it takes the place of the other: what was there and is no more goes.
     catalog.upstream().behave();
     assert_eq!(sync().await, Ok((850, 850, 100)));
-    let page = app.get("/v1/voices?q=Ana&limit=1").send().await.assert(200);
+    let page = app.read("/v1/voices?q=Ana&limit=1").await;
     assert_ne!(page["data"][0]["voice_id"], "voice-0000");
-    let page = app.get("/v1/voices?q=Bea&limit=1").send().await.assert(200);
+    let page = app.read("/v1/voices?q=Bea&limit=1").await;
     assert_eq!(page["data"][0]["voice_id"], "voice-0100");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +185,6 @@ async fn one_process_of_several_asks_once_a_day_and_an_hour_after_a_failure() {
     assert_eq!((asked_by(&processes).await, asked()), (0, 3));
     app.clock.advance(Duration::from_secs(2));
     assert_eq!((asked_by(&processes).await, asked()), (1, 4));
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,7 +208,7 @@ async fn names_without_end_and_ids_that_nobody_could_write_are_paged_all_the_sam
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
         let target = format!("/v1/voices?provider=provider_c&limit=1{cursor}");
-        let page = app.get(&target).send().await.assert(200);
+        let page = app.read(&target).await;
         let voice = &page["data"][0];
         assert!(text(&voice["name"]).chars().count() <= 200);
         seen.push(text(&voice["voice_id"]));
@@ -221,7 +219,6 @@ async fn names_without_end_and_ids_that_nobody_could_write_are_paged_all_the_sam
     }
     seen.sort();
     assert_eq!(seen, ["v1", "v2", "v3", "v4"]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,9 +234,9 @@ async fn an_agent_is_published_with_a_shared_voice_once_it_is_in_the_workspace()
         "voice": {"provider": "provider_a", "voice_id": "voice-0001"},
     });
     let body = json!({"name": "Sofía", "language": "es-MX", "config": config});
-    let drafted = app.post("/v1/agents", body).send().await.assert(201);
+    let drafted = app.post("/v1/agents", body).await.assert(201);
     let target = format!("/v1/agents/{}/publish", text(&drafted["id"]));
-    let publish = || app.post(&target, "{}").send();
+    let publish = || app.post(&target, "{}");
     for fault in [
         Fault::Close,
         Fault::LoseAnswer,
@@ -263,7 +260,7 @@ async fn an_agent_is_published_with_a_shared_voice_once_it_is_in_the_workspace()
     publish().await.assert(200);
     // The provider says the same the next time it is asked.
     let source = async || {
-        let page = app.get("/v1/voices?q=luc%C3%ADa").send().await.assert(200);
+        let page = app.read("/v1/voices?q=luc%C3%ADa").await;
         let voices = page["data"].as_array().cloned().unwrap_or_default();
         let voice = voices
             .into_iter()
@@ -273,7 +270,6 @@ async fn an_agent_is_published_with_a_shared_voice_once_it_is_in_the_workspace()
     assert_eq!(source().await, "workspace");
     app.services.voices().sync().await;
     assert_eq!(source().await, "workspace");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -289,11 +285,7 @@ async fn private_voices_come_by_the_accounts_own_credential_and_a_broken_list_le
     let sync = async || said(&must(voices.sync_accounts().await));
     assert_eq!(sync().await, Ok((150, 150, 0)));
     let shown = async || {
-        let page = app
-            .get("/v1/voices?q=private&limit=100")
-            .send()
-            .await
-            .assert(200);
+        let page = app.read("/v1/voices?q=private&limit=100").await;
         page["data"].as_array().map(Vec::len)
     };
     assert_eq!(shown().await, Some(100));
@@ -315,5 +307,4 @@ async fn private_voices_come_by_the_accounts_own_credential_and_a_broken_list_le
     for asked in catalog.upstream().asked() {
         assert_eq!(asked.header("xi-api-key"), Some("k-theirs"));
     }
-    app.close().await;
 }

@@ -65,7 +65,7 @@ async fn all(app: &TestApp, query: &str) -> Vec<Value> {
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
         let target = format!("/v1/voices?limit=7{query}{cursor}");
-        let page = app.get(&target).send().await.assert(200);
+        let page = app.read(&target).await;
         seen.extend(page["data"].as_array().cloned().unwrap_or_default());
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -99,26 +99,9 @@ async fn the_shipped_list_is_whole_in_order_and_paged() {
         )
     };
     assert!(voices.is_sorted_by_key(place));
-    assert_eq!(
-        members(&voices[0]),
-        [
-            "provider",
-            "voice_id",
-            "name",
-            "gender",
-            "age",
-            "accent",
-            "language",
-            "languages",
-            "locales",
-            "description",
-            "use_case",
-            "preview_url",
-            "model_compat",
-            "source",
-            "recommended",
-        ]
-    );
+    let expected = "provider voice_id name gender age accent language languages locales \
+                    description use_case preview_url model_compat source recommended";
+    assert_eq!(members(&voices[0]), expected);
     assert!(voices.iter().all(|voice| voice["source"] == "static"));
     for provider in VoiceProvider::ALL {
         assert!(
@@ -127,7 +110,6 @@ async fn the_shipped_list_is_whole_in_order_and_paged() {
                 .any(|voice| voice["provider"] == provider.as_str())
         );
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,64 +172,44 @@ async fn filters_choose_voices_and_faults_are_named() {
         ("source=static", "`source`: unknown parameter"),
         ("recommended=x&language=x", language),
     ] {
-        let answer = app.get(&format!("/v1/voices?{query}")).send().await;
+        let answer = app.get(&format!("/v1/voices?{query}")).await;
         assert_eq!(
             answer.assert_error(400, "invalid_query"),
             message,
             "{query}"
         );
     }
-    let long = app
-        .get(&format!("/v1/voices?q={}", "x".repeat(101)))
-        .send()
-        .await;
-    assert_eq!(
-        long.assert_error(400, "invalid_query"),
-        "`q`: longer than 100 characters"
-    );
-    let page = app
-        .get("/v1/voices?limit=1&gender=male")
-        .send()
-        .await
-        .assert(200);
+    let long = app.get(&format!("/v1/voices?q={}", "x".repeat(101))).await;
+    let expected = "`q`: longer than 100 characters";
+    assert_eq!(long.assert_error(400, "invalid_query"), expected);
+    let page = app.read("/v1/voices?limit=1&gender=male").await;
     let cursor = text(&page["next_cursor"]);
     for target in [
         format!("/v1/voices?cursor={cursor}"),
         format!("/v1/agents?cursor={cursor}"),
         "/v1/voices?cursor=x".to_owned(),
     ] {
-        app.get(&target)
-            .send()
-            .await
-            .assert_error(400, "invalid_query");
+        app.get(&target).await.assert_error(400, "invalid_query");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn voices_need_agents_read_and_are_the_same_for_every_account() {
     let app = TestApp::start().await;
-    app.bare("GET", "/v1/voices")
-        .send()
-        .await
-        .assert_error(401, "unauthorized");
+    let answer = app.bare("GET", "/v1/voices").await;
+    answer.assert_error(401, "unauthorized");
     let narrow: Scopes = [Scope::CallsRead].into_iter().collect();
     let narrow = app.key(app.account, narrow, false, None).await;
-    let refused = app.bare("GET", "/v1/voices").key(&narrow).send().await;
+    let refused = app.bare("GET", "/v1/voices").key(&narrow).await;
     refused.assert_error(403, "insufficient_scope");
     let free = app.stranger(Plan::Free).await;
-    let refused = app.bare("GET", "/v1/voices").key(&free).send().await;
+    let refused = app.bare("GET", "/v1/voices").key(&free).await;
     refused.assert_error(403, "plan_limit");
     let stranger = app.stranger(Plan::Starter).await;
-    let theirs = app
-        .bare("GET", "/v1/voices")
-        .key(&stranger)
-        .send()
-        .await
-        .assert(200);
-    let mine = app.get("/v1/voices").send().await.assert(200);
+    let theirs = app.bare("GET", "/v1/voices").key(&stranger).await;
+    let theirs = theirs.assert(200);
+    let mine = app.read("/v1/voices").await;
     assert_eq!(theirs["data"], mine["data"]);
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -294,11 +256,7 @@ async fn a_synchronised_list_takes_the_shipped_ones_place_and_outlives_failures(
         assert_eq!(ids(&all(&app, "&provider=provider_c").await), ["c2"]);
     }
     // A row that was there when paging began is there once, whatever comes and goes.
-    let page = app
-        .get("/v1/voices?provider=provider_b&limit=2")
-        .send()
-        .await
-        .assert(200);
+    let page = app.read("/v1/voices?provider=provider_b&limit=2").await;
     library.set(Some(vec![
         voice(B, "v0", "Ada"),
         voice(B, "v2", "Bea"),
@@ -307,8 +265,7 @@ async fn a_synchronised_list_takes_the_shipped_ones_place_and_outlives_failures(
     services.voices().sync().await;
     let cursor = text(&page["next_cursor"]);
     let target = format!("/v1/voices?provider=provider_b&cursor={cursor}");
-    let rest = app.get(&target).send().await.assert(200);
+    let rest = app.read(&target).await;
     let rest = rest["data"].as_array().cloned().unwrap_or_default();
     assert_eq!(ids(&rest), ["v2", "v9"]);
-    app.close().await;
 }

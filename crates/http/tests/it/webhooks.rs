@@ -6,66 +6,41 @@ use serde_json::{Value, json};
 
 use crate::app::{CUSTOMER, TestApp, members, text};
 
-const ENDPOINT: [&str; 8] = [
-    "id",
-    "url",
-    "description",
-    "status",
-    "disabled_reason",
-    "secret_prefix",
-    "created_at",
-    "updated_at",
-];
+const ENDPOINT: &str =
+    "id url description status disabled_reason secret_prefix created_at updated_at";
 
-const DELIVERY: [&str; 7] = [
-    "id",
-    "event_id",
-    "type",
-    "status",
-    "attempts_count",
-    "next_attempt_at",
-    "created_at",
-];
+const DELIVERY: &str = "id event_id type status attempts_count next_attempt_at created_at";
 
 async fn endpoint(app: &TestApp) -> Value {
     let body = json!({"url": "https://example.com/hook"});
-    app.post("/v1/webhooks", body).send().await.assert(201)
+    app.post("/v1/webhooks", body).await.assert(201)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_shows_its_secret_once() {
     let app = TestApp::start().await;
     let made = endpoint(&app).await;
-    assert_eq!(members(&made), [&ENDPOINT[..], &["secret"]].concat());
+    assert_eq!(members(&made), format!("{ENDPOINT} secret"));
     let secret = text(&made["secret"]);
     assert!(secret.starts_with(&text(&made["secret_prefix"])));
     let target = format!("/v1/webhooks/{}", text(&made["id"]));
-    let read = app.get(&target).send().await.assert(200);
+    let read = app.read(&target).await;
     assert_eq!(members(&read), ENDPOINT);
-    let list = app.get("/v1/webhooks").send().await.assert(200);
-    assert_eq!(
-        list,
-        json!({"data": [read], "has_more": false, "next_cursor": null})
-    );
+    let list = app.read("/v1/webhooks").await;
+    let expected = json!({"data": [read], "has_more": false, "next_cursor": null});
+    assert_eq!(list, expected);
 
     let change = json!({"description": "orders", "status": "disabled"});
-    let changed = app
-        .request("PATCH", &target)
-        .json(change)
-        .send()
-        .await
-        .assert(200);
+    let changed = app.patch(&target, change).await.assert(200);
     assert_eq!(members(&changed), ENDPOINT);
-    assert_eq!(
-        (&changed["description"], &changed["status"]),
-        (&json!("orders"), &json!("disabled"))
-    );
+    assert_eq!(changed["description"], "orders");
+    assert_eq!(changed["status"], "disabled");
     app.clock.advance(Duration::from_secs(1));
     for nothing in [
         json!({}),
         json!({"description": "orders", "status": "disabled"}),
     ] {
-        let same = app.request("PATCH", &target).json(nothing).send().await;
+        let same = app.patch(&target, nothing).await;
         assert_eq!(
             same.assert(200),
             changed,
@@ -73,36 +48,26 @@ async fn an_endpoint_shows_its_secret_once() {
         );
     }
     let cleared = json!({"description": null, "status": "enabled"});
-    let cleared = app
-        .request("PATCH", &target)
-        .json(cleared)
-        .send()
-        .await
-        .assert(200);
+    let cleared = app.patch(&target, cleared).await.assert(200);
     assert_eq!(cleared["description"], json!(null));
     assert_ne!(cleared["updated_at"], changed["updated_at"]);
-    let null = app
-        .request("PATCH", &target)
-        .json(r#"{"url":null}"#)
-        .send()
-        .await;
+    let null = app.patch(&target, r#"{"url":null}"#).await;
     null.assert_error(400, "invalid_body");
 
     let rotate = format!("{target}/rotate-secret");
-    let rotated = app.request("POST", &rotate).send().await.assert(200);
-    assert_eq!(members(&rotated), [&ENDPOINT[..], &["secret"]].concat());
+    let rotated = app.request("POST", &rotate).await.assert(200);
+    assert_eq!(members(&rotated), format!("{ENDPOINT} secret"));
     assert_ne!(text(&rotated["secret"]), secret);
-    let overlap = app.post(&rotate, r#"{"overlap_hours":169}"#).send().await;
+    let overlap = app.post(&rotate, r#"{"overlap_hours":169}"#).await;
     assert!(
         overlap
             .assert_error(400, "invalid_body")
             .starts_with("`overlap_hours`")
     );
 
-    let deleted = app.request("DELETE", &target).send().await.assert(200);
+    let deleted = app.delete(&target).await.assert(200);
     assert_eq!(deleted, json!({"id": made["id"], "deleted": true}));
-    app.get(&target).send().await.assert_error(404, "not_found");
-    app.close().await;
+    app.get(&target).await.assert_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,47 +79,36 @@ async fn targets_that_are_not_public_https_are_refused() {
         "https://localhost/",
         "x",
     ] {
-        let answer = app.post("/v1/webhooks", json!({"url": url})).send().await;
+        let answer = app.post("/v1/webhooks", json!({"url": url})).await;
         let message = answer.assert_error(400, "invalid_body");
         assert!(message.starts_with("`url`"), "{url}: {message}");
     }
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_event_catalog_is_a_list_with_examples() {
     let app = TestApp::start().await;
-    let list = app.get("/v1/webhooks/events").send().await.assert(200);
+    let list = app.read("/v1/webhooks/events").await;
     let types: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
     assert_eq!(types.len(), 3);
     for (item, kind) in types
         .into_iter()
         .zip(["call.initiated", "call.completed", "call.failed"])
     {
-        assert_eq!(members(item), ["type", "description", "example"]);
+        assert_eq!(members(item), "type description example");
         assert_eq!(item["type"], kind);
-        assert_eq!(
-            members(&item["example"]),
-            ["id", "type", "created_at", "data"]
-        );
+        assert_eq!(members(&item["example"]), "id type created_at data");
         assert_eq!(item["example"]["type"], kind);
     }
-    let again = app.get("/v1/webhooks/events").send().await.assert(200);
+    let again = app.read("/v1/webhooks/events").await;
     assert_eq!(again, list, "the examples are constant");
-    let first = app
-        .get("/v1/webhooks/events?limit=2")
-        .send()
-        .await
-        .assert(200);
+    let first = app.read("/v1/webhooks/events?limit=2").await;
     assert_eq!(first["has_more"], true);
     let cursor = text(&first["next_cursor"]);
     let rest = app
-        .get(&format!("/v1/webhooks/events?cursor={cursor}"))
-        .send()
-        .await
-        .assert(200);
+        .read(&format!("/v1/webhooks/events?cursor={cursor}"))
+        .await;
     assert_eq!(rest["data"][0]["type"], "call.failed");
-    app.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,30 +118,20 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
     let target = format!("/v1/webhooks/{}", text(&made["id"]));
     let test = app
         .post(&format!("{target}/test"), r#"{"type":"call.failed"}"#)
-        .send()
         .await;
     let delivery = test.assert(202);
     assert_eq!(members(&delivery), DELIVERY);
-    assert_eq!(
-        (&delivery["type"], &delivery["status"]),
-        (&json!("call.failed"), &json!("pending"))
-    );
+    assert_eq!(delivery["type"], "call.failed");
+    assert_eq!(delivery["status"], "pending");
     let one = format!("/v1/webhooks/deliveries/{}", text(&delivery["id"]));
-    let story = app.get(&one).send().await.assert(200);
-    assert_eq!(
-        members(&story),
-        [&DELIVERY[..], &["payload", "attempts"]].concat()
-    );
+    let story = app.read(&one).await;
+    let expected = format!("{DELIVERY} payload attempts");
+    assert_eq!(members(&story), expected);
     assert_eq!(story["payload"]["id"], delivery["event_id"]);
-    assert_eq!(
-        story["payload"]["data"]["id"],
-        "call_00000000-0000-7000-8000-000000000000"
-    );
+    let expected = "call_00000000-0000-7000-8000-000000000000";
+    assert_eq!(story["payload"]["data"]["id"], expected);
     assert_eq!(story["attempts"], json!([]));
-    let again = app
-        .request("POST", &format!("{one}/redeliver"))
-        .send()
-        .await;
+    let again = app.request("POST", &format!("{one}/redeliver")).await;
     assert_eq!(members(&again.assert(202)), DELIVERY);
 
     app.clock.advance(Duration::from_secs(1));
@@ -197,47 +141,33 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
         let items = list["data"].as_array().into_iter().flatten();
         items.map(|item| text(&item["type"])).collect()
     };
-    let list = app.get("/v1/webhooks/deliveries").send().await.assert(200);
+    let list = app.read("/v1/webhooks/deliveries").await;
     assert_eq!(types(&list), ["call.initiated", "call.failed"]);
     let filters = "status=pending&type=call.initiated&from=2026-04-30&to=2026-04-30";
-    let list = app
-        .get(&format!("/v1/webhooks/deliveries?{filters}"))
-        .send()
-        .await;
+    let list = app.get(&format!("/v1/webhooks/deliveries?{filters}")).await;
     assert_eq!(types(&list.assert(200)), ["call.initiated"]);
     for (query, start) in [
         ("status=x", "`status`"),
         ("type=x", "`type`"),
         ("from=x", "`from`"),
     ] {
-        let answer = app
-            .get(&format!("/v1/webhooks/deliveries?{query}"))
-            .send()
-            .await;
+        let answer = app.get(&format!("/v1/webhooks/deliveries?{query}")).await;
         assert!(answer.assert_error(400, "invalid_query").starts_with(start));
     }
 
     let recover = format!("{target}/recover");
     let since = json!({"since": "2026-04-30T00:00:00Z"});
-    let recovered = app.post(&recover, &since).send().await.assert(202);
-    assert_eq!(members(&recovered), ["count"]);
-    app.request("POST", &recover)
-        .send()
-        .await
-        .assert_error(400, "invalid_json");
-    let disable = app
-        .request("PATCH", &target)
-        .json(r#"{"status":"disabled"}"#);
-    disable.send().await.assert(200);
+    let recovered = app.post(&recover, &since).await.assert(202);
+    assert_eq!(members(&recovered), "count");
+    let answer = app.request("POST", &recover).await;
+    answer.assert_error(400, "invalid_json");
+    let disable = app.patch(&target, r#"{"status":"disabled"}"#);
+    disable.await.assert(200);
     for (target, body) in [
         (format!("{target}/test"), json!({})),
         (recover, since),
         (format!("{one}/redeliver"), json!({})),
     ] {
-        app.post(&target, body)
-            .send()
-            .await
-            .assert_error(409, "conflict");
+        app.post(&target, body).await.assert_error(409, "conflict");
     }
-    app.close().await;
 }

@@ -56,7 +56,7 @@ impl Shop {
         );
         let agent = agent(&app, prompt, llm).await;
         let body = json!({"phone_number": OURS, "agent_id": agent});
-        app.post("/v1/phone-numbers", body).send().await.assert(201);
+        app.post("/v1/phone-numbers", body).await.assert(201);
         app.dial();
         Self { app, fake, agent }
     }
@@ -101,17 +101,13 @@ impl Shop {
 
     /// Has the number answered by this agent, or by none; where the number is.
     async fn give_number(&self, agent: Value) -> String {
-        let numbers = self.app.get("/v1/phone-numbers").send().await.assert(200);
+        let numbers = self.app.read("/v1/phone-numbers").await;
         let mut numbers = numbers["data"].as_array().into_iter().flatten();
         let ours = numbers.find(|number| number["phone_number"] == OURS);
         let id = ours.map_or(&Value::Null, |number| &number["id"]);
         let number = format!("/v1/phone-numbers/{}", text(id));
         let given = self.app.request("PATCH", &number);
-        given
-            .json(json!({"agent_id": agent}))
-            .send()
-            .await
-            .assert(200);
+        given.json(json!({"agent_id": agent})).await.assert(200);
         number
     }
 
@@ -124,7 +120,7 @@ impl Shop {
 
     /// Every conversation on WhatsApp, newest first.
     async fn conversations(&self) -> Vec<Value> {
-        let list = self.app.get("/v1/conversations?channel=whatsapp").send();
+        let list = self.app.get("/v1/conversations?channel=whatsapp");
         let mut list = list.await.assert(200);
         match list["data"].take() {
             Value::Array(items) => items,
@@ -135,7 +131,7 @@ impl Shop {
     async fn conversation(&self) -> Value {
         let newest = self.conversations().await.remove(0);
         let target = format!("/v1/conversations/{}", text(&newest["id"]));
-        self.app.get(&target).send().await.assert(200)
+        self.app.read(&target).await
     }
 
     /// Role and text of every turn, once there are so many.
@@ -175,10 +171,10 @@ async fn agent(app: &TestApp, prompt: &str, llm: Value) -> String {
         "language": "es-MX",
         "config": {"system_prompt": prompt, "first_message": "Hola.", "llm": llm},
     });
-    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let agent = app.post("/v1/agents", agent).await.assert(201);
     let id = text(&agent["id"]);
     let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").send().await.assert(200);
+    app.post(&publish, "{}").await.assert(200);
     id
 }
 
@@ -202,7 +198,6 @@ async fn tell(app: &TestApp, account: AccountId, signature: &str, body: &[u8]) -
     request
         .header("Content-Type", "application/json")
         .body(body)
-        .send()
         .await
 }
 
@@ -235,9 +230,9 @@ contract! {
         }
         assert_eq!(text(&conversation["agent"]["id"]), shop.agent);
         // In the list of conversations, by either number, and in no list of calls.
-        let by_phone = shop.app.get("/v1/conversations?phone=%2B5215512345678").send().await.assert(200);
+        let by_phone = shop.app.read("/v1/conversations?phone=%2B5215512345678").await;
         assert_eq!(by_phone["data"].as_array().map(Vec::len), Some(1));
-        let calls = shop.app.get("/v1/calls").send().await.assert(200);
+        let calls = shop.app.read("/v1/calls").await;
         assert_eq!(calls["data"], json!([]));
         // What becomes of it, in the wrong order and more than once.
         shop.fares(&["accepted"]).await;
@@ -284,7 +279,7 @@ contract! {
             let answer = tell(app, account, &signature, body).await;
             assert_eq!((answer.status, answer.body.len()), (403, 0));
         }
-        let none = app.bare("POST", "/callbacks/whatsapp/none").body(body.clone()).send().await;
+        let none = app.bare("POST", "/callbacks/whatsapp/none").body(body.clone()).await;
         assert_eq!((none.status, none.body.len()), (403, 0));
         // Signed, and of no form that is known: it is not told again for days.
         for odd in [&b"{"[..], b"[]", b"{\"entry\": [{\"changes\": [{\"field\": \"messages\", \"value\": 7}]}]}"] {
@@ -302,7 +297,7 @@ contract! {
             let target = format!(
                 "/callbacks/whatsapp/{account}?hub.mode={mode}&hub.verify_token={token}&hub.challenge={challenge}"
             );
-            shop.app.bare("GET", &target).send().await
+            shop.app.bare("GET", &target).await
         };
         let account = shop.app.account.to_string();
         let answer = ask(&account, "subscribe", VERIFY_TOKEN, "1158201444").await;
@@ -357,7 +352,7 @@ contract! {
         };
         let patch = async |body: Value| {
             let target = format!("/v1/agents/{}", shop.agent);
-            app.request("PATCH", &target).json(body).send().await.assert(200);
+            app.patch(&target, body).await.assert(200);
         };
         patch(json!({"status": "paused"})).await;
         wait_for_nothing("wamid.1").await;
@@ -367,12 +362,12 @@ contract! {
         assert_eq!(tell(app, app.account, &signature(APP_SECRET, &body), &body).await.status, 200);
         let number = shop.give_number(Value::Null).await;
         wait_for_nothing("wamid.3").await;
-        app.request("DELETE", &number).send().await.assert(200);
+        app.delete(&number).await.assert(200);
         wait_for_nothing("wamid.4").await;
         assert_eq!(shop.fake.taken(), []);
-        let credits = app.get("/v1/billing/credits").send().await.assert(200);
+        let credits = app.read("/v1/billing/credits").await;
         assert_eq!(credits["reserved_credits"], 0);
-        let debits = app.get("/v1/billing/transactions?type=debit").send().await.assert(200);
+        let debits = app.read("/v1/billing/transactions?type=debit").await;
         assert_eq!(debits["data"], json!([]));
     }
 

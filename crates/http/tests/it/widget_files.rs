@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 30 * 1024;
 async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
     let app = TestApp::start().await;
     for file in FILES {
-        let answer = app.bare("GET", file).send().await;
+        let answer = app.bare("GET", file).await;
         assert_eq!(answer.status, 200);
         for (header, value) in [
             ("content-type", "text/javascript; charset=utf-8"),
@@ -28,7 +28,7 @@ async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
         assert_eq!(answer.header("vary"), Some("Accept-Encoding"));
         let tag = answer.header("etag").unwrap().to_owned();
         let again = app.bare("GET", file).header("If-None-Match", &tag);
-        let again = again.send().await;
+        let again = again.await;
         assert_eq!((again.status, again.body.len()), (304, 0));
         assert_eq!(again.header("access-control-allow-origin"), Some("*"));
     }
@@ -39,7 +39,7 @@ async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
 #[tokio::test]
 async fn what_others_wrote_is_laid_out_as_it_is_read() {
     let app = TestApp::start().await;
-    let answer = app.bare("GET", FILES[0]).send().await;
+    let answer = app.bare("GET", FILES[0]).await;
     let source = String::from_utf8(answer.body.clone()).unwrap();
     for element in [
         r#"element("h2", { id: "title", dir: "auto", "#,
@@ -54,7 +54,6 @@ async fn what_others_wrote_is_laid_out_as_it_is_read() {
     assert!(input.contains(r#"dir: "auto""#), "{input}");
     // A direction of their own would keep the words out of their line's.
     assert!(source.contains(r#"const words = element("span", { text });"#));
-    app.close().await;
 }
 
 #[tokio::test]
@@ -62,10 +61,10 @@ async fn the_widget_is_small_and_lets_no_text_be_read_as_markup_or_code() {
     let app = TestApp::start().await;
     let mut bytes = 0;
     for file in FILES {
-        let answer = app.bare("GET", file).send().await;
+        let answer = app.bare("GET", file).await;
         let source = String::from_utf8(answer.body.clone()).unwrap();
         let gzipped = app.bare("GET", file).header("Accept-Encoding", "gzip");
-        let gzipped = gzipped.send().await;
+        let gzipped = gzipped.await;
         assert_eq!(gzipped.header("content-encoding"), Some("gzip"), "{file}");
         assert_eq!(gzipped.header("access-control-allow-origin"), Some("*"));
         bytes += gzipped.body.len();
@@ -103,28 +102,22 @@ async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let door = format!("/widget/v1/agents/{agent}");
-    let ask = async |origin: &str, target: &str| {
-        app.bare("GET", target)
-            .header("Origin", origin)
-            .send()
-            .await
-    };
+    let ask =
+        async |origin: &str, target: &str| app.bare("GET", target).header("Origin", origin).await;
     // Nobody's origin yet: no page learns that there is such an agent.
     ask(PAGE, &door).await.assert_error(403, "forbidden");
     let other = app.agent().await;
     for (id, page) in [(&agent, PAGE), (&other, "https://other.example")] {
         let settings = json!({"enabled": true, "allowed_origins": [page]});
         let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
-        set.json(settings).send().await.assert(200);
+        set.json(settings).await.assert(200);
     }
     let answer = ask(PAGE, &door).await;
     assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     let body = answer.assert(200);
-    assert_eq!(
-        body,
-        json!({"name": text(&body["name"]), "chat": true, "voice": false})
-    );
+    let expected = json!({"name": text(&body["name"]), "chat": true, "voice": false});
+    assert_eq!(body, expected);
     for forged in [
         "https://shop.example.evil.example",
         "https://other.example",
@@ -133,24 +126,16 @@ async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
     ] {
         ask(forged, &door).await.assert_error(403, "forbidden");
     }
-    app.bare("GET", &door)
-        .send()
-        .await
-        .assert_error(403, "forbidden");
-    ask(PAGE, "/widget/v1/agents/nobody")
-        .await
-        .assert_error(404, "not_found");
+    app.bare("GET", &door).await.assert_error(403, "forbidden");
+    let answer = ask(PAGE, "/widget/v1/agents/nobody").await;
+    answer.assert_error(404, "not_found");
     let set = app.request("PUT", &format!("/v1/agents/{other}/widget"));
     set.json(json!({"enabled": false, "allowed_origins": [PAGE]}))
-        .send()
         .await
         .assert(200);
-    ask(PAGE, &format!("/widget/v1/agents/{other}"))
-        .await
-        .assert_error(404, "not_found");
-    app.request("PATCH", &format!("/v1/agents/{agent}"))
-        .json(json!({"status": "paused"}))
-        .send()
+    let answer = ask(PAGE, &format!("/widget/v1/agents/{other}")).await;
+    answer.assert_error(404, "not_found");
+    app.patch(&format!("/v1/agents/{agent}"), json!({"status": "paused"}))
         .await
         .assert(200);
     ask(PAGE, &door).await.assert_error(403, "agent_disabled");
@@ -164,11 +149,11 @@ async fn a_widget_that_is_off_is_not_found_by_pages_of_other_widgets_alone() {
     let set = async |agent: &str, enabled: bool| {
         let set = app.request("PUT", &format!("/v1/agents/{agent}/widget"));
         let settings = json!({"enabled": enabled, "allowed_origins": [PAGE]});
-        set.json(settings).send().await.assert(200);
+        set.json(settings).await.assert(200);
     };
     let ask = async || {
         let door = app.bare("GET", &format!("/widget/v1/agents/{off}"));
-        let answer = door.header("Origin", PAGE).send().await;
+        let answer = door.header("Origin", PAGE).await;
         let readable = answer.header("access-control-allow-origin").is_some();
         (answer, readable)
     };
@@ -180,5 +165,4 @@ async fn a_widget_that_is_off_is_not_found_by_pages_of_other_widgets_alone() {
     let (answer, readable) = ask().await;
     answer.assert_error(404, "not_found");
     assert!(readable);
-    app.close().await;
 }

@@ -9,7 +9,7 @@ use crate::app::{TestApp, members, text};
 use crate::client::{Answer, must};
 
 async fn put(app: &TestApp, target: &str, body: Value) -> Answer {
-    app.request("PUT", target).json(body).send().await
+    app.request("PUT", target).json(body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,14 +17,9 @@ async fn a_widget_is_off_until_it_is_set_and_is_then_what_was_set() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let target = format!("/v1/agents/{agent}/widget");
-    let off = app.get(&target).send().await.assert(200);
-    let names = [
-        "enabled",
-        "allowed_origins",
-        "max_sessions_per_minute",
-        "daily_credit_cap",
-    ];
-    assert_eq!(members(&off), names);
+    let off = app.read(&target).await;
+    let expected = "enabled allowed_origins max_sessions_per_minute daily_credit_cap";
+    assert_eq!(members(&off), expected);
     let expected = json!({
         "enabled": false, "allowed_origins": [], "max_sessions_per_minute": 10, "daily_credit_cap": null,
     });
@@ -36,12 +31,11 @@ async fn a_widget_is_off_until_it_is_set_and_is_then_what_was_set() {
         "daily_credit_cap": 0,
     });
     assert_eq!(put(&app, &target, set.clone()).await.assert(200), set);
-    assert_eq!(app.get(&target).send().await.assert(200), set);
+    assert_eq!(app.read(&target).await, set);
     // All of it is set: what is left out has its default again.
     let least = json!({"enabled": false, "daily_credit_cap": null});
     assert_eq!(put(&app, &target, least).await.assert(200), expected);
-    assert_eq!(app.get(&target).send().await.assert(200), expected);
-    app.close().await;
+    assert_eq!(app.read(&target).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,14 +67,12 @@ async fn a_widget_that_cannot_be_is_refused_by_name() {
     }
     let on = json!({"enabled": true, "allowed_origins": ["https://a.example"]});
     let draft = json!({"name": "Draft", "language": "en"});
-    let draft = app.post("/v1/agents", draft).send().await.assert(201);
+    let draft = app.post("/v1/agents", draft).await.assert(201);
     let draft = format!("/v1/agents/{}/widget", text(&draft["id"]));
-    put(&app, &draft, on.clone())
-        .await
-        .assert_error(409, "conflict");
-    put(&app, &draft, json!({"enabled": false}))
-        .await
-        .assert(200);
+    let answer = put(&app, &draft, on.clone()).await;
+    answer.assert_error(409, "conflict");
+    let answer = put(&app, &draft, json!({"enabled": false})).await;
+    answer.assert(200);
 
     let credentials = app.services.credentials();
     must(
@@ -89,30 +81,23 @@ async fn a_widget_that_cannot_be_is_refused_by_name() {
             .await,
     );
     must(app.services.legacy().sync(app.account).await);
-    let legacy = app.get("/v1/agents?runtime=legacy").send().await;
+    let legacy = app.get("/v1/agents?runtime=legacy").await;
     let legacy = text(&legacy.assert(200)["data"][0]["id"]);
     let legacy = format!("/v1/agents/{legacy}/widget");
     let refused = put(&app, &legacy, json!({"enabled": false})).await;
     refused.assert_error(422, "unsupported_runtime");
-    let off = app.get(&legacy).send().await.assert(200);
+    let off = app.read(&legacy).await;
     assert_eq!(off["enabled"], json!(false));
 
-    let archive = app.request("DELETE", &format!("/v1/agents/{agent}"));
-    archive.send().await.assert(200);
-    put(&app, &target, on.clone())
-        .await
-        .assert_error(409, "conflict");
+    let archive = app.delete(&format!("/v1/agents/{agent}"));
+    archive.await.assert(200);
+    let answer = put(&app, &target, on.clone()).await;
+    answer.assert_error(409, "conflict");
 
     let stranger = app.stranger(Plan::Scale).await;
-    let foreign = app
-        .bare("PUT", &target)
-        .key(&stranger)
-        .json(on)
-        .send()
-        .await;
+    let foreign = app.bare("PUT", &target).key(&stranger).json(on).await;
     foreign.assert_error(404, "not_found");
     app.clock.advance(Duration::from_secs(60));
-    let foreign = app.bare("GET", &target).key(&stranger).send().await;
+    let foreign = app.bare("GET", &target).key(&stranger).await;
     foreign.assert_error(404, "not_found");
-    app.close().await;
 }

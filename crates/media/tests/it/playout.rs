@@ -25,15 +25,11 @@ fn segments_follow_each_other_without_a_gap() {
     assert!(playout.enqueue(two, &[2; 100]));
     assert!(playout.enqueue(one, &[1; 50]));
     playout.finish(one, now);
-    assert_eq!(
-        (playout.waiting(), playout.position()),
-        (250, Some((one, 0)))
-    );
+    assert_eq!(playout.waiting(), 250);
+    assert_eq!(playout.position(), Some((one, 0)));
     let (sound, rest) = pull(&mut playout, now);
-    assert_eq!(
-        (sound, rest),
-        ([vec![1; 150], vec![2; 10]].concat(), vec![])
-    );
+    assert_eq!(sound, [vec![1; 150], vec![2; 10]].concat());
+    assert_eq!(rest, vec![]);
     assert_eq!(
         told(&mut playout),
         [
@@ -42,10 +38,8 @@ fn segments_follow_each_other_without_a_gap() {
             Played::Began(two, now)
         ]
     );
-    assert_eq!(
-        (playout.waiting(), playout.position()),
-        (90, Some((two, 10)))
-    );
+    assert_eq!(playout.waiting(), 90);
+    assert_eq!(playout.position(), Some((two, 10)));
     let (sound, _) = pull(&mut playout, now);
     assert_eq!(sound, [2; 90]);
     assert_eq!(told(&mut playout), [], "more may come");
@@ -108,10 +102,8 @@ fn what_is_cleared_is_told_to_the_sample() {
         enqueued,
         finished,
     };
-    assert_eq!(
-        playout.clear(),
-        [cleared(2, 100, 300, false), cleared(3, 0, 0, true)]
-    );
+    let expected = [cleared(2, 100, 300, false), cleared(3, 0, 0, true)];
+    assert_eq!(playout.clear(), expected);
     assert!(playout.is_drained() && playout.is_paused());
     assert_eq!(playout.clear(), []);
 }

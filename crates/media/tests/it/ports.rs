@@ -39,10 +39,8 @@ async fn ports_are_even_differ_and_are_given_back() {
     taken.sort_unstable();
     assert_eq!(taken, [23_002, 23_004, 23_006]);
     let refusal = ports.open(LOOPBACK).await.expect_err("all taken");
-    assert_eq!(
-        refusal.to_string(),
-        "all 3 even ports of the RTP range are in use: widen it"
-    );
+    let expected = "all 3 even ports of the RTP range are in use: widen it";
+    assert_eq!(refusal.to_string(), expected);
     let back = two.port();
     drop(two);
     assert_eq!(ports.in_use(), 2);

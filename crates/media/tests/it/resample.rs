@@ -104,14 +104,10 @@ fn the_same_rate_changes_nothing_and_unknown_ones_are_refused() {
     let samples = tone(8_000, 700.0, 500);
     assert_eq!(resampled(8_000, 8_000, &samples, 33), samples);
     for rate in [0, 8_001, 96_000] {
-        assert_eq!(
-            Resampler::new(rate, 8_000).map(|_| ()),
-            Err(UnknownRate(rate))
-        );
-        assert_eq!(
-            Resampler::new(8_000, rate).map(|_| ()),
-            Err(UnknownRate(rate))
-        );
+        let expected = Err(UnknownRate(rate));
+        assert_eq!(Resampler::new(rate, 8_000).map(|_| ()), expected);
+        let expected = Err(UnknownRate(rate));
+        assert_eq!(Resampler::new(8_000, rate).map(|_| ()), expected);
     }
 }
 

@@ -70,9 +70,7 @@ fn a_pause_is_half_a_second_and_what_is_no_key_makes_no_sound() {
     assert_eq!(frames.len(), 10 + 25 + 10);
     assert!(frames[10..35].iter().all(|frame| *frame == SILENCE));
     assert_eq!(heard(&frames[36]), Some('#'));
-    assert_eq!(
-        tones("12x").map(|frames| frames.len()),
-        Err(NoKey { at: 2 })
-    );
+    let expected = Err(NoKey { at: 2 });
+    assert_eq!(tones("12x").map(|frames| frames.len()), expected);
     assert_eq!(tones("").map(|frames| frames.len()), Ok(0));
 }

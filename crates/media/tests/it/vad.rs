@@ -38,10 +38,8 @@ fn speech_of_120_ms_is_a_start_and_silence_of_200_ms_a_stop() {
 fn a_click_is_no_start_and_flicker_is_one() {
     let mut debouncer = Debouncer::new(ms(120), ms(200));
     assert_eq!(changes(&mut debouncer, "#####.....##...#.#.#.#.#.#.."), []);
-    assert_eq!(
-        changes(&mut debouncer, "##.##.##.##.##"),
-        [(13, Change::Started { frame: 28 })]
-    );
+    let expected = [(13, Change::Started { frame: 28 })];
+    assert_eq!(changes(&mut debouncer, "##.##.##.##.##"), expected);
     assert!(debouncer.is_speaking());
 }
 
@@ -49,14 +47,10 @@ fn a_click_is_no_start_and_flicker_is_one() {
 fn a_tone_ends_a_start_that_was_coming_and_counts_as_silence() {
     let mut debouncer = Debouncer::new(ms(120), ms(200));
     assert_eq!(changes(&mut debouncer, "#####m#####"), []);
-    assert_eq!(
-        changes(&mut debouncer, "#"),
-        [(0, Change::Started { frame: 6 })]
-    );
-    assert_eq!(
-        changes(&mut debouncer, "mmmmmmmmmm"),
-        [(9, Change::Stopped { frame: 12 })]
-    );
+    let expected = [(0, Change::Started { frame: 6 })];
+    assert_eq!(changes(&mut debouncer, "#"), expected);
+    let expected = [(9, Change::Stopped { frame: 12 })];
+    assert_eq!(changes(&mut debouncer, "mmmmmmmmmm"), expected);
 }
 
 proptest! {

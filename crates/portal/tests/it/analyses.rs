@@ -55,11 +55,8 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         "Stop extracting",
         "&quot;&lt;b&gt;calm&quot;",
     ]);
-    viewer
-        .get(&path)
-        .await
-        .assert(200)
-        .shows(&["<pre class=\"document\""]);
+    let answer = viewer.get(&path).await;
+    answer.assert(200).shows(&["<pre class=\"document\""]);
 
     let id = agent.rsplit('/').next().unwrap_or_default();
     let chat = ana.post("/try/chat", &[("agent", id)]).await.leads();
@@ -95,9 +92,6 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         .assert(200)
         .shows(&["Nothing is extracted at present"]);
     viewer.get(&chat).await.assert(200).shows(&[made]);
-    ana.get("/settings/audit")
-        .await
-        .assert(200)
-        .shows(&["Analysis: set", id]);
-    world.close().await;
+    let answer = ana.get("/settings/audit").await;
+    answer.assert(200).shows(&["Analysis: set", id]);
 }

@@ -109,7 +109,6 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
         .get("/")
         .await
         .shows(&["100.0 %", "calls: 1, failed: 0", "Newest conversations"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,10 +118,8 @@ async fn a_call_under_way_grows_and_is_hung_up() {
     let viewer = world.browser(MemberRole::Viewer).await;
     let agent = agent(&world).await;
     let path = place(&developer, &agent, "0a").await;
-    let part = developer
-        .get(&format!("{path}/turns?after=0"))
-        .await
-        .assert(200);
+    let part = developer.get(&format!("{path}/turns?after=0")).await;
+    let part = part.assert(200);
     part.shows(&[
         "turns?after=0",
         "id=\"state\" hx-swap-oob=\"true\"",
@@ -139,10 +136,8 @@ async fn a_call_under_way_grows_and_is_hung_up() {
         !viewer.get(&path).await.body.contains("hang-up"),
         "not offered to a viewer"
     );
-    viewer
-        .post(&format!("{path}/hang-up"), &[])
-        .await
-        .assert(403);
+    let answer = viewer.post(&format!("{path}/hang-up"), &[]).await;
+    answer.assert(403);
     let back = developer
         .post(&format!("{path}/hang-up"), &[])
         .await
@@ -159,18 +154,14 @@ async fn a_call_under_way_grows_and_is_hung_up() {
         .get("/conversations")
         .await
         .shows(&["It was cancelled before it was dialed"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_call_keeps_what_was_typed() {
     let world = World::start().await;
     let developer = world.browser(MemberRole::Developer).await;
-    developer
-        .get("/try/call")
-        .await
-        .assert(200)
-        .shows(&["No agent can be tried yet"]);
+    let answer = developer.get("/try/call").await;
+    answer.assert(200).shows(&["No agent can be tried yet"]);
     let agent = agent(&world).await;
     let typed = [
         ("once", "0a"),
@@ -192,7 +183,6 @@ async fn a_refused_call_keeps_what_was_typed() {
         "0a",
         "sent again, it is the same call: whatever became of the first, none is placed twice"
     );
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -280,7 +270,6 @@ async fn a_test_chat_is_answered_shown_and_ended() {
     ];
     let refused = developer.post(&say, &late).await.assert(422);
     refused.shows(&["role=\"alert\"", "The chat has ended", "Still there?"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -318,7 +307,6 @@ async fn the_facts_of_a_conversation_are_redrawn_while_it_is_watched() {
         "<span id=\"fact-length\" hx-swap-oob=\"true\">–</span>",
         "<span id=\"fact-credits\" hx-swap-oob=\"true\">–</span>",
     ]);
-    world.close().await;
 }
 
 /// Says so many turns at once in an open chat: each is its number.
@@ -451,11 +439,8 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
         developer.get(&format!("{path}{odd}")).await.assert(200);
     }
     let stranger = world.stranger().await;
-    stranger
-        .get(&format!("{path}?before=1000"))
-        .await
-        .assert(404);
-    world.close().await;
+    let answer = stranger.get(&format!("{path}?before=1000")).await;
+    answer.assert(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -484,20 +469,14 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
     // The part that asks again and again is told to stop, and nothing else.
     let turns = stranger.get(&format!("{call}/turns")).await.assert(286);
     assert_eq!(turns.body, "");
-    stranger
-        .post(&format!("{call}/hang-up"), &[])
-        .await
-        .assert(404);
+    let answer = stranger.post(&format!("{call}/hang-up"), &[]).await;
+    answer.assert(404);
     let message = [("message_id", "a"), ("text", "Hello")];
-    stranger
-        .post(&format!("{chat}/messages"), &message)
-        .await
-        .assert(404);
+    let answer = stranger.post(&format!("{chat}/messages"), &message).await;
+    answer.assert(404);
     stranger.post(&format!("{chat}/end"), &[]).await.assert(404);
-    stranger
-        .post("/try/chat", &[("agent", &agent)])
-        .await
-        .assert(404);
+    let answer = stranger.post("/try/chat", &[("agent", &agent)]).await;
+    answer.assert(404);
     let unknown = [("once", "0a"), ("agent", agent.as_str()), ("to", CUSTOMER)];
     stranger.post("/try/call", &unknown).await.assert(422);
     let theirs = stranger.get("/conversations").await.assert(200);
@@ -507,12 +486,8 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
         .await
         .shows(&["Begin here", "/portal/developers"]);
     developer.get("/conversations/x").await.assert(404);
-    developer
-        .get("/conversations?from=yesterday")
-        .await
-        .assert(422)
-        .shows(&["Write days as"]);
-    world.close().await;
+    let answer = developer.get("/conversations?from=yesterday").await;
+    answer.assert(422).shows(&["Write days as"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -538,7 +513,6 @@ async fn a_form_that_has_placed_its_call_places_another_once_it_is_changed() {
     let another = [[("once", once.as_str())].as_slice(), changed.as_slice()].concat();
     let second = developer.post("/try/call", &another).await.leads();
     assert_ne!(second, first);
-    world.close().await;
 }
 
 /// The beginning of a recording, as it is saved when nothing has been said.
@@ -585,5 +559,4 @@ async fn a_recording_stands_beside_its_turns() {
     assert_eq!(sound.header("content-length"), Some("444"));
     assert_eq!(sound.header("accept-ranges"), Some("bytes"));
     world.stranger().await.get(&audio).await.assert(404);
-    world.close().await;
 }

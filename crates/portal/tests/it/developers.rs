@@ -65,10 +65,8 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
         "no_answer",
         "hx-trigger=\"every 2s\"",
     ]);
-    ana.get(&format!("{delivery}/attempts"))
-        .await
-        .assert(200)
-        .shows(&["0 of 4"]);
+    let answer = ana.get(&format!("{delivery}/attempts")).await;
+    answer.assert(200).shows(&["0 of 4"]);
 
     let change = [
         ("url", "https://hooks.example.com/other"),
@@ -89,21 +87,16 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
         .post(&format!("{path}/status"), &[("status", "disabled")])
         .await;
     assert_eq!(disabled.leads(), path);
-    let again = ana
-        .post(&format!("{delivery}/redeliver"), &[])
-        .await
-        .assert(422);
+    let again = ana.post(&format!("{delivery}/redeliver"), &[]).await;
+    let again = again.assert(422);
     again.shows(&["The endpoint is disabled: enable it first.", "Cancelled"]);
     assert_eq!(
         ana.post(&format!("{path}/delete"), &[]).await.leads(),
         "/webhooks"
     );
     ana.get(&path).await.assert(404);
-    ana.get(&delivery)
-        .await
-        .assert(200)
-        .shows(&["an endpoint that is deleted"]);
-    world.close().await;
+    let answer = ana.get(&delivery).await;
+    answer.assert(200).shows(&["an endpoint that is deleted"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +117,6 @@ async fn a_form_that_is_gone_from_the_page_still_says_why_it_was_refused() {
         let page = page.shows(&["role=\"alert\"", "The endpoint is disabled", "Enable"]);
         assert!(!page.body.contains(&format!("{path}/{form}\"")), "{form}");
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,11 +165,8 @@ async fn a_receivers_answer_is_shown_as_text() {
         .post(&format!("{delivery}/redeliver"), &[])
         .await
         .leads();
-    ana.get(&asked)
-        .await
-        .assert(200)
-        .shows(&["hx-trigger=\"every 2s\""]);
-    world.close().await;
+    let answer = ana.get(&asked).await;
+    answer.assert(200).shows(&["hx-trigger=\"every 2s\""]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,17 +195,14 @@ async fn a_refused_address_stays_in_its_form() {
         "must be within the last 14 days",
         "value=\"2001-01-01T00:00\"",
     ]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_history_shows_what_its_filters_name() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/webhooks/deliveries")
-        .await
-        .assert(200)
-        .shows(&["Nothing sent yet"]);
+    let answer = ana.get("/webhooks/deliveries").await;
+    answer.assert(200).shows(&["Nothing sent yet"]);
     let (path, _) = endpoint(&ana).await;
     let id = path.trim_start_matches("/webhooks/").to_owned();
     let delivery = ana
@@ -229,10 +215,8 @@ async fn the_history_shows_what_its_filters_name() {
         "?type=call.failed".to_owned(),
         format!("?endpoint={id}&status=pending&type=call.failed"),
     ] {
-        let page = ana
-            .get(&format!("/webhooks/deliveries{query}"))
-            .await
-            .assert(200);
+        let page = ana.get(&format!("/webhooks/deliveries{query}")).await;
+        let page = page.assert(200);
         page.shows(&[&delivery]);
     }
     for query in [
@@ -240,10 +224,8 @@ async fn the_history_shows_what_its_filters_name() {
         "?to=2001-01-01".to_owned(),
         format!("?endpoint={id}&type=call.completed"),
     ] {
-        let page = ana
-            .get(&format!("/webhooks/deliveries{query}"))
-            .await
-            .assert(200);
+        let page = ana.get(&format!("/webhooks/deliveries{query}")).await;
+        let page = page.assert(200);
         let page = page.shows(&["Nothing matches"]);
         assert!(!page.body.contains(&delivery), "{query}");
     }
@@ -259,7 +241,6 @@ async fn the_history_shows_what_its_filters_name() {
         let page = ana.get(&format!("/webhooks/deliveries{query}")).await;
         page.assert(200).shows(&["role=\"alert\"", said, &delivery]);
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,10 +262,8 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
     assert_eq!(made.header("cache-control"), Some("no-store"));
     assert_eq!(made.header("set-cookie"), None, "a token is in no cookie");
     world.api(&token, "GET", "/v1/calls", "").await.assert(200);
-    world
-        .api(&token, "GET", "/v1/team/members", "")
-        .await
-        .assert(403);
+    let answer = world.api(&token, "GET", "/v1/team/members", "").await;
+    answer.assert(403);
 
     let list = ana.get("/developers").await.assert(200);
     let list = list.shows(&[ESCAPED, &token[..21], "calls:read", "250", "2099-01-31"]);
@@ -300,7 +279,6 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
     ana.get("/developers")
         .await
         .shows(&["Revoked and expired keys (1)", "No key in force"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -321,14 +299,11 @@ async fn a_refused_key_keeps_what_was_chosen() {
         "value=\"on\" checked",
         "value=\"2001-01-31\"",
     ]);
-    ana.post("/developers", &[("name", "CRM")])
-        .await
-        .assert(422)
-        .shows(&["at least one scope"]);
+    let answer = ana.post("/developers", &[("name", "CRM")]).await;
+    answer.assert(422).shows(&["at least one scope"]);
     ana.post("/developers", &[("name", "CRM"), ("scope", "all:all")])
         .await
         .assert(422);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -374,19 +349,15 @@ async fn what_is_another_accounts_is_not_found() {
             "{sent}"
         );
     }
-    eve.post(&format!("{delivery}/redeliver"), &[])
-        .await
-        .assert(404);
-    eve.post(&format!("/developers/{key}/revoke"), &[])
-        .await
-        .assert(404);
+    let answer = eve.post(&format!("{delivery}/redeliver"), &[]).await;
+    answer.assert(404);
+    let answer = eve.post(&format!("/developers/{key}/revoke"), &[]).await;
+    answer.assert(404);
     world.api(&token, "GET", "/v1/me", "").await.assert(200);
     ana.get(&path).await.assert(200).shows(&[URL]);
     let unknown: DeliveryId = must("01a20009-5ac2-7194-8ddf-8a34ea98b23e".parse());
-    ana.get(&format!("/webhooks/deliveries/{unknown}"))
-        .await
-        .assert(404);
-    world.close().await;
+    let answer = ana.get(&format!("/webhooks/deliveries/{unknown}")).await;
+    answer.assert(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -422,16 +393,13 @@ async fn who_only_looks_is_offered_nothing_and_refused_everything() {
     }
     let secret = [("provider", "legacy"), ("secret", "s3cret-of-ours")];
     for browser in [&vera, &ana] {
-        browser
-            .post("/settings/credentials", &secret)
-            .await
-            .assert(403);
+        let answer = browser.post("/settings/credentials", &secret).await;
+        answer.assert(403);
         browser
             .post("/settings/credentials/legacy/remove", &[])
             .await
             .assert(403);
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -473,14 +441,11 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
             .leads(),
         path
     );
-    ada.post(&format!("{path}/legacy/remove"), &[])
-        .await
-        .assert(404);
-    ada.post(&format!("{path}/nobody/remove"), &[])
-        .await
-        .assert(404);
+    let answer = ada.post(&format!("{path}/legacy/remove"), &[]).await;
+    answer.assert(404);
+    let answer = ada.post(&format!("{path}/nobody/remove"), &[]).await;
+    answer.assert(404);
     ada.get(path).await.shows(&["No credential yet"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -511,7 +476,6 @@ async fn a_credential_that_its_provider_does_not_accept_says_so() {
     // One that nobody is asked with for a list.
     store("twilio", "AC0:of-ours").await;
     ada.get(path).await.shows(&["<td>—</td>"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -536,7 +500,6 @@ async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     let eve = world.stranger().await;
     let log = eve.get("/settings/audit").await.assert(200);
     assert!(!log.body.contains(path.trim_start_matches("/webhooks/")));
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -558,10 +521,8 @@ async fn settings_say_what_the_plan_grants_and_developer_pages_carry_the_readers
     ]);
     let key = world.key().await;
     let body = "{\"name\":\"Front desk\",\"language\":\"en\"}";
-    let agent = world
-        .api(&key, "POST", "/v1/agents", body)
-        .await
-        .assert(201);
+    let agent = world.api(&key, "POST", "/v1/agents", body).await;
+    let agent = agent.assert(201);
     let id = after(&agent, "\"id\":\"").to_owned();
     let page = vera.get("/quick-start").await.assert(200);
     let page = page.shows(&[
@@ -585,5 +546,4 @@ async fn settings_say_what_the_plan_grants_and_developer_pages_carry_the_readers
         "call.completed",
         "call.failed",
     ]);
-    world.close().await;
 }

@@ -173,14 +173,9 @@ async fn an_agent_books_in_the_calendar_that_an_admin_connected() {
         .api(&key, "GET", &format!("/v1/agents/tools/{book}"), "")
         .await;
     let shown: serde_json::Value = must(serde_json::from_str(&shown.assert(200).body));
-    assert_eq!(
-        (
-            &shown["kind"],
-            &shown["http"]["method"],
-            &shown["http"]["headers"]
-        ),
-        (&json!("http"), &json!("POST"), &json!({}))
-    );
+    assert_eq!(shown["kind"], "http");
+    assert_eq!(shown["http"]["method"], "POST");
+    assert_eq!(shown["http"]["headers"], json!({}));
     assert_eq!(
         shown.get("function"),
         None,
@@ -218,7 +213,6 @@ async fn an_agent_books_in_the_calendar_that_an_admin_connected() {
     // A second customer who wants the same time is told.
     chat(&ana, &agent).await.shows(&["That time is taken"]);
     assert_eq!(fake.events().len(), 1);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,12 +240,9 @@ async fn a_conversation_finds_its_contact_and_is_logged() {
     chat(&ana, &agent).await.shows(&["&quot;logged&quot;:true"]);
     let calls = fake.calls();
     assert_eq!(calls.len(), 1, "{calls:?}");
-    assert_eq!(
-        calls[0]["properties"]["hs_call_body"],
-        "She comes on Tuesday."
-    );
+    let expected = "She comes on Tuesday.";
+    assert_eq!(calls[0]["properties"]["hs_call_body"], expected);
     assert_eq!(calls[0]["associations"][0]["to"]["id"], "501");
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,7 +282,6 @@ async fn an_answer_is_good_once_in_time_and_for_the_session_that_asked() {
         "ten minutes are over"
     );
     assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -301,10 +291,8 @@ async fn who_says_no_or_turns_back_leaves_everything_as_it_was() {
     assert_eq!(stands(&world).await, (IntegrationStatus::Connecting, None));
     let no = fake.authority.refuse(&url, "access_denied");
     let said = told(&ana, &no).await;
-    assert_eq!(
-        said,
-        "The access to Google Calendar was not allowed: nothing has changed."
-    );
+    let expected = "The access to Google Calendar was not allowed: nothing has changed.";
+    assert_eq!(said, expected);
     assert_eq!(stands(&world).await, (IntegrationStatus::Available, None));
     begin(&ana, CONNECT).await;
     world.clock.advance(Duration::from_secs(600));
@@ -322,7 +310,6 @@ async fn who_says_no_or_turns_back_leaves_everything_as_it_was() {
     );
     told(&ana, &fake.authority.refuse(&url, "access_denied")).await;
     assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -370,7 +357,6 @@ async fn an_application_that_grants_nothing_is_told_of_without_its_words() {
     assert!(said.starts_with(not_granted), "{said}");
     connect(&fake, &ana).await;
     assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -426,7 +412,6 @@ async fn tokens_are_renewed_in_time_and_the_status_is_true() {
     ]);
     connect(&fake, &ana).await;
     assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -450,7 +435,6 @@ async fn a_token_that_lapsed_unseen_is_renewed_for_the_conversation_that_needs_i
     chat(&ana, &agent)
         .await
         .shows(&["2030-06-04T09:00:00-06:00"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -508,7 +492,6 @@ async fn a_renewal_that_failed_is_tried_again_for_the_conversation_that_needs_it
         }
     };
     must(tokio::time::timeout(Duration::from_secs(10), is_over).await);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -522,7 +505,6 @@ async fn a_new_consent_is_a_new_connection_and_a_renewal_is_none() {
     connect(&fake, &ana).await;
     let second = connected_at().await;
     assert!(second > first, "{second:?}");
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -537,10 +519,8 @@ async fn what_is_taken_back_is_revoked_and_its_tools_say_so() {
     let agent = agent(&world, &[&book], prompt).await;
     assert_eq!(ana.post(DISCONNECT, &[]).await.leads(), "/integrations");
     assert_eq!(fake.authority.good(), (Vec::new(), Vec::new()));
-    assert_eq!(
-        stands(&world).await,
-        (IntegrationStatus::Disconnected, None)
-    );
+    let expected = (IntegrationStatus::Disconnected, None);
+    assert_eq!(stands(&world).await, expected);
     chat(&ana, &agent)
         .await
         .shows(&["The application is not connected"]);
@@ -556,11 +536,8 @@ async fn what_is_taken_back_is_revoked_and_its_tools_say_so() {
     let page = ana.post(DISCONNECT, &[]).await;
     let notice = page.header("set-cookie").unwrap_or_default();
     assert!(notice.contains("did%20not%20confirm"), "{notice}");
-    assert_eq!(
-        stands(&world).await,
-        (IntegrationStatus::Disconnected, None)
-    );
-    world.close().await;
+    let expected = (IntegrationStatus::Disconnected, None);
+    assert_eq!(stands(&world).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -572,21 +549,17 @@ async fn only_what_can_work_is_offered_and_only_to_those_who_may() {
         1,
         "the calendar alone"
     );
-    ana.post("/integrations/slack/connect", &[])
-        .await
-        .assert(404);
-    ana.post("/integrations/nothing/connect", &[])
-        .await
-        .assert(404);
+    let answer = ana.post("/integrations/slack/connect", &[]).await;
+    answer.assert(404);
+    let answer = ana.post("/integrations/nothing/connect", &[]).await;
+    answer.assert(404);
     let developer = world.browser(MemberRole::Developer).await;
     let page = developer.get("/integrations").await.assert(200);
     assert_eq!(page.body.matches("/connect\"").count(), 0);
     developer.post(CONNECT, &[]).await.assert(403);
     developer.post(DISCONNECT, &[]).await.assert(403);
-    developer
-        .get(&format!("{CALLBACK}?state=a&code=b"))
-        .await
-        .assert(403);
+    let answer = developer.get(&format!("{CALLBACK}?state=a&code=b")).await;
+    answer.assert(403);
     let bare = World::start().await;
     let bea = bare.browser(MemberRole::Owner).await;
     let page = bea.get("/integrations").await.assert(200);
@@ -596,6 +569,4 @@ async fn only_what_can_work_is_offered_and_only_to_those_who_may() {
         "this service is set up for none"
     );
     bea.post(CONNECT, &[]).await.assert(404);
-    bare.close().await;
-    world.close().await;
 }

@@ -28,7 +28,6 @@ async fn an_answer_belongs_to_one_session_of_the_person_who_asked() {
             .await
             .starts_with("Google Calendar is connected.")
     );
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,10 +56,8 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
         let found = form.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     };
-    assert_eq!(
-        of("redirect_uri"),
-        "http://localhost:8080/portal/integrations/callback"
-    );
+    let expected = "http://localhost:8080/portal/integrations/callback";
+    assert_eq!(of("redirect_uri"), expected);
     assert!(of("code_verifier").len() >= 43, "{form:?}");
     assert_eq!(exchanges[0].query, "", "secrets travel in the body alone");
     // Where there is an error there is no code, whatever stands there.
@@ -72,7 +69,6 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
             .starts_with("The access to Google Calendar was not allowed")
     );
     assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 2);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,7 +88,6 @@ async fn what_an_application_sends_back_is_shown_to_nobody() {
         error.as_deref(),
         Some("Google Calendar answered the request for consent with an error")
     );
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +107,6 @@ async fn a_refresh_token_that_rotates_is_used_by_one_of_two_processes() {
         assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 1 + round);
         assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +124,6 @@ async fn tokens_with_hardly_a_life_are_not_asked_for_without_end() {
         assert_eq!(after - before, 3);
         assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,11 +145,8 @@ async fn what_is_granted_while_it_is_taken_back_is_given_back_too() {
     assert_eq!(ana.post(DISCONNECT, &[]).await.leads(), "/integrations");
     assert_eq!(must(must(renewing.await)), 1);
     assert_eq!(fake.authority.good(), (Vec::new(), Vec::new()));
-    assert_eq!(
-        stands(&world).await,
-        (IntegrationStatus::Disconnected, None)
-    );
-    world.close().await;
+    let expected = (IntegrationStatus::Disconnected, None);
+    assert_eq!(stands(&world).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,5 +180,4 @@ async fn an_account_without_room_for_the_tools_is_told_before_and_after_the_cons
         "/integrations",
         "before the consent"
     );
-    world.close().await;
 }

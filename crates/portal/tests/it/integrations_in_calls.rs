@@ -253,7 +253,6 @@ say: Goodbye!"#;
     assert!(analysis["data"]["topic"].is_string(), "{analysis}");
 
     events_keep_their_shape(&desk, &handle).await;
-    desk.world.close().await;
 }
 
 /// What webhooks are told of a call whose conversation was analysed has the shape that it always had.
@@ -290,7 +289,6 @@ async fn a_calendar_that_takes_its_time_is_waited_for_while_the_call_goes_on() {
         "{tools:?}"
     );
     assert_eq!((desk.fake.events().len(), desk.asked(EVENTS_PATH)), (1, 1));
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -312,7 +310,6 @@ async fn a_calendar_that_takes_too_long_may_have_booked_and_that_is_what_is_said
         "{tools:?}"
     );
     assert_eq!((tools.len(), desk.asked(EVENTS_PATH)), (1, 1));
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -334,7 +331,6 @@ async fn an_answer_that_is_lost_does_not_make_a_second_appointment() {
     let tools = desk.held().await;
     assert!(tools[0].contains("That time is taken"), "{tools:?}");
     assert_eq!(desk.fake.events().len(), 1);
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -354,7 +350,6 @@ async fn a_call_that_ends_while_the_calendar_books_says_that_nobody_knows() {
         "{turns:?}"
     );
     assert_eq!((desk.fake.events().len(), desk.asked(EVENTS_PATH)), (1, 1));
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -384,7 +379,6 @@ say: Goodbye!"#;
         assert_eq!(stands(&desk.world).await, (IntegrationStatus::Active, None));
     }
     assert_eq!(desk.fake.events().len(), 1);
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -409,7 +403,6 @@ async fn access_that_was_withdrawn_is_said_plainly_and_the_status_is_true() {
     );
     assert_eq!((desk.asked(TOKEN_PATH), desk.asked(EVENTS_PATH)), (2, 0));
     assert!(desk.fake.events().is_empty());
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -455,5 +448,4 @@ async fn a_token_that_is_refused_though_it_is_new_is_not_renewed_again_and_again
     desk.held().await;
     assert_eq!(desk.stands_as(IntegrationStatus::Active).await, None);
     assert_eq!((desk.asked(TOKEN_PATH), desk.fake.events().len()), (4, 1));
-    desk.world.close().await;
 }

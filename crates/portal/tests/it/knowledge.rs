@@ -19,14 +19,10 @@ async fn a_text_is_read_found_moved_and_deleted() {
         .until(&ana, &path, "Ready")
         .await
         .shows(&["We are open from nine to five."]);
-    ana.get("/knowledge")
-        .await
-        .assert(200)
-        .shows(&["Hours", "Ready"]);
-    let found = ana
-        .get("/knowledge/search?q=when+are+you+open")
-        .await
-        .assert(200);
+    let answer = ana.get("/knowledge").await;
+    answer.assert(200).shows(&["Hours", "Ready"]);
+    let found = ana.get("/knowledge/search?q=when+are+you+open").await;
+    let found = found.assert(200);
     found.shows(&["We are open from nine to five.", "Score"]);
 
     ana.post("/knowledge/folders", &[("name", "Shop")])
@@ -53,7 +49,6 @@ async fn a_text_is_read_found_moved_and_deleted() {
         "/knowledge"
     );
     ana.get(&path).await.assert(404);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,16 +68,12 @@ async fn a_file_is_taken_and_a_refused_form_keeps_what_was_typed() {
     page.shows(&["prices.md", "A haircut is 20 dollars."]);
 
     let fields = [("name", "Kept name")];
-    let none = ana
-        .upload("/knowledge/upload", &fields, None)
-        .await
-        .assert(422);
+    let none = ana.upload("/knowledge/upload", &fields, None).await;
+    let none = none.assert(422);
     none.shows(&["Choose a file first.", "value=\"Kept name\""]);
     let odd = Some(("photo.jpg", [0xff, 0xd8, 0xff, 0xe0].as_slice()));
-    ana.upload("/knowledge/upload", &fields, odd)
-        .await
-        .assert(422)
-        .shows(&["value=\"Kept name\""]);
+    let answer = ana.upload("/knowledge/upload", &fields, odd).await;
+    answer.assert(422).shows(&["value=\"Kept name\""]);
     let large = vec![b'a'; 20 * 1024 * 1024 + 1];
     let large = ana
         .upload("/knowledge/upload", &fields, Some(("a.txt", &large)))
@@ -98,5 +89,4 @@ async fn a_file_is_taken_and_a_refused_form_keeps_what_was_typed() {
     let address = [("name", "Kept name"), ("url", "http://localhost/a")];
     let refused = ana.post("/knowledge/address", &address).await.assert(422);
     refused.shows(&["value=\"http://localhost/a\""]);
-    world.close().await;
 }

@@ -44,7 +44,6 @@ async fn a_form_of_the_session_before_is_sent_with_a_click() {
     // A part of a page holds no form: the page's script sends it once more.
     let part = open.post_part(path, &fields).await.assert(401);
     assert_eq!(part.body, "");
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,11 +60,8 @@ async fn a_form_with_a_file_of_the_session_before_is_filled_in_again() {
     let back = open.upload("/knowledge/upload", &fields, file).await;
     let back = back.leads();
     assert_eq!(back, "/knowledge/upload?name=Kept+name");
-    now.get(&back)
-        .await
-        .assert(200)
-        .shows(&["value=\"Kept name\""]);
-    world.close().await;
+    let answer = now.get(&back).await;
+    answer.assert(200).shows(&["value=\"Kept name\""]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,7 +72,6 @@ async fn whoever_signs_out_twice_is_signed_out() {
         assert_eq!(ana.post("/sign-out", &[]).await.leads(), "/sign-in");
     }
     ana.get("/agents").await.assert(401);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,7 +84,6 @@ async fn a_page_of_the_session_before_signs_out_at_once() {
     let open = open.saying(OURS);
     assert_eq!(open.post("/sign-out", &[]).await.leads(), "/sign-in");
     now.get("/settings").await.assert(401);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,5 +108,4 @@ async fn long_forms_of_nobody_take_a_bounded_part_of_the_memory_and_short_ones_g
         }
     };
     must(tokio::time::timeout(Duration::from_secs(30), taken).await);
-    world.close().await;
 }

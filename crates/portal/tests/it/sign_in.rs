@@ -59,7 +59,6 @@ async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
     must(sign_in(1, other).await);
     let back = [("password", other), ("new_password", PASSWORD)];
     assert_eq!(ana.post(path, &back).await.leads(), "/profile");
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +80,7 @@ async fn a_password_travels_over_https_or_within_the_machine() {
             assert_eq!(answer.header("set-cookie"), None, "{case}");
             let why = "Without HTTPS you can sign in from this machine alone";
             answer.assert(403).shows(&[why, "http.public_url"]);
-            world.close().await;
+
             continue;
         };
         let cookie = answer.header("set-cookie").unwrap_or_default();
@@ -94,6 +93,5 @@ async fn a_password_travels_over_https_or_within_the_machine() {
         ] {
             assert_eq!(words.contains(&word), is_there, "{case}: {cookie}");
         }
-        world.close().await;
     }
 }

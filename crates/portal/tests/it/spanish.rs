@@ -51,7 +51,6 @@ async fn what_an_agents_state_forbids_is_said_in_spanish() {
     let publish = format!("/agents/{id}/versions/1/publish");
     let refused = ana.post(&publish, &[]).await;
     refused.shows(&["El agente está archivado: primero restáuralo, y queda en pausa."]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +79,6 @@ async fn conflicts_of_numbers_folders_and_webhooks_are_said_in_spanish() {
     let hook = [("url", "https://example.com/one-more"), ("description", "")];
     let refused = ana.post("/webhooks", &hook).await.assert(422);
     refused.shows(&["Una cuenta tiene 20 puntos de conexión como máximo: primero borra uno."]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,5 +145,4 @@ async fn rules_of_fields_are_said_in_spanish() {
     let fields = [("expected_version", "1"), ("config", "{\"language\": ]")];
     let refused = ana.post(&json, &fields).await.assert(422);
     refused.shows(&["no es JSON válido: se rompe en la línea 1, columna 14"]);
-    world.close().await;
 }

@@ -61,10 +61,8 @@ async fn legacy_agent(world: &World) -> String {
 async fn a_number_is_taken_labelled_and_given_back() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/phone-numbers")
-        .await
-        .assert(200)
-        .shows(&["No numbers"]);
+    let answer = ana.get("/phone-numbers").await;
+    answer.assert(200).shows(&["No numbers"]);
     let wrong = [("phone_number", "5550123"), ("label", "Kept label")];
     let refused = ana.post("/phone-numbers/new", &wrong).await.assert(422);
     refused.shows(&[
@@ -77,11 +75,8 @@ async fn a_number_is_taken_labelled_and_given_back() {
         ana.post("/phone-numbers/new", &fields).await.leads(),
         "/phone-numbers"
     );
-    let list = ana
-        .get("/phone-numbers")
-        .await
-        .assert(200)
-        .shows(&["+15005550123", ESCAPED]);
+    let list = ana.get("/phone-numbers").await;
+    let list = list.assert(200).shows(&["+15005550123", ESCAPED]);
     assert!(!list.body.contains(SCRIPT));
     let (_, rest) = list
         .body
@@ -101,7 +96,6 @@ async fn a_number_is_taken_labelled_and_given_back() {
         "/phone-numbers"
     );
     ana.get(&path).await.assert(404);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,10 +128,8 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
     // A row that nobody can call stops them all, and the list is still there.
     let refused = send(fields(list, "1")).await.assert(422);
     refused.shows(&["row 3", "=cmd();+52 155 1234 5678"]);
-    ana.get("/batch-calls")
-        .await
-        .assert(200)
-        .shows(&["No batches yet"]);
+    let answer = ana.get("/batch-calls").await;
+    answer.assert(200).shows(&["No batches yet"]);
 
     let mended = "Nombre;Tel\n=cmd();+52 155 1234 5678\n";
     let path = send(fields(mended, "1")).await.leads();
@@ -154,20 +146,14 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
         .await
         .assert(200)
         .shows(&["+5215512345678", "=cmd()", "Pause", "0 of 1"]);
-    let part = ana
-        .get(&format!("{path}/progress?was=running"))
-        .await
-        .assert(200);
+    let part = ana.get(&format!("{path}/progress?was=running")).await;
+    let part = part.assert(200);
     assert_eq!(part.header("hx-refresh"), None);
     assert_eq!(ana.post(&format!("{path}/pause"), &[]).await.leads(), path);
-    ana.post(&format!("{path}/pause"), &[])
-        .await
-        .assert(422)
-        .shows(&["cannot be paused"]);
-    let part = ana
-        .get(&format!("{path}/progress?was=running"))
-        .await
-        .assert(200);
+    let answer = ana.post(&format!("{path}/pause"), &[]).await;
+    answer.assert(422).shows(&["cannot be paused"]);
+    let part = ana.get(&format!("{path}/progress?was=running")).await;
+    let part = part.assert(200);
     assert_eq!(part.header("hx-refresh"), Some("true"));
     assert_eq!(ana.post(&format!("{path}/resume"), &[]).await.leads(), path);
     world.dial();
@@ -178,7 +164,6 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
         "'+5215512345678,",
         "'=cmd()",
     ]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,9 +176,8 @@ async fn what_a_batch_would_not_take_is_said_when_the_list_is_looked_at() {
     refused.shows(&["more than 10,000 people", "value=\"Spring\""]);
     let spanish = world.browser_elsewhere(MemberRole::Developer).await;
     let spanish = spanish.in_spanish();
-    let refused = look(&spanish, &agent, "", &people(10_001))
-        .await
-        .assert(422);
+    let refused = look(&spanish, &agent, "", &people(10_001)).await;
+    let refused = refused.assert(422);
     refused.shows(&["más de 10,000 personas"]);
 
     let list = "tel,name,,name\n+5215512345678,a,b,c\n\n12,a,b,c\n";
@@ -217,7 +201,6 @@ async fn what_a_batch_would_not_take_is_said_when_the_list_is_looked_at() {
     ];
     let path = ana.upload("/batch-calls/send", &fields, None).await.leads();
     ana.get(&path).await.assert(200).shows(&["+5215512345678"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,9 +208,8 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
     let world = World::start().await;
     let agent = legacy_agent(&world).await;
     let ana = developer(&world).await;
-    let wrong = look(&ana, &agent, "tomorrow", "to\n+5215512345678\n")
-        .await
-        .assert(422);
+    let wrong = look(&ana, &agent, "tomorrow", "to\n+5215512345678\n").await;
+    let wrong = wrong.assert(422);
     wrong.shows(&["is a day and a time", "value=\"Spring\""]);
     let seen = look(&ana, &agent, "2199-11-22T09:00", "to\n+5215512345678\n").await;
     let seen = seen.assert(200).shows(&["Schedule 1 calls"]);
@@ -252,7 +234,6 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
         .await
         .assert(200)
         .shows(&["Cancelled", "Call the others again"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -276,9 +257,8 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
 
     let now = look(&ana, &agent, "", list).await.assert(200);
     now.shows(&["Reception", "The agent's own", "<dd>2</dd>", "<dd>Now</dd>"]);
-    let seen = look(&ana, &agent, "2026-04-30T12:40", list)
-        .await
-        .assert(200);
+    let seen = look(&ana, &agent, "2026-04-30T12:40", list).await;
+    let seen = seen.assert(200);
     let seen = seen.shows(&[
         "<dd>2026-04-30 12:40, UTC-06:00 Mexico City, Monterrey</dd>",
         "Schedule 2 calls",
@@ -297,11 +277,8 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
     let late = ana.upload("/batch-calls/send", &fields, None).await;
     late.assert(422)
         .shows(&["lies in the past", "value=\"2026-04-30T12:40\""]);
-    ana.get("/batch-calls")
-        .await
-        .assert(200)
-        .shows(&["No batches yet"]);
-    world.close().await;
+    let answer = ana.get("/batch-calls").await;
+    answer.assert(200).shows(&["No batches yet"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,10 +287,8 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
     let ana = world.browser(MemberRole::Viewer).await;
     let key = world.key().await;
     let hook = json!({"url": "https://example.com/hook"}).to_string();
-    world
-        .api(&key, "POST", "/v1/webhooks", &hook)
-        .await
-        .assert(201);
+    let answer = world.api(&key, "POST", "/v1/webhooks", &hook).await;
+    answer.assert(201);
     let agent = json!({
         "name": SCRIPT,
         "language": "en-US",
@@ -335,30 +310,24 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
         .await
         .assert(200);
     let call = json!({"agent_id": id, "to": "+5215512345678"}).to_string();
-    let placed = world
-        .api(&key, "POST", "/v1/calls", &call)
-        .await
-        .assert(201);
+    let placed = world.api(&key, "POST", "/v1/calls", &call).await;
+    let placed = placed.assert(201);
     let request = placed.header("x-request-id").unwrap_or_default().to_owned();
     let call: Value = must(serde_json::from_str(&placed.body));
     let handle = call["call_id"]
         .as_str()
         .or(call["id"].as_str())
         .unwrap_or_default();
-    world
-        .api(&key, "GET", "/v1/agents/undefined", "")
-        .await
-        .assert(404);
+    let answer = world.api(&key, "GET", "/v1/agents/undefined", "").await;
+    answer.assert(404);
     must(world.services.request_logs().flush().await);
 
     let list = ana.get("/logs").await.assert(200);
     list.shows(&["POST /v1/calls", "404 not_found"]);
     let some = ana.get("/logs?status=4xx").await.assert(200);
     assert!(!some.body.contains("POST /v1/calls"), "{}", some.body);
-    ana.get("/logs?status=abc")
-        .await
-        .assert(200)
-        .shows(&["A status is written as 404"]);
+    let answer = ana.get("/logs?status=abc").await;
+    answer.assert(200).shows(&["A status is written as 404"]);
     let story = ana.get(&format!("/logs/{request}")).await.assert(200);
     let story = story.shows(&[
         handle,
@@ -383,7 +352,6 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
         .get(&format!("/logs/{request}"))
         .await
         .assert(404);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -398,10 +366,8 @@ async fn billing_and_integrations_are_told_as_they_are() {
         "Off",
         "Usage of the last 30 days",
     ]);
-    ana.get("/billing/ledger")
-        .await
-        .assert(200)
-        .shows(&["Credit", "100,000"]);
+    let answer = ana.get("/billing/ledger").await;
+    answer.assert(200).shows(&["Credit", "100,000"]);
     let none = ana.get("/billing/ledger?type=debit").await.assert(200);
     none.shows(&["No entries"]);
     let wrong = ana
@@ -419,13 +385,9 @@ async fn billing_and_integrations_are_told_as_they_are() {
     let integrations = world.services.integrations();
     let set = integrations.set(world.account, "google_calendar", status, Some(SCRIPT));
     must(set.await);
-    let some = ana
-        .get("/integrations?status=error")
-        .await
-        .assert(200)
-        .shows(&[ESCAPED]);
+    let some = ana.get("/integrations?status=error").await;
+    let some = some.assert(200).shows(&[ESCAPED]);
     assert!(!some.body.contains(SCRIPT) && !some.body.contains("Calendly"));
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -461,9 +423,8 @@ async fn a_viewer_changes_nothing_and_a_stranger_finds_nothing() {
     ] {
         eva.post(form, &text).await.assert(403);
     }
-    eva.post(&format!("{document}/delete"), &[])
-        .await
-        .assert(403);
+    let answer = eva.post(&format!("{document}/delete"), &[]).await;
+    answer.assert(403);
     eva.upload(
         "/batch-calls/new",
         &[("name", "x")],
@@ -475,10 +436,8 @@ async fn a_viewer_changes_nothing_and_a_stranger_finds_nothing() {
     let other = world.stranger().await;
     other.get(&document).await.assert(404);
     other.get(&format!("{document}/text")).await.assert(404);
-    other
-        .post(&format!("{document}/delete"), &[])
-        .await
-        .assert(404);
+    let answer = other.post(&format!("{document}/delete"), &[]).await;
+    answer.assert(404);
     other.post(&document, &[("name", "mine")]).await.assert(404);
     let nothing = "01890000-0000-7000-8000-000000000001";
     for path in [
@@ -492,5 +451,4 @@ async fn a_viewer_changes_nothing_and_a_stranger_finds_nothing() {
         other.get(&path).await.assert(404);
     }
     ana.get(&document).await.assert(200);
-    world.close().await;
 }

@@ -9,14 +9,10 @@ async fn what_is_lost_is_told_within_the_portal_and_a_forms_address_leads_back()
     let world = World::start().await;
     let ana = world.browser(MemberRole::Viewer).await;
     let navigation = "<nav id=\"nav\"";
-    ana.get("/nothing-here")
-        .await
-        .assert(404)
-        .shows(&["Not found", navigation]);
-    ana.get("/agents/x")
-        .await
-        .assert(404)
-        .shows(&["Not found", navigation]);
+    let answer = ana.get("/nothing-here").await;
+    answer.assert(404).shows(&["Not found", navigation]);
+    let answer = ana.get("/agents/x").await;
+    answer.assert(404).shows(&["Not found", navigation]);
     ana.post("/agents/new", &[])
         .await
         .assert(403)
@@ -34,7 +30,6 @@ async fn what_is_lost_is_told_within_the_portal_and_a_forms_address_leads_back()
     refused
         .assert(403)
         .shows(&["Esto requiere el rol Desarrollador o uno superior."]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,7 +43,6 @@ async fn a_form_takes_long_texts_of_any_script_and_says_when_it_is_too_large() {
     let fields = [("name", "Endless"), ("text", endless.as_str())];
     let refused = ana.post("/knowledge/text", &fields).await;
     refused.assert(413).shows(&["The form is too large"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,5 +65,4 @@ async fn who_asks_for_the_head_alone_is_answered_as_whoever_looks() {
             assert_eq!(head.header(name), looked.header(name), "{path}: {name}");
         }
     }
-    world.close().await;
 }

@@ -182,7 +182,6 @@ async fn nobody_replaces_unseen_what_somebody_else_has_stored() {
     ] {
         case.run(&ana, &ben).await;
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,7 +211,6 @@ async fn a_stale_form_is_refused_in_the_readers_language() {
             &format!("value=\"{}\"", second.1),
         ]);
     }
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -252,7 +250,6 @@ async fn two_roles_are_not_given_to_one_member_unseen_nor_two_names_to_oneself()
     let again = Form::of(&refused, path).send(&here, path).await;
     assert_eq!(again.leads(), "/profile");
     here.get("/team").await.shows(&["Benito"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -288,7 +285,6 @@ async fn a_headers_value_that_somebody_else_has_replaced_is_not_replaced_unseen(
         .with("http.headers[1].name", "X-More")
         .with("http.headers[1].value", "of-Ben");
     added.send(&ben, &path).await.assert(422).shows(&[STALE]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -311,7 +307,6 @@ async fn an_editor_that_was_open_while_its_agent_was_renamed_leaves_the_name_alo
     let refused = refused.shows(&[STALE, "value=\"Night desk\""]);
     let again = Form::of(&refused, &edit).send(&ben, &edit).await;
     again.assert(422).shows(&["somebody saved version 2"]);
-    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -333,5 +328,4 @@ async fn what_was_seen_is_sent_with_what_was_typed_after_signing_in_again() {
     let again = Form::of(&page, &path);
     let again = again.send(&now.reading(&page), &path).await;
     assert_eq!(again.leads(), path);
-    world.close().await;
 }

@@ -229,10 +229,12 @@ impl World {
         let body = vec![b'a'; bytes];
         exchange(self.address, "POST", "/portal/sign-in", lines, &body).await
     }
+}
 
-    pub(crate) async fn close(self) {
+impl Drop for World {
+    fn drop(&mut self) {
         self.stop.cancel();
-        self.server.stop(false).await;
+        drop(self.server.stop(false));
     }
 }
 

@@ -244,10 +244,9 @@ async fn an_absurd_value_costs_its_field_and_neither_the_agent_nor_the_list() {
     let first = &agents[0];
     let prompt = "You answer for the front desk.".to_owned();
     assert_eq!(first.system_prompt, Some(prompt));
-    assert_eq!(
-        (&first.model, &first.language, &first.voice_id),
-        (&None, &None, &None)
-    );
+    assert_eq!(first.model, None);
+    assert_eq!(first.language, None);
+    assert_eq!(first.voice_id, None);
     let numbers = first.phone_numbers.iter();
     let numbers: Vec<&str> = numbers.map(|own| own.number.as_str()).collect();
     assert_eq!(numbers, [NUMBER]);

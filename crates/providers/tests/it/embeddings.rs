@@ -1,6 +1,4 @@
 //! What goes to and comes from a service that speaks OpenAI's embeddings, field by field.
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,10 +62,8 @@ async fn texts_go_out_in_one_request_and_vectors_come_back_in_their_order() {
         head.contains("\r\ncontent-type: application/json\r\n"),
         "{request}"
     );
-    assert_eq!(
-        body_of(&request),
-        json!({"model": "small", "input": ["one", "two"], "encoding_format": "float"})
-    );
+    let expected = json!({"model": "small", "input": ["one", "two"], "encoding_format": "float"});
+    assert_eq!(body_of(&request), expected);
 }
 
 #[tokio::test]
@@ -203,10 +199,8 @@ async fn a_question_does_not_wait_longer_than_a_conversation_can() {
     let server = Server::start(vec![Act::Pause]).await.unwrap();
     let small = service(&server, |_| {});
     let began = Instant::now();
-    assert_eq!(
-        small.embed_question("one?").await,
-        Err(EmbeddingError::Timeout)
-    );
+    let expected = Err(EmbeddingError::Timeout);
+    assert_eq!(small.embed_question("one?").await, expected);
     // Texts may take twelve.
     assert!(began.elapsed() < Duration::from_secs(6));
     // Nobody waits for the answer any more.
@@ -226,10 +220,8 @@ async fn a_service_that_breaks_off_or_is_not_there_cannot_be_reached() {
     let gone = service(&server, |settings| {
         settings.base_url = "http://127.0.0.1:9/v1".to_owned()
     });
-    assert_eq!(
-        gone.embed_question("one?").await,
-        Err(EmbeddingError::Unreachable)
-    );
+    let expected = Err(EmbeddingError::Unreachable);
+    assert_eq!(gone.embed_question("one?").await, expected);
 }
 
 #[tokio::test]

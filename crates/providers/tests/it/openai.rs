@@ -340,10 +340,8 @@ async fn a_malformed_frame_is_an_error() {
     );
     let page = "HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n<html>Hi</html>";
     let got = answer(vec![Act::Send(page.into())]).await;
-    assert_eq!(
-        got,
-        (String::new(), Some(ModelError::Protocol("it broke off")))
-    );
+    let expected = (String::new(), Some(ModelError::Protocol("it broke off")));
+    assert_eq!(got, expected);
 }
 
 #[tokio::test]
@@ -390,10 +388,8 @@ async fn an_endless_answer_is_cut() {
     let acts = std::iter::once(head())
         .chain((0..30).map(|_| chunk(&line)))
         .collect();
-    assert_eq!(
-        answer(acts).await.1,
-        Some(ModelError::Protocol("it is too long"))
-    );
+    let expected = Some(ModelError::Protocol("it is too long"));
+    assert_eq!(answer(acts).await.1, expected);
 }
 
 #[tokio::test]
@@ -402,10 +398,8 @@ async fn dropping_the_stream_closes_the_connection() {
         .await
         .unwrap();
     let mut deltas = ask(&registry(&server, None), "local", None);
-    assert_eq!(
-        deltas.next().await,
-        Some(Ok(ModelDelta::Text("Well".to_owned())))
-    );
+    let expected = Some(Ok(ModelDelta::Text("Well".to_owned())));
+    assert_eq!(deltas.next().await, expected);
     drop(deltas);
     timeout(Duration::from_secs(5), server.client_gone.notified())
         .await

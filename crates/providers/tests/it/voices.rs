@@ -1,6 +1,4 @@
 //! The three voice lists, field by field (voice design 2.6), each against a fake with that provider's wire shapes.
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
-
 use std::sync::Arc;
 
 use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
@@ -455,12 +453,8 @@ fn wrong_settings_are_told_with_the_provider_and_without_the_key() {
         error.map(|error| error.to_string()).unwrap_or_default()
     };
     assert_eq!(said("https://voices.example.com", "k-1"), "");
-    assert_eq!(
-        said("voices.example.com", "k-1"),
-        "provider `provider_b`: base_url must be a whole http or https URL"
-    );
-    assert_eq!(
-        said("https://voices.example.com", "k-1\n"),
-        "provider `provider_b`: api_key holds characters that no HTTP header can carry"
-    );
+    let expected = "provider `provider_b`: base_url must be a whole http or https URL";
+    assert_eq!(said("voices.example.com", "k-1"), expected);
+    let expected = "provider `provider_b`: api_key holds characters that no HTTP header can carry";
+    assert_eq!(said("https://voices.example.com", "k-1\n"), expected);
 }

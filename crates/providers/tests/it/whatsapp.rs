@@ -34,10 +34,8 @@ async fn a_text_goes_out_as_the_cloud_api_has_it_and_its_id_comes_back() {
         .await;
     assert_eq!(sent.as_deref(), Ok("wamid.HBgLOUT0001"));
     let asked = fake.upstream().asked().remove(0);
-    assert_eq!(
-        (asked.method.as_str(), asked.path.as_str()),
-        ("POST", "/v24.0/106540352242922/messages")
-    );
+    assert_eq!(asked.method.as_str(), "POST");
+    assert_eq!(asked.path.as_str(), "/v24.0/106540352242922/messages");
     assert_eq!(asked.header("authorization"), Some("Bearer EAAB-access"));
     assert_eq!(asked.header("content-type"), Some("application/json"));
     assert_eq!(
@@ -158,22 +156,14 @@ async fn what_whatsapp_says_by_code_is_told_in_a_sentence_of_ours() {
             .unwrap_err()
     };
     assert_eq!(told(401, 190).await, SendError::Refused(Refusal::Token));
-    assert_eq!(
-        told(400, 131_047).await,
-        SendError::Refused(Refusal::Window)
-    );
-    assert_eq!(
-        told(400, 131_026).await,
-        SendError::Refused(Refusal::Undeliverable)
-    );
-    assert_eq!(
-        told(400, 131_042).await,
-        SendError::Refused(Refusal::Business(131_042))
-    );
-    assert_eq!(
-        told(400, 133_010).await,
-        SendError::Refused(Refusal::Number(133_010))
-    );
+    let expected = SendError::Refused(Refusal::Window);
+    assert_eq!(told(400, 131_047).await, expected);
+    let expected = SendError::Refused(Refusal::Undeliverable);
+    assert_eq!(told(400, 131_026).await, expected);
+    let expected = SendError::Refused(Refusal::Business(131_042));
+    assert_eq!(told(400, 131_042).await, expected);
+    let expected = SendError::Refused(Refusal::Number(133_010));
+    assert_eq!(told(400, 133_010).await, expected);
     assert_eq!(told(400, 100).await, SendError::Refused(Refusal::Code(100)));
     assert_eq!(told(400, 131_056).await, SendError::Busy(None));
     assert_eq!(told(400, 80_007).await, SendError::Busy(None));
@@ -192,13 +182,9 @@ async fn a_number_or_token_that_no_request_can_carry_is_refused_without_one() {
     let api = api(fake.upstream().base_url());
     let mut elsewhere = words();
     elsewhere.phone_number_id = "../../me".to_owned();
-    assert_eq!(
-        api.send(ACCESS_TOKEN, &elsewhere).await,
-        Err(SendError::Refused(Refusal::Status(404)))
-    );
-    assert_eq!(
-        api.send("two\nlines", &words()).await,
-        Err(SendError::Refused(Refusal::Token))
-    );
+    let expected = Err(SendError::Refused(Refusal::Status(404)));
+    assert_eq!(api.send(ACCESS_TOKEN, &elsewhere).await, expected);
+    let expected = Err(SendError::Refused(Refusal::Token));
+    assert_eq!(api.send("two\nlines", &words()).await, expected);
     assert_eq!(fake.upstream().asked(), []);
 }

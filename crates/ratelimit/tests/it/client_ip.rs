@@ -27,10 +27,8 @@ fn without_trusted_networks_only_the_peer_counts() {
         b"garbage",
         b"",
     ] {
-        assert_eq!(
-            client_key(Some(ip("10.0.0.1")), &[header], &[]),
-            ip("10.0.0.1")
-        );
+        let expected = ip("10.0.0.1");
+        assert_eq!(client_key(Some(ip("10.0.0.1")), &[header], &[]), expected);
     }
     assert_eq!(client_key(None, &[b"1.2.3.4"], &[]), ip("0.0.0.0"));
 }

@@ -6,7 +6,7 @@ use offhook_sip::{SipEvent, Timers};
 
 use crate::peer::Peer;
 use crate::sipp::{header, needs_sipp, play};
-use crate::support::{Stage, invite, next, rest, told, trunk};
+use crate::support::{Stage, called, invite, next, rest, told, trunk};
 
 fn branch(message: &str) -> &str {
     let via = header(message, "Via");
@@ -17,9 +17,7 @@ fn branch(message: &str) -> &str {
 #[tokio::test]
 async fn a_cancel_after_a_challenge_means_the_invite_that_rings() {
     needs_sipp!();
-    let mut callee = play("ring_cancel").start().listening().await;
-    let stage = Stage::with(callee.address).await;
-    let mut call = stage.call().await;
+    let (mut callee, stage, mut call) = called(play("ring_cancel")).await;
     assert_eq!(told(&mut call).await, "Provisional(180)");
     call.control().hang_up().await;
     assert_eq!(rest(&mut call).await, [""; 0]);
@@ -31,10 +29,8 @@ async fn a_cancel_after_a_challenge_means_the_invite_that_rings() {
     let rang = invites.last().unwrap();
     assert_ne!(branch(challenged), branch(rang));
     assert_eq!(branch(&cancels[0]), branch(rang));
-    assert_eq!(
-        header(&cancels[0], "CSeq"),
-        header(rang, "CSeq").replace("INVITE", "CANCEL")
-    );
+    let expected = header(rang, "CSeq").replace("INVITE", "CANCEL");
+    assert_eq!(header(&cancels[0], "CSeq"), expected);
     assert_eq!(header(&cancels[0], "To"), header(rang, "To"));
     assert_eq!(header(&cancels[0], "Call-ID"), header(rang, "Call-ID"));
     stage.is_empty().await;
@@ -43,26 +39,20 @@ async fn a_cancel_after_a_challenge_means_the_invite_that_rings() {
 #[tokio::test]
 async fn an_answer_that_crosses_the_cancel_is_confirmed_and_ended() {
     needs_sipp!();
-    let mut callee = play("cancel_crossing").start().listening().await;
-    let stage = Stage::with(callee.address).await;
-    let mut call = stage.call().await;
+    let (mut callee, stage, mut call) = called(play("cancel_crossing")).await;
     assert_eq!(told(&mut call).await, "Provisional(180)");
     call.control().hang_up().await;
     assert_eq!(rest(&mut call).await, [""; 0]);
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 }
 
 #[tokio::test]
 async fn dropping_a_call_cancels_it() {
     needs_sipp!();
-    let mut callee = play("ring").start().listening().await;
-    let stage = Stage::with(callee.address).await;
-    let mut call = stage.call().await;
+    let (mut callee, stage, mut call) = called(play("ring")).await;
     assert_eq!(told(&mut call).await, "Provisional(180)");
     drop(call);
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 }
 
 #[tokio::test]
@@ -82,8 +72,7 @@ async fn a_phone_rings_for_so_long_and_no_longer() {
             "Failure { reason: NoAnswer, code: None, cause: None }"
         ]
     );
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 }
 
 /// The usual times, but for a carrier that says nothing.
@@ -118,20 +107,11 @@ async fn a_carrier_that_wakes_up_too_late_is_cancelled() {
     let (request, from) = callee.receive("INVITE").await;
     assert!(matches!(next(&mut call).await, Some(SipEvent::Failed(_))));
 
-    callee
-        .send(from, callee.answer(&request, "180 Ringing", "", ""))
-        .await;
+    callee.reply(from, &request, "180 Ringing").await;
     let (cancel, _) = callee.receive("CANCEL").await;
     assert_eq!(branch(&cancel), branch(&request));
-    callee
-        .send(from, callee.answer(&cancel, "200 OK", "", ""))
-        .await;
-    callee
-        .send(
-            from,
-            callee.answer(&request, "487 Request Terminated", "", ""),
-        )
-        .await;
+    callee.reply(from, &cancel, "200 OK").await;
+    callee.reply(from, &request, "487 Request Terminated").await;
     callee.receive("ACK").await;
     stage.is_empty().await;
 }
@@ -144,14 +124,10 @@ async fn a_carrier_that_answers_too_late_is_hung_up_on() {
     let (request, from) = callee.receive("INVITE").await;
     assert!(matches!(next(&mut call).await, Some(SipEvent::Failed(_))));
 
-    callee
-        .send(from, callee.answer(&request, "200 OK", "", ""))
-        .await;
+    callee.reply(from, &request, "200 OK").await;
     callee.receive("ACK").await;
     let (bye, _) = callee.receive("BYE").await;
-    callee
-        .send(from, callee.answer(&bye, "200 OK", "", ""))
-        .await;
+    callee.reply(from, &bye, "200 OK").await;
     stage.is_empty().await;
 }
 
@@ -161,9 +137,7 @@ async fn a_challenge_that_crosses_the_cancel_does_not_leave_a_phone_ringing() {
     let stage = Stage::with(callee.address).await;
     let mut call = stage.call().await;
     let (request, from) = callee.receive("INVITE").await;
-    callee
-        .send(from, callee.answer(&request, "180 Ringing", "", ""))
-        .await;
+    callee.reply(from, &request, "180 Ringing").await;
     assert_eq!(told(&mut call).await, "Provisional(180)");
 
     // Another proxy of the carrier asks who we are just as we give up.
@@ -171,9 +145,7 @@ async fn a_challenge_that_crosses_the_cancel_does_not_leave_a_phone_ringing() {
     let hanging_up = tokio::spawn(async move { hung_up.hang_up().await });
     let (cancel, _) = callee.receive("CANCEL").await;
     let challenge = "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", algorithm=MD5\r\n";
-    callee
-        .send(from, callee.answer(&cancel, "200 OK", "", ""))
-        .await;
+    callee.reply(from, &cancel, "200 OK").await;
     callee
         .send(
             from,
@@ -196,9 +168,7 @@ async fn nobody_is_called_where_there_is_no_way() {
     nowhere.transport = Some("tcp".to_owned());
     let stage = Stage::set(nowhere, Timers::default()).await;
     let error = stage.trunks.call("carrier", invite(1)).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "trunk `carrier`: the carrier cannot be connected to"
-    );
+    let expected = "trunk `carrier`: the carrier cannot be connected to";
+    assert_eq!(error.to_string(), expected);
     stage.is_empty().await;
 }

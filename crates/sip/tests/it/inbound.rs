@@ -106,9 +106,7 @@ async fn a_caller_who_never_confirms_is_hung_up_on() {
     caller.receive("SIP/2.0 200").await;
     caller.receive("SIP/2.0 200").await;
     let (bye, from) = caller.receive("BYE").await;
-    caller
-        .send(from, caller.answer(&bye, "200 OK", "", ""))
-        .await;
+    caller.reply(from, &bye, "200 OK").await;
     assert_eq!(rest(&mut call).await, ["Hangup"]);
     stage.is_empty().await;
 }
@@ -136,9 +134,7 @@ async fn an_offer_of_ours_is_answered_in_the_confirmation() {
     assert_eq!(told(&mut call).await, "Answered with SDP");
     drop(call);
     let (bye, _) = caller.receive("BYE").await;
-    caller
-        .send(from, caller.answer(&bye, "200 OK", "", ""))
-        .await;
+    caller.reply(from, &bye, "200 OK").await;
     stage.is_empty().await;
 }
 

@@ -55,9 +55,7 @@ async fn a_call_that_came_in_is_hung_up_by_another_process() {
     let successor = stage(&caller).await;
     let ending = tokio::spawn(async move { successor.trunks.end_dialog(&saved).await });
     let (bye, from) = caller.receive("BYE").await;
-    caller
-        .send(from, caller.answer(&bye, "200 OK", "", ""))
-        .await;
+    caller.reply(from, &bye, "200 OK").await;
     assert_eq!(ending.await.unwrap(), Ok(()));
 
     // What was `To` there is ours here.
@@ -105,18 +103,14 @@ async fn a_call_that_was_placed_is_hung_up_by_another_process_also_if_it_must_pr
     let (bye, from) = callee.receive("BYE").await;
     assert_eq!(header(&bye, "From"), header(&ok, "From"));
     assert_eq!(header(&bye, "To"), header(&ok, "To"));
-    assert_eq!(
-        header(&bye, "Call-ID"),
-        "call_01900000-0000-7000-8000-000000000001@offhook"
-    );
+    let expected = "call_01900000-0000-7000-8000-000000000001@offhook";
+    assert_eq!(header(&bye, "Call-ID"), expected);
     let asked = "Proxy-Authenticate: Digest realm=\"carrier\", nonce=\"n\", algorithm=MD5, qop=\"auth\"\r\n";
     let challenge = callee.answer(&bye, "407 Proxy Authentication Required", asked, "");
     callee.send(from, challenge).await;
     let (bye, from) = callee.receive("BYE").await;
     assert!(header(&bye, "Proxy-Authorization").contains("username=\"engine\""));
-    callee
-        .send(from, callee.answer(&bye, "200 OK", "", ""))
-        .await;
+    callee.reply(from, &bye, "200 OK").await;
     assert_eq!(ending.await.unwrap(), Ok(()));
 }
 

@@ -74,6 +74,11 @@ impl Peer {
         answer
     }
 
+    /// Answers a request with no more than a status.
+    pub(crate) async fn reply(&self, to: SocketAddr, request: &str, status: &str) {
+        self.send(to, self.answer(request, status, "", "")).await;
+    }
+
     /// A call to `to`.
     pub(crate) fn invite(&self, to: SocketAddr, headers: &str, body: &str) -> String {
         let us = self.address;

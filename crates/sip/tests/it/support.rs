@@ -11,6 +11,8 @@ use offhook_sip::{
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use crate::sipp::{Play, Sipp};
+
 /// Longer than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -89,6 +91,12 @@ impl Stage {
         self.trunks.call("carrier", invite(1)).await.unwrap()
     }
 
+    /// The peer has seen all that it was to see, and nothing is left of its calls.
+    pub(crate) async fn is_through_with(&self, peer: &mut Sipp) {
+        peer.succeeds().await;
+        self.is_empty().await;
+    }
+
     /// Waits for the stack to hold no dialog any more.
     pub(crate) async fn is_empty(&self) {
         let emptied = async {
@@ -100,6 +108,14 @@ impl Stage {
             .await
             .expect("dialogs are left in the stack");
     }
+}
+
+/// A callee who plays this, and a call to it.
+pub(crate) async fn called(play: Play) -> (Sipp, Stage, SipCall) {
+    let callee = play.start().listening().await;
+    let stage = Stage::with(callee.address).await;
+    let call = stage.call().await;
+    (callee, stage, call)
 }
 
 /// The call number `number`.

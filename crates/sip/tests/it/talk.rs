@@ -6,29 +6,24 @@ use offhook_sip::Timers;
 
 use crate::peer::Peer;
 use crate::sipp::{header, needs_sipp, play};
-use crate::support::{FROM, OFFER, Stage, TO, invite, rest, told, trunk};
+use crate::support::{FROM, OFFER, Stage, TO, called, invite, rest, told, trunk};
 
 #[tokio::test]
 async fn early_media_comes_before_the_answer_and_we_hang_up() {
     needs_sipp!();
-    let mut callee = play("early_answer").start().listening().await;
-    let stage = Stage::with(callee.address).await;
-    let mut call = stage.call().await;
+    let (mut callee, stage, mut call) = called(play("early_answer")).await;
     assert_eq!(told(&mut call).await, "Provisional(183 with SDP)");
     assert_eq!(told(&mut call).await, "Answered with SDP");
     assert_eq!(stage.trunks.dialogs(), 1);
     call.control().hang_up().await;
     call.control().hang_up().await;
     assert_eq!(rest(&mut call).await, [""; 0]);
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 
     let invite = &callee.received("INVITE")[0];
     let us = stage.address();
-    assert_eq!(
-        header(invite, "Call-ID"),
-        "call_01900000-0000-7000-8000-000000000001@offhook"
-    );
+    let expected = "call_01900000-0000-7000-8000-000000000001@offhook";
+    assert_eq!(header(invite, "Call-ID"), expected);
     assert!(
         header(invite, "User-Agent").starts_with("offhook/"),
         "{invite}"
@@ -56,14 +51,11 @@ async fn early_media_comes_before_the_answer_and_we_hang_up() {
 #[tokio::test]
 async fn what_follows_an_answer_goes_by_the_proxies_in_its_way() {
     needs_sipp!();
-    let mut callee = play("proxied").start().listening().await;
-    let stage = Stage::with(callee.address).await;
-    let mut call = stage.call().await;
+    let (mut callee, stage, mut call) = called(play("proxied")).await;
     assert_eq!(told(&mut call).await, "Answered with SDP");
     call.control().hang_up().await;
     assert_eq!(rest(&mut call).await, [""; 0]);
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
     for method in ["ACK", "BYE"] {
         let request = &callee.received(method)[0];
         assert!(
@@ -89,17 +81,14 @@ async fn what_follows_an_answer_goes_by_the_proxies_in_its_way() {
 async fn a_carrier_that_challenges_is_told_who_we_are() {
     needs_sipp!();
     for scenario in ["digest_401", "digest_407"] {
-        let mut callee = play(scenario).start().listening().await;
-        let stage = Stage::with(callee.address).await;
-        let mut call = stage.call().await;
+        let (mut callee, stage, mut call) = called(play(scenario)).await;
         let mut event = told(&mut call).await;
         if event == "Provisional(180)" {
             event = told(&mut call).await;
         }
         assert_eq!(event, "Answered with SDP", "{scenario}");
         call.control().hang_up().await;
-        callee.succeeds().await;
-        stage.is_empty().await;
+        stage.is_through_with(&mut callee).await;
     }
 }
 
@@ -139,8 +128,7 @@ async fn a_wrong_password_is_a_rejected_call() {
         rest(&mut call).await,
         ["Failure { reason: Rejected, code: Some(403), cause: None }"]
     );
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 }
 
 #[tokio::test]
@@ -153,31 +141,21 @@ async fn each_refusal_is_told_by_its_reason() {
         (404, 1, "InvalidNumber"),
         (503, 34, "CarrierError"),
     ] {
-        let mut callee = play("refused")
-            .key("code", code)
-            .key("cause", cause)
-            .start()
-            .listening()
-            .await;
-        let stage = Stage::with(callee.address).await;
-        let mut call = stage.call().await;
+        let (mut callee, stage, mut call) =
+            called(play("refused").key("code", code).key("cause", cause)).await;
         let told =
             format!("Failure {{ reason: {reason}, code: Some({code}), cause: Some({cause}) }}");
         assert_eq!(rest(&mut call).await, [told]);
-        callee.succeeds().await;
-        stage.is_empty().await;
+        stage.is_through_with(&mut callee).await;
     }
 }
 
 #[tokio::test]
 async fn a_callee_who_hangs_up_ends_the_call() {
     needs_sipp!();
-    let mut callee = play("remote_bye").start().listening().await;
-    let stage = Stage::with(callee.address).await;
-    let mut call = stage.call().await;
+    let (mut callee, stage, mut call) = called(play("remote_bye")).await;
     assert_eq!(rest(&mut call).await, ["Answered with SDP", "Hangup"]);
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 }
 
 #[tokio::test]
@@ -195,18 +173,14 @@ async fn a_lost_confirmation_is_sent_again() {
     for _ in 0..3 {
         callee.send(from, &ok).await;
         let (ack, _) = callee.receive("ACK").await;
-        assert_eq!(
-            header(&ack, "CSeq"),
-            header(&request, "CSeq").replace("INVITE", "ACK")
-        );
+        let expected = header(&request, "CSeq").replace("INVITE", "ACK");
+        assert_eq!(header(&ack, "CSeq"), expected);
     }
     assert_eq!(told(&mut call).await, "Answered with SDP");
     let control = call.control();
     let hanging_up = tokio::spawn(async move { control.hang_up().await });
     let (bye, _) = callee.receive("BYE").await;
-    callee
-        .send(from, callee.answer(&bye, "200 OK", "", ""))
-        .await;
+    callee.reply(from, &bye, "200 OK").await;
     hanging_up.await.unwrap();
     assert_eq!(rest(&mut call).await, [""; 0]);
     stage.is_empty().await;
@@ -222,9 +196,7 @@ async fn a_callee_who_does_not_confirm_the_end_is_forgotten() {
     let stage = Stage::set(trunk(callee.address), timers).await;
     let mut call = stage.call().await;
     let (request, from) = callee.receive("INVITE").await;
-    callee
-        .send(from, callee.answer(&request, "200 OK", "", ""))
-        .await;
+    callee.reply(from, &request, "200 OK").await;
     assert_eq!(told(&mut call).await, "Answered");
     call.control().hang_up().await;
     assert_eq!(rest(&mut call).await, [""; 0]);
@@ -252,8 +224,7 @@ async fn a_call_over_tcp_is_the_same_call() {
             }
             _ => crate::middle::is_held_and_taken_back(&mut call).await,
         }
-        callee.succeeds().await;
-        stage.is_empty().await;
+        stage.is_through_with(&mut callee).await;
     }
 }
 
@@ -273,8 +244,7 @@ async fn twenty_calls_go_on_side_by_side() {
     }
     assert_eq!(stage.trunks.dialogs(), CALLS as usize);
     drop(calls);
-    callee.succeeds().await;
-    stage.is_empty().await;
+    stage.is_through_with(&mut callee).await;
 }
 
 #[tokio::test]

@@ -39,9 +39,7 @@ async fn a_carrier_that_does_not_answer_is_down_till_it_does() {
     while !carrier.hears_nothing(Duration::from_millis(100)).await {}
     let (asked, from) = carrier.receive("OPTIONS").await;
     // Whatever it answers, it is there.
-    carrier
-        .send(from, carrier.answer(&asked, "404 Not Found", "", ""))
-        .await;
+    carrier.reply(from, &asked, "404 Not Found").await;
     becomes(&stage, false).await;
 }
 

@@ -105,9 +105,7 @@ contract! {
         let rotated = store.rotate_secret(account, id, ("whsec_y", "whsec_y"), HOUR, T0).await;
         assert!(rotated.unwrap().is_none());
         assert!(!store.delete_endpoint(account, id, T0).await.unwrap());
-        let asked = store
-            .send_test_event(account, id, event(EventType::CallFailed, T0), T0)
-            .await;
+        let asked = store.send_test_event(account, id, event(EventType::CallFailed, T0), T0).await;
         assert!(matches!(asked.unwrap(), Resent::Absent));
         assert_eq!(signing(&shop, id, T0).await, ["whsec_one"]);
     }

@@ -96,10 +96,7 @@ contract! {
             ..entry(account, after(60))
         };
         let missing = LogEntry { status: 404, ..entry(account, after(120)) };
-        store
-            .add_log_entries(vec![plain.clone(), other.clone(), missing.clone()])
-            .await
-            .unwrap();
+        store.add_log_entries(vec![plain.clone(), other.clone(), missing.clone()]).await.unwrap();
         let none = LogFilter::default;
         let cases = [
             (LogFilter { status: Some(StatusFilter::Code(409)), ..none() }, vec![other.id]),

@@ -233,10 +233,9 @@ contract! {
         assert_eq!(accept(1, first(), after(100)).await, None, "it has expired");
         assert_eq!(accept(3, first(), T0).await, None, "there is no such one");
         let member = accept(1, first(), after(1)).await.unwrap();
-        assert_eq!(
-            (member.name.as_str(), member.role, member.joined_at),
-            ("Ana", MemberRole::Developer, after(1))
-        );
+        assert_eq!(member.name.as_str(), "Ana");
+        assert_eq!(member.role, MemberRole::Developer);
+        assert_eq!(member.joined_at, after(1));
         assert_eq!(who(&store, 1).await, Some(member.id));
         assert_eq!(accept(1, first(), after(2)).await, None, "it was accepted");
         // No seat more than before.

@@ -19,10 +19,8 @@ contract! {
         let endpoint = shop.endpoint().await;
         let call = shop.keyed_call("k1", 1, T0);
         let (id, stored) = (call.id, answer(&call, 1));
-        assert_eq!(
-            store.place_call(call).await.unwrap(),
-            Placed::Accepted(vec![endpoint])
-        );
+        let expected = Placed::Accepted(vec![endpoint]);
+        assert_eq!(store.place_call(call).await.unwrap(), expected);
 
         let written = shop.conversation(id).await;
         assert_eq!(written.state, CallState::Queued);
@@ -59,10 +57,8 @@ contract! {
         assert_eq!(store.place_call(first).await.unwrap(), Placed::Accepted(vec![]));
         for fingerprint in [1, 2] {
             let again = shop.keyed_call("k1", fingerprint, after(1));
-            assert_eq!(
-                store.place_call(again).await.unwrap(),
-                Placed::KeyUsed(stored.clone())
-            );
+            let expected = Placed::KeyUsed(stored.clone());
+            assert_eq!(store.place_call(again).await.unwrap(), expected);
         }
         assert_eq!(store.queue_length().await.unwrap(), 1);
         assert_eq!(shop.wallet().await, (1_000, 10));
@@ -182,15 +178,10 @@ contract! {
             call
         };
         for key in ["k1", "k2"] {
-            assert_eq!(
-                store.place_call(budgeted(key, T0)).await.unwrap(),
-                Placed::Accepted(vec![])
-            );
+            let expected = Placed::Accepted(vec![]);
+            assert_eq!(store.place_call(budgeted(key, T0)).await.unwrap(), expected);
         }
-        assert_eq!(
-            store.place_call(budgeted("k3", T0)).await.unwrap(),
-            Placed::BudgetTooLow
-        );
+        assert_eq!(store.place_call(budgeted("k3", T0)).await.unwrap(), Placed::BudgetTooLow);
         assert_eq!(shop.wallet().await, (1_000, 20), "the wallet's hold is undone too");
         let mut raw = Raw::open(&database).await;
         assert_eq!(raw.count("conversations").await, 2);
@@ -198,10 +189,7 @@ contract! {
 
         // The start is the last day of April: two days later another month's budget counts.
         let may = after(2 * DAY);
-        assert_eq!(
-            store.place_call(budgeted("k4", may)).await.unwrap(),
-            Placed::Accepted(vec![])
-        );
+        assert_eq!(store.place_call(budgeted("k4", may)).await.unwrap(), Placed::Accepted(vec![]));
     }
 
     async fn a_free_call_holds_nothing(database: TestDatabase) {
@@ -221,10 +209,7 @@ contract! {
             tokio::spawn(async move { store.place_call(call).await.unwrap() })
         });
         let placed = join_all(racing).await;
-        let accepted = placed
-            .into_iter()
-            .filter(|p| matches!(p, Ok(Placed::Accepted(_))))
-            .count();
+        let accepted = placed.into_iter().filter(|p| matches!(p, Ok(Placed::Accepted(_)))).count();
         assert_eq!(accepted, 5);
         assert_eq!(shop.wallet().await, (55, 50));
     }

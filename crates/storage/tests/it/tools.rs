@@ -1,7 +1,5 @@
 //! Tools, and what versions pin of them.
 
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
-
 use std::collections::HashSet;
 
 use futures_util::future::join_all;

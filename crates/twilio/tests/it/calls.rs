@@ -37,10 +37,8 @@ async fn a_call_is_asked_for_once_with_all_that_it_needs() {
     ] {
         assert_eq!(call.asked(name), Some(value), "{name}");
     }
-    assert_eq!(
-        call.all("StatusCallbackEvent"),
-        ["initiated", "ringing", "answered", "completed"]
-    );
+    let expected = ["initiated", "ringing", "answered", "completed"];
+    assert_eq!(call.all("StatusCallbackEvent"), expected);
     assert_eq!(
         call.stream_url(),
         format!("{}/media", at.replace("https://", "wss://"))
@@ -222,10 +220,8 @@ async fn a_connection_that_dies_loses_the_call_which_is_ended() {
     let desk = Desk::open().await;
     let (mut leg, call, connection) = desk.answered().await;
     drop(connection);
-    assert_eq!(
-        event(&mut leg).await,
-        Some(AudioEvent::Failed(FailureReason::AgentError))
-    );
+    let expected = Some(AudioEvent::Failed(FailureReason::AgentError));
+    assert_eq!(event(&mut leg).await, expected);
     desk.was_told(&call.sid, &[("Status", "completed")]).await;
 }
 
@@ -305,10 +301,8 @@ async fn sound_of_another_kind_is_no_call() {
     let [_, start] = beginning(&call, &call.stream_token());
     let mut connection = desk.media(&call).unwrap();
     assert!(!connection.take(&start.replace("audio/x-mulaw", "audio/l16")));
-    assert_eq!(
-        event(&mut leg).await,
-        Some(AudioEvent::Failed(FailureReason::CarrierError))
-    );
+    let expected = Some(AudioEvent::Failed(FailureReason::CarrierError));
+    assert_eq!(event(&mut leg).await, expected);
     desk.was_told(&call.sid, &[("Status", "canceled")]).await;
 }
 
@@ -440,10 +434,8 @@ async fn keys_are_tones_in_the_sound_and_no_interruption_takes_them_back() {
     }
     assert!(codes == expected, "other sound");
     assert_eq!(sending.await.unwrap(), Ok(()));
-    assert_eq!(
-        leg.signalling.send_digits("x").await,
-        Err(LineError::Refused)
-    );
+    let expected = Err(LineError::Refused);
+    assert_eq!(leg.signalling.send_digits("x").await, expected);
     assert_eq!(leg.signalling.send_digits("").await, Ok(()));
     // The customer hangs up in the middle of a number.
     let signalling = leg.signalling.clone();

@@ -185,10 +185,8 @@ async fn a_call_goes_on_whatever_twilio_answers_when_it_is_asked_where_the_call_
             "{fault:?}"
         );
         desk.tell(&call, "busy", 2);
-        assert_eq!(
-            event(&mut leg).await,
-            Some(AudioEvent::Failed(FailureReason::Busy))
-        );
+        let expected = Some(AudioEvent::Failed(FailureReason::Busy));
+        assert_eq!(event(&mut leg).await, expected);
     }))
     .await;
 }

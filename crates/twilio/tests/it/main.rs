@@ -1,14 +1,11 @@
 //! Calls over Twilio, against a service that speaks as Twilio does.
 
-#[cfg(test)]
+// It tells clippy that helpers of tests are tests.
+#![cfg(test)]
+
 mod calls;
-#[cfg(test)]
 mod desk;
-#[cfg(test)]
 mod faults;
-#[cfg(test)]
 mod numbers;
-#[cfg(test)]
 mod placing;
-#[cfg(test)]
 mod told;

@@ -64,7 +64,7 @@ both! {
         needs_browser!();
         let stage = Stage::open(database).await;
         let made = stage.account.post("/v1/knowledge/folders", json!({"name": "Prices"}));
-        made.send().await.assert(201);
+        made.await.assert(201);
         let folder = must("a folder", tempfile::tempdir());
         let file = folder.path().join("list.txt");
         // More than any buffer on the way holds.

@@ -41,7 +41,7 @@ impl Furnished {
     pub(super) async fn of(stage: &Stage, owner: &Session) -> Self {
         let account = &stage.account;
         let make = async |path: &str, body: Value, status: u16| {
-            account.post(path, body).send().await.assert(status)
+            account.post(path, body).await.assert(status)
         };
         let id = |made: &Value| text(&made["id"]).to_owned();
 
@@ -64,7 +64,7 @@ impl Furnished {
             "config": {"system_prompt": format!("You are Eva, {SCRIPT}.\nsay: Until six.")},
         });
         let path = format!("/v1/agents/{agent}");
-        account.patch(&path, change).send().await.assert(200);
+        account.patch(&path, change).await.assert(200);
 
         let call = json!({
             "agent_id": agent, "to": "+14155550123", "metadata": {"lead_name": SCRIPT, SCRIPT: SCRIPT},
@@ -77,12 +77,12 @@ impl Furnished {
             "/portal/try/chat",
             &[("agent", &agent), ("metadata", &format!("name={SCRIPT}"))],
         );
-        let begun = begun.send().await;
+        let begun = begun.await;
         let chat = begun.header("location").unwrap_or_default();
         let chat = chat.rsplit('/').next().unwrap_or_default().to_owned();
         let said = format!("/portal/try/chat/{chat}/messages");
         let message = [("text", SCRIPT), ("message_id", "first")];
-        assert_eq!(owner.post(&said, &message).send().await.status, 303);
+        assert_eq!(owner.post(&said, &message).await.status, 303);
 
         let number = json!({"phone_number": "+15005550123", "label": SCRIPT});
         let number = id(&make("/v1/phone-numbers", number, 201).await);
@@ -110,11 +110,8 @@ impl Furnished {
         };
         member("add", EVE).await;
         let invited = member("invite", "mallory@harbour.example").await;
-        account
-            .get("/v1/agents/nobody")
-            .send()
-            .await
-            .assert_error(404, "not_found");
+        let answer = account.get("/v1/agents/nobody").await;
+        answer.assert_error(404, "not_found");
 
         let newest = async |path: &str| {
             eventually(path, LIMIT, || async {

@@ -20,7 +20,7 @@ pub(super) struct Session {
 impl Session {
     /// Signs in.
     pub(super) async fn begin(client: Client, email: &str, password: &str) -> Self {
-        let answer = sign_in(&client, email, password).send().await;
+        let answer = sign_in(&client, email, password).await;
         assert_eq!(answer.status, 303, "{}", answer.text());
         let cookie = cookie_of(&answer);
         Self::of(client, cookie).await
@@ -33,7 +33,7 @@ impl Session {
             cookie,
             token: String::new(),
         };
-        let page = session.get("/portal/").send().await;
+        let page = session.get("/portal/").await;
         assert_eq!(page.status, 200, "{}", page.text());
         session.token = token_in(&page.text());
         session

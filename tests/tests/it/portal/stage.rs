@@ -1,6 +1,6 @@
 //! A service with an account whose people can sign in.
 
-use offhook_tests::{Account, Browser, Database, Options, Person, Server, must, text};
+use offhook_tests::{Account, Browser, Database, Options, Person, Server, can_browse, must, text};
 
 use super::session::{COOKIE, Session, cookie_of, form};
 
@@ -20,6 +20,15 @@ impl Stage {
     /// On this database.
     pub(super) async fn open(database: Database) -> Self {
         Self::with(Options::on(database)).await
+    }
+
+    /// On this database, and somebody who looks at it; nothing, loudly, where there is no browser.
+    pub(super) async fn seen(database: Database) -> Option<(Self, Person)> {
+        if !can_browse() {
+            return None;
+        }
+        let person = Person::on(&database);
+        Some((Self::open(database).await, person))
     }
 
     /// With these settings.
@@ -62,7 +71,7 @@ impl Stage {
     async fn welcome(&self, email: &str) -> Session {
         let page = self.link(email).await;
         let fields = [("new_password", PASSWORD)];
-        let answer = form(&self.server.client(), &page, &fields).send().await;
+        let answer = form(&self.server.client(), &page, &fields).await;
         assert_eq!(answer.status, 303, "{}", answer.text());
         let cookie = cookie_of(&answer);
         Session::of(self.server.client(), cookie).await

@@ -54,7 +54,7 @@ impl Record {
 }
 
 async fn make(stage: &Stage, path: &str, body: Value, status: u16) -> Value {
-    stage.account.post(path, body).send().await.assert(status)
+    stage.account.post(path, body).await.assert(status)
 }
 
 async fn number(stage: &Stage) -> Record {

@@ -28,7 +28,7 @@ async fn agent_with(account: &Account, config: Value, origin: &str) -> String {
     let widget = json!({"enabled": true, "allowed_origins": [origin]});
     let target = format!("/v1/agents/{agent}/widget");
     let set = account.request("PUT", &target).json(widget);
-    set.send().await.assert(200);
+    set.await.assert(200);
     agent
 }
 
@@ -55,8 +55,7 @@ fn page_with(server: &Server, agent: &str, attributes: &str) -> String {
 both! {
     async fn a_visitor_of_another_site_writes_with_an_agent(database: Database) {
         needs_browser!();
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let site = Site::start().await;
         let agent = agent(&account, &site.origin()).await;
         site.shows(page(&server, &agent));
@@ -97,8 +96,7 @@ both! {
 
     async fn the_widget_looks_as_its_page_says_and_needs_no_mouse(database: Database) {
         needs_browser!();
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let site = Site::start().await;
         let agent = agent(&account, &site.origin()).await;
         let dressed = "data-theme=dark data-color='#fc0' data-position=left data-language=es \
@@ -143,7 +141,7 @@ both! {
         let allow = "access-control-allow-origin";
         let refused = loop {
             let begin = server.client().post("/widget/v1/sessions", json!({}));
-            let answer = begin.header("Origin", origin).send().await;
+            let answer = begin.header("Origin", origin).await;
             if answer.status == 429 {
                 break answer;
             }
@@ -155,8 +153,7 @@ both! {
 
     async fn a_site_that_is_not_allowed_gets_no_agent(database: Database) {
         needs_browser!();
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let site = Site::start().await;
         let agent = agent(&account, "https://shop.example").await;
         site.shows(page(&server, &agent));

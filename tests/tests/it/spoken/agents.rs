@@ -57,7 +57,7 @@ async fn a_call_given_up_after_a_challenge_cancels_the_invite_that_rings() {
     let hang_up = stage
         .account
         .post(&format!("/v1/calls/{handle}/hangup"), "{}");
-    hang_up.send().await.assert(202);
+    hang_up.await.assert(202);
     sipp.succeeds().await;
     let (invites, cancels) = (sipp.received("INVITE"), sipp.received("CANCEL"));
     let rang = invites.last().unwrap();
@@ -78,7 +78,7 @@ async fn an_answer_that_crosses_the_cancel_is_confirmed_and_ended() {
     let hang_up = stage
         .account
         .post(&format!("/v1/calls/{handle}/hangup"), "{}");
-    hang_up.send().await.assert(202);
+    hang_up.await.assert(202);
     sipp.succeeds().await;
     is(&stage.ended(&handle).await, "failed", "cancelled");
 }
@@ -132,7 +132,7 @@ async fn a_carrier_that_challenges_and_sends_sound_early_is_talked_to_until_we_h
         let hang_up = stage
             .account
             .post(&format!("/v1/calls/{handle}/hangup"), "{}");
-        hang_up.send().await.assert(202);
+        hang_up.await.assert(202);
         sipp.succeeds().await;
         is(&stage.ended(&handle).await, "completed", "api_hangup");
     }
@@ -171,7 +171,7 @@ async fn baresip_asks_and_is_answered() {
     let hang_up = stage
         .account
         .post(&format!("/v1/calls/{handle}/hangup"), "{}");
-    hang_up.send().await.assert(202);
+    hang_up.await.assert(202);
     let ended = stage.ended(&handle).await;
     is(&ended, "completed", "api_hangup");
     let (_, turns) = stage.transcript(&ended).await;

@@ -15,7 +15,7 @@ async fn recording(stage: &Stage, call: &Value) -> (u32, Vec<Vec<i16>>) {
         conversation["recording_url"].as_str().map(str::to_owned)
     })
     .await;
-    let answer = stage.account.get(&url).send().await;
+    let answer = stage.account.get(&url).await;
     let kind = answer.header("content-type");
     assert_eq!((answer.status, kind), (200, Some("audio/wav")));
     read_channels(&answer.body)

@@ -150,22 +150,14 @@ async fn keys_go_both_ways_and_a_customer_is_handed_over() {
     needs_speech!();
     let stage = Stage::open().await;
     let keys = json!({"name": "keys", "description": "Tones.", "kind": "dtmf"});
-    let keys = stage
-        .account
-        .post("/v1/agents/tools", keys)
-        .send()
-        .await
-        .assert(201);
+    let keys = stage.account.post("/v1/agents/tools", keys).await;
+    let keys = keys.assert(201);
     let desk = json!({
         "name": "desk", "description": "A person.", "kind": "transfer",
         "transfer": {"targets": [{"name": "front", "to": "+5215598765432"}]},
     });
-    let desk = stage
-        .account
-        .post("/v1/agents/tools", desk)
-        .send()
-        .await
-        .assert(201);
+    let desk = stage.account.post("/v1/agents/tools", desk).await;
+    let desk = desk.assert(201);
     let mut config = config();
     config["system_prompt"] = json!(
         "say: Your appointment is on Monday at ten.\ncall: keys {\"digits\":\"12#\"}\n\
@@ -242,10 +234,8 @@ async fn who_says_nothing_is_asked_and_left() {
     let asked = Listener::of(&["are you still there", GREETING]);
     assert_eq!(stage.hears(&call).await, GREETING);
     let heard = call.hears().await;
-    assert_eq!(
-        asked.understands(&heard.samples).await,
-        "are you still there"
-    );
+    let expected = "are you still there";
+    assert_eq!(asked.understands(&heard.samples).await, expected);
     call.ends().await;
     is(&stage.ended(&handle).await, "completed", "silence_timeout");
 }

@@ -38,13 +38,12 @@ both! {
         // One question alone would be waited for longer.
         let stopped = tokio::time::timeout(Duration::from_secs(10), running).await;
         assert!(stopped.is_ok(), "it waits for the provider");
-        app.close().await;
     }
 
     async fn a_list_that_breaks_off_changes_nothing_and_the_next_whole_one_does(database) {
         let world = World::start(database, BRISK).await;
         let names = async || {
-            let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+            let list = world.app.read("/v1/agents?runtime=legacy").await;
             let data = list["data"].as_array().cloned().unwrap_or_default();
             let mut names: Vec<_> = data.iter().map(|agent| (text(&agent["name"]), text(&agent["status"]))).collect();
             names.sort();
@@ -72,9 +71,9 @@ both! {
         assert_eq!((synced.listed, synced.added, synced.archived), (1, 1, 1));
         let both = [("Reception", "archived"), ("Reminders", "active")];
         assert_eq!(names().await, both.map(|(name, status)| (name.to_owned(), status.to_owned())));
-        let numbers = world.app.get("/v1/phone-numbers").send().await.assert(200);
+        let numbers = world.app.read("/v1/phone-numbers").await;
         assert_eq!(numbers["data"][0]["provider"], "twilio");
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn what_no_database_keeps_and_what_names_no_language_costs_no_list_of_agents(database) {
@@ -89,13 +88,13 @@ both! {
         }
         let synced = must(world.app.services.legacy().sync(world.app.account).await);
         assert_eq!((synced.listed, synced.archived), (1, 0));
-        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let list = world.app.read("/v1/agents?runtime=legacy").await;
         let listed = &list["data"][0];
         assert_eq!((&listed["name"], &listed["language"]), (&json!("Name"), &json!("en")));
         let one = format!("/v1/agents/{}", text(&listed["id"]));
-        let config = world.app.get(&one).send().await.assert(200)["config"].clone();
+        let config = world.app.read(&one).await["config"].clone();
         assert_eq!((&config["system_prompt"], &config["language"]), (&json!("You answer."), &Value::Null));
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn an_agent_calls_from_a_number_that_its_runtime_has_or_is_told_what_to_do(database) {
@@ -108,22 +107,22 @@ both! {
         must(world.app.services.legacy().sync(world.app.account).await);
         let place = async |agent: &str| {
             let placed = world.app.post("/v1/calls", json!({"agent_id": agent, "to": CUSTOMER}));
-            placed.send().await
+            placed.await
         };
         let from = async |agent: &str| {
             let handle = text(&place(agent).await.assert(201)["id"]);
-            text(&world.app.get(&format!("/v1/calls/{handle}")).send().await.assert(200)["from"])
+            text(&world.app.read(&format!("/v1/calls/{handle}")).await["from"])
         };
         // The provider's number is the account's oldest, and none that calls go out from here.
         let ours = world.app.agent().await;
         assert_eq!(from(&ours).await, "+15005550100");
         assert_eq!(from("agent_0002").await, NUMBER, "another agent's there is the provider's too");
-        let list = world.app.get("/v1/phone-numbers").send().await.assert(200);
+        let list = world.app.read("/v1/phone-numbers").await;
         assert_eq!(list["data"].as_array().map(Vec::len), Some(1), "{list}");
         let one = format!("/v1/phone-numbers/{}", text(&list["data"][0]["id"]));
         let assign = async |agent: Value| {
-            let changed = world.app.request("PATCH", &one).json(json!({"agent_id": agent}));
-            changed.send().await.assert(200);
+            let changed = world.app.patch(&one, json!({"agent_id": agent}));
+            changed.await.assert(200);
         };
         assign(Value::Null).await;
         for agent in [AGENT, "agent_0002"] {
@@ -132,31 +131,30 @@ both! {
                 assert!(message.contains(part), "{part}: {message}");
             }
         }
-        let agents = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let agents = world.app.read("/v1/agents?runtime=legacy").await;
         let reception = agents["data"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "Reception"));
         let reception = reception.map(|agent| agent["id"].clone()).unwrap();
         let batch = json!({"name": "Spring", "agent_id": reception, "recipients": [{"to": CUSTOMER}]});
-        let message = world.app.post("/v1/batch-calls", batch).send().await.assert_error(409, "conflict");
+        let message = world.app.post("/v1/batch-calls", batch).await.assert_error(409, "conflict");
         assert!(message.contains("legacy agents can call from"), "{message}");
         assign(reception).await;
         assert_eq!(from("agent_0002").await, NUMBER);
-        world.app.close().await;
     }
 
     async fn an_agent_is_renamed_at_its_provider_or_not_at_all(database) {
         let world = World::start(database, BRISK).await;
-        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let list = world.app.read("/v1/agents?runtime=legacy").await;
         let one = format!("/v1/agents/{}", text(&list["data"][0]["id"]));
         for fault in [Fault::Status(401), Fault::Status(500), Fault::Close] {
             world.fake.upstream().fail("PATCH", "/", fault, 1);
-            let refused = world.app.request("PATCH", &one).json(json!({"name": "Front"})).send().await;
+            let refused = world.app.patch(&one, json!({"name": "Front"})).await;
             let message = refused.assert_error(502, "upstream_error");
             assert!(!message.contains(UPSTREAM_WORDS), "{message}");
-            assert_eq!(world.app.get(&one).send().await.assert(200)["name"], "Reception");
+            assert_eq!(world.app.read(&one).await["name"], "Reception");
         }
-        let renamed = world.app.request("PATCH", &one).json(json!({"name": "Front"})).send().await.assert(200);
+        let renamed = world.app.patch(&one, json!({"name": "Front"})).await.assert(200);
         assert_eq!(renamed["name"], "Front");
         assert_eq!(world.fake.state().workspaces[KEY].agents[AGENT]["name"], "Front");
-        world.close().await;
+        world.books_add_up().await;
     }
 }

@@ -17,8 +17,7 @@ const NEW_KEY: &str = "xi_key_of_another_day";
 /// Calls an agent, and ends the call after 12 s at a provider that has still to say what it was about, and was heard to;
 /// returns its handle.
 async fn processed(world: &World) -> String {
-    let handle = world.place().await;
-    let call = world.taken(&handle).await;
+    let (handle, call) = world.placed().await;
     world.fake.change(&call.id, |conversation| {
         conversation["status"] = json!("processing");
         let metadata = &mut conversation["metadata"];
@@ -54,22 +53,21 @@ both! {
         let handle = processed(&world).await;
         world.fake.forget();
         ends_as_told(&world, &handle, "forgotten").await;
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_that_its_provider_does_not_list_is_known_by_its_report(database) {
         let world = World::start(database, LegacyPace { appears_within: LIMIT, ..BRISK }).await;
         world.fake.state().lists_none = true;
         world.fake.upstream().fail("POST", "/v1/convai/", Fault::LoseAnswer, 1);
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2)]);
         world.fake.end(&call.id, 12, "");
         world.tell_now(&world.fake.transcription(&call.id)).await;
         ends_as_told(&world, &handle, "reported").await;
         assert_eq!(world.conversation(&handle).await["messages_count"], 2);
         assert_eq!(world.placings(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn the_providers_last_word_is_the_transcript(database) {
@@ -79,8 +77,7 @@ both! {
         let same = [("agent", "Hello.", 0), ("user", "Yes.", 2), ("agent", "Good.", 4), ("user", "Well", 6), ("agent", "Bye.", 8)];
         let none: [(&str, &str, i64); 0] = [];
         for last in [&added[..], &dropped[..], &same[..], &none[..]] {
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             world.fake.talk(&call.id, &same[..4]);
             until("what was said first", || async {
                 (world.conversation(&handle).await["messages_count"] == 3).then_some(())
@@ -101,15 +98,14 @@ both! {
             assert_eq!(said, expected);
             assert_eq!(read["messages_count"], expected.len());
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn what_is_reported_of_a_call_that_was_given_up_changes_nothing(database) {
         let world = World::start(database, BRISK).await;
         world.fake.state().hides_calls = true;
         world.fake.upstream().fail("POST", "/v1/convai/", Fault::LoseAnswer, 1);
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         assert_eq!(world.ended(&handle).await["failure_reason"], "carrier_error");
         let read = world.conversation(&handle).await;
         world.fake.appear();
@@ -120,7 +116,7 @@ both! {
         }
         assert_eq!(world.conversation(&handle).await, read);
         assert_eq!(world.placings(), 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn what_was_told_of_an_end_counts_when_nothing_more_is_told_in_time(database) {
@@ -137,20 +133,19 @@ both! {
             ends_as_told(&world, &handle, &format!("{fault:?}")).await;
             world.fake.upstream().behave();
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_provider_that_asks_for_no_patience_is_left_alone_all_the_same(database) {
         let world = World::start(database, BRISK).await;
         world.fake.upstream().fail("POST", "/v1/convai/", Fault::RetryAfter(429, 0), 1);
         let began = Instant::now();
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
         assert_eq!(world.placings(), 2);
         world.fake.fail(&call.id, "busy");
         assert_eq!(world.ended(&handle).await["failure_reason"], "busy");
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_takes_place_between_its_acceptance_and_now_by_whatever_clock_it_is_told(database) {
@@ -165,8 +160,7 @@ both! {
             (json!(BEGAN_AT - hour), true),
         ] {
             let accepted = world.app.clock.now();
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             world.fake.change(&call.id, |conversation| {
                 conversation["metadata"]["start_time_unix_secs"] = start.clone();
             });
@@ -183,14 +177,13 @@ both! {
                 assert_eq!(ended[name], value, "{start}, {name}: {ended}");
             }
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_that_no_call_is_as_long_as_costs_the_time_that_there_was_for_it(database) {
         let world = World::start(database, BRISK).await;
         for seconds in [8_000, 100_000] {
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2)]);
             world.fake.end(&call.id, seconds, "");
             let ended = world.ended(&handle).await;
@@ -203,7 +196,7 @@ both! {
                 assert_eq!(ended[name], value, "{seconds}, {name}: {ended}");
             }
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn an_absurd_value_keeps_no_call_from_its_end(database) {
@@ -219,8 +212,7 @@ both! {
             ("/analysis/transcript_summary", json!("They\0 spoke.")),
             ("/has_audio", json!("yes")),
         ] {
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             world.fake.change(&call.id, |conversation| {
                 conversation["transcript"] = json!([{"role": "agent", "message": "Hello.", "time_in_call_secs": 0}]);
             });
@@ -234,7 +226,7 @@ both! {
                 assert_eq!(ended["summary"], "They spoke.");
             }
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_of_which_nothing_can_be_read_may_go_on_unless_it_is_reported_that_it_never_began(database) {
@@ -243,16 +235,14 @@ both! {
         for fault in [Fault::Status(401), Fault::Status(500), Fault::Malformed] {
             let conversations = "/v1/convai/conversations";
             world.fake.upstream().fail("GET", conversations, fault, 100_000);
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             tokio::time::sleep(2 * pace.answered_within).await;
             assert_eq!(world.conversation(&handle).await["status"], "initiated", "{fault:?}");
             world.fake.end(&call.id, 12, "");
             world.fake.upstream().behave();
             ends_as_told(&world, &handle, &format!("{fault:?}")).await;
             world.fake.upstream().fail("GET", conversations, fault, 100_000);
-            let handle = world.place().await;
-            let call = world.taken(&handle).await;
+            let (handle, call) = world.placed().await;
             until("the call's name", || async {
                 let asked = format!("{conversations}/{}", call.id);
                 (!world.fake.upstream().asked_of("GET", &asked).is_empty()).then_some(())
@@ -263,7 +253,7 @@ both! {
             world.fake.upstream().behave();
         }
         assert_eq!(world.placings(), 6);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_report_with_an_id_that_no_database_keeps_is_one_of_no_call_of_ours(database) {
@@ -274,13 +264,12 @@ both! {
         ] {
             world.tell_now(&body.to_string()).await;
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_call_under_way_is_followed_with_the_key_that_its_account_has_now(database) {
         let world = World::start(database, BRISK).await;
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2), ("agent", "So", 3)]);
         until("the first turns", || async {
             (world.conversation(&handle).await["messages_count"] == 2).then_some(())
@@ -299,6 +288,6 @@ both! {
         ends_as_told(&world, &handle, "another key").await;
         let read = world.conversation(&handle).await;
         assert_eq!(read["messages_count"], 3, "no turn twice, and none is missing: {read}");
-        world.close().await;
+        world.books_add_up().await;
     }
 }

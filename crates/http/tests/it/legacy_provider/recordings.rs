@@ -14,8 +14,7 @@ use crate::client::must;
 /// Calls an agent, and ends the call as one that was recorded; returns its handle.
 async fn recorded(world: &World) -> String {
     world.fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
-    let handle = world.place().await;
-    let call = world.taken(&handle).await;
+    let (handle, call) = world.placed().await;
     world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
     world.fake.end(&call.id, 5, "");
     handle
@@ -59,11 +58,11 @@ both! {
         assert_eq!(fetches(&world), faults.len() + 1);
         until("nothing on its way", || async { (left(&world) == 0).then_some(()) }).await;
         let audio = text(&world.conversation(&handle).await["recording_url"]);
-        assert_eq!(world.app.get(&audio).send().await.status, 200);
+        assert_eq!(world.app.get(&audio).await.status, 200);
         // It is here: nobody asks again.
         must(world.app.services.recording_keeper().sweep().await);
         assert_eq!(fetches(&world), faults.len() + 1);
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_recording_that_never_comes_is_given_up_after_a_day(database) {
@@ -87,7 +86,7 @@ both! {
         .await;
         let read = world.conversation(&handle).await;
         assert_eq!((&read["has_audio"], &read["recording_url"]), (&json!(false), &Value::Null));
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn what_is_no_recording_is_asked_for_once_and_leaves_nothing(database) {
@@ -102,9 +101,9 @@ both! {
             must(world.app.services.recording_keeper().sweep().await);
             assert_eq!(fetches(&world), nth + 1, "{fault:?}");
             let target = format!("/v1/conversations/{}/audio", handle.trim_start_matches("call_"));
-            world.app.get(&target).send().await.assert_error(404, "not_found");
+            world.app.get(&target).await.assert_error(404, "not_found");
         }
-        world.close().await;
+        world.books_add_up().await;
     }
 
     async fn a_wav_file_becomes_a_recording_as_all_others(database) {
@@ -120,15 +119,14 @@ both! {
         wav.extend(16_000_u32.to_le_bytes());
         wav.resize(44 + 16_000, 0);
         world.fake.state().recording = Some(("audio/wav", wav));
-        let handle = world.place().await;
-        let call = world.taken(&handle).await;
+        let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
         world.fake.end(&call.id, 5, "");
         let ended = world.ended(&handle).await;
         assert_eq!(ended["has_audio"], true, "{ended}");
         let audio = text(&world.conversation(&handle).await["recording_url"]);
-        let whole = world.app.get(&audio).send().await;
+        let whole = world.app.get(&audio).await;
         assert_eq!((whole.status, whole.body.len()), (200, 44 + 16_000), "two channels of 8 kHz");
-        world.close().await;
+        world.books_add_up().await;
     }
 }

@@ -38,7 +38,7 @@ impl Shop {
     }
 
     async fn credits(&self) -> (Value, Value) {
-        let credits = self.app.get("/v1/billing/credits").send().await.assert(200);
+        let credits = self.app.read("/v1/billing/credits").await;
         (
             credits["balance_credits"].clone(),
             credits["reserved_credits"].clone(),
@@ -50,7 +50,7 @@ impl Shop {
         let oldest = text(&self.conversations().await.last().unwrap_or(&Value::Null)["id"]);
         let target = format!("/v1/conversations/{oldest}");
         eventually(async || {
-            let read = self.app.get(&target).send().await.assert(200);
+            let read = self.app.read(&target).await;
             (read["status"] != "initiated").then_some(read)
         })
         .await
@@ -150,7 +150,7 @@ contract! {
                 "/callbacks/whatsapp/{}?hub.mode=subscribe&hub.verify_token={token}&hub.challenge=7",
                 app.account
             );
-            app.bare("GET", &target).send()
+            app.bare("GET", &target)
         };
         assert_eq!(verify("oth3r").await.status, 403);
         assert_eq!(verify(VERIFY_TOKEN).await.status, 200);

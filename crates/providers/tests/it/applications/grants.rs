@@ -68,10 +68,8 @@ async fn tokens_are_renewed_rotated_withdrawn_and_revoked() {
     fake.authority.rotate();
     let rotated = application.consents().refresh(&refresh).await.unwrap();
     let next = rotated.refresh_token.unwrap();
-    assert_eq!(
-        application.consents().refresh(&refresh).await,
-        Err(GrantError::Refused)
-    );
+    let expected = Err(GrantError::Refused);
+    assert_eq!(application.consents().refresh(&refresh).await, expected);
     application.consents().refresh(&next).await.unwrap();
     let (_, good) = fake.authority.good();
     application.consents().revoke(&good[0]).await.unwrap();
@@ -83,10 +81,8 @@ async fn tokens_are_renewed_rotated_withdrawn_and_revoked() {
         ..settings(&fake.upstream.base_url())
     };
     let stranger = application_of("google_calendar", &wrong);
-    assert_eq!(
-        stranger.consents().refresh(&next).await,
-        Err(GrantError::Client)
-    );
+    let expected = Err(GrantError::Client);
+    assert_eq!(stranger.consents().refresh(&next).await, expected);
 }
 
 #[tokio::test]

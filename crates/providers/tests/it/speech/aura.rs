@@ -28,10 +28,8 @@ async fn a_voice_is_a_model_and_each_text_a_request() {
     let line = "POST /v1/speak?model=aura-2-thalia-en&encoding=mulaw&sample_rate=8000&container=none&speed=1.2 HTTP/1.1";
     assert_eq!(head.lines().next(), Some(line));
     assert!(head.contains("\r\nauthorization: Token key-1"), "{head}");
-    assert_eq!(
-        serde_json::from_str::<Value>(body).unwrap(),
-        json!({"text": "Hello."})
-    );
+    let expected = json!({"text": "Hello."});
+    assert_eq!(serde_json::from_str::<Value>(body).unwrap(), expected);
 }
 
 #[tokio::test]

@@ -185,10 +185,8 @@ async fn a_call_is_held_in_sound_and_understood() {
 
     let greeting = "Good morning, how can I help you?";
     let spoken = leg.line.say(greeting).await;
-    assert_eq!(
-        (spoken.heard_text.as_str(), spoken.complete),
-        (greeting, true)
-    );
+    assert_eq!(spoken.heard_text.as_str(), greeting);
+    assert!(spoken.complete);
     let frames = u64::try_from(*wire.heard.lock()).unwrap();
     assert!(frames > 50, "{frames} frames were heard");
 

@@ -240,10 +240,8 @@ async fn a_malformed_message_ends_the_ear() {
     let (mut recogniser, mut peer) = opened(&service, "nova-3").await;
     peer.text(r#"{"type":"Results","#).await;
     let fault = SpeechError::Protocol("a message is not of its form");
-    assert_eq!(
-        rest(&mut recogniser).await,
-        [RecogniserEvent::Failed(fault)]
-    );
+    let expected = [RecogniserEvent::Failed(fault)];
+    assert_eq!(rest(&mut recogniser).await, expected);
 }
 
 #[tokio::test]

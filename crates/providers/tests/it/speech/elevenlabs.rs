@@ -49,14 +49,10 @@ async fn asked(peer: &mut Peer, text: &str) -> String {
     let first = peer.json().await;
     let context = first["context_id"].as_str().unwrap().to_owned();
     assert_eq!(first["text"], " ");
-    assert_eq!(
-        peer.json().await,
-        json!({"text": format!("{text} "), "context_id": context, "flush": true})
-    );
-    assert_eq!(
-        peer.json().await,
-        json!({"context_id": context, "close_context": true})
-    );
+    let expected = json!({"text": format!("{text} "), "context_id": context, "flush": true});
+    assert_eq!(peer.json().await, expected);
+    let expected = json!({"context_id": context, "close_context": true});
+    assert_eq!(peer.json().await, expected);
     context
 }
 
@@ -70,10 +66,8 @@ async fn a_text_is_spoken_in_a_context_of_its_own() {
     };
     let (mouth, peer) = tokio::join!(voice.open(settings), service.accept());
     let (mouth, mut peer) = (mouth.unwrap(), peer);
-    assert_eq!(
-        peer.head.path,
-        "/v1/text-to-speech/voice-1/multi-stream-input"
-    );
+    let expected = "/v1/text-to-speech/voice-1/multi-stream-input";
+    assert_eq!(peer.head.path, expected);
     assert_eq!(
         peer.head.query_line(),
         "model_id=eleven_flash_v2_5&output_format=ulaw_8000&auto_mode=true&sync_alignment=true\
@@ -197,10 +191,8 @@ async fn a_connection_that_breaks_ends_what_was_said_and_is_opened_again() {
         peer.cut();
     };
     let ((samples, _, error), ()) = tokio::join!(gather(spoken), breaking);
-    assert_eq!(
-        (samples.len(), error),
-        (160, Some(SpeechError::Unreachable))
-    );
+    assert_eq!(samples.len(), 160);
+    assert_eq!(error, Some(SpeechError::Unreachable));
 
     let spoken = mouth.speak(words("Two."));
     let again = async {

@@ -282,14 +282,10 @@ async fn a_text_goes_in_and_sound_comes_out() {
     let mouth = voice.open(settings).await.unwrap();
     let (samples, times, error) = gather(mouth.speak(words("¿Qué $(tal)? -x"))).await;
     assert_eq!((samples.len(), times, error), (1_600, vec![], None));
-    assert_eq!(
-        appears(&script.file("program.text")).await,
-        "¿Qué $(tal)? -x\n"
-    );
-    assert_eq!(
-        appears(&script.file("program.args")).await,
-        "es-mx+f2 big es 1.25 0.80 219\n"
-    );
+    let expected = "¿Qué $(tal)? -x\n";
+    assert_eq!(appears(&script.file("program.text")).await, expected);
+    let expected = "es-mx+f2 big es 1.25 0.80 219\n";
+    assert_eq!(appears(&script.file("program.args")).await, expected);
 }
 
 #[tokio::test]
@@ -396,10 +392,8 @@ async fn a_command_that_cannot_be_run_stops_the_start() {
         at_once: 0,
         ..script.program(&[])
     };
-    assert_eq!(
-        fault(never).as_deref(),
-        Some("provider `mine`: limit and at_once must be above 0")
-    );
+    let expected = Some("provider `mine`: limit and at_once must be above 0");
+    assert_eq!(fault(never).as_deref(), expected);
 }
 
 /// Where a program is, if it is installed.

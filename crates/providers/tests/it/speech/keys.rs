@@ -89,10 +89,8 @@ async fn a_key_that_no_header_can_carry_opens_nothing_and_no_key_shows_itself() 
     let shape = registry(provider);
     let voice = shape.synthesiser("mine", &with(None)).unwrap();
     let error = refused(voice.open(with(Some("a\nb"))).await);
-    assert_eq!(
-        error,
-        SpeechError::Protocol("the request could not be made")
-    );
+    let expected = SpeechError::Protocol("the request could not be made");
+    assert_eq!(error, expected);
     assert!(service.left_alone());
     let shown = format!("{:?}", with(Some("own-key-1")));
     assert!(

@@ -132,10 +132,8 @@ async fn an_utterance_that_is_not_understood_ends_the_ear() {
         let ear = ear(&service.base_url);
         let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
         utter(&recogniser).await;
-        assert_eq!(
-            rest(&mut recogniser).await,
-            [RecogniserEvent::Failed(expected)]
-        );
+        let expected = [RecogniserEvent::Failed(expected)];
+        assert_eq!(rest(&mut recogniser).await, expected);
     }
 }
 

@@ -135,10 +135,8 @@ async fn a_break_or_a_malformed_message_ends_the_ear() {
             Some(text) => peer.text(text).await,
             None => peer.cut(),
         }
-        assert_eq!(
-            rest(&mut recogniser).await,
-            [RecogniserEvent::Failed(expected)]
-        );
+        let expected = [RecogniserEvent::Failed(expected)];
+        assert_eq!(rest(&mut recogniser).await, expected);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Making agents, and what is done with their versions.
 
-use offhook_tests::{Person, both, must, needs_browser};
+use offhook_tests::{both, must};
 use serde_json::json;
 
 use super::super::stage::Stage;
@@ -16,9 +16,7 @@ deeds! {
 
 both! {
     async fn an_agent_is_made_and_published(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
         browser.open("/portal/agents").await;
         browser.click(("Make the first agent", "Crear el primer agente")).await;
@@ -43,9 +41,7 @@ both! {
     }
 
     async fn a_version_is_compared_and_rolled_back(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/edit")).await;
@@ -81,9 +77,7 @@ both! {
     }
 
     async fn an_agent_is_edited_as_json(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/json")).await;
@@ -108,9 +102,7 @@ both! {
     }
 
     async fn a_widget_is_turned_on_for_a_page(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/widget")).await;
@@ -124,14 +116,12 @@ both! {
         assert!(code.contains(&agent) && code.contains("/widget/v1/offhook.js"), "{code}");
         browser.no_violations().await;
         let door = stage.server.client().get(&format!("/widget/v1/agents/{agent}"));
-        let door = door.header("Origin", "https://shop.example").send().await.assert(200);
+        let door = door.header("Origin", "https://shop.example").await.assert(200);
         assert_eq!(door["name"], "Eva");
     }
 
     async fn what_is_extracted_is_set_by_a_schema(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/analysis")).await;

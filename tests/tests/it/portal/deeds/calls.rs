@@ -136,9 +136,7 @@ both! {
     }
 
     async fn a_request_is_found_in_the_log_with_its_story(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
         let call = stage.account.call(&agent, "+14155550123").await;
         stage.account.ended(&call).await;

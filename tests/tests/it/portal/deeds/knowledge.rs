@@ -1,7 +1,7 @@
 //! Documents: uploaded, read, moved, deleted; folders; web pages.
 
 use offhook_testkit::files;
-use offhook_tests::{Person, both, must, needs_browser};
+use offhook_tests::{both, must};
 
 use super::super::stage::Stage;
 
@@ -14,9 +14,7 @@ deeds! {
 
 both! {
     async fn a_file_is_uploaded_into_a_folder_read_and_deleted(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let folder = must("a folder", tempfile::tempdir());
         let file = folder.path().join("precios.pdf");
         let pdf = files::pdf("The room by the sea costs ninety.");
@@ -75,9 +73,7 @@ both! {
     }
 
     async fn a_web_page_is_taken(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
         browser.open("/portal/knowledge/address").await;
         browser.fill(("Name", "Nombre"), "Prices").await;

@@ -1,6 +1,6 @@
 //! Credits: what there is, where they went, what is to be paid.
 
-use offhook_tests::{Person, both, needs_browser};
+use offhook_tests::both;
 use serde_json::json;
 
 use super::super::stage::Stage;
@@ -12,9 +12,7 @@ deeds! {
 
 both! {
     async fn credits_are_followed_to_their_entry_and_their_invoice(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let credit = [
             "wallet", "credit", "--account", &stage.account.id, "--type", "purchase", "--credits", "250",
             "--description", "A pallet of credits",

@@ -13,9 +13,7 @@ deeds! {
 
 both! {
     async fn a_tool_is_made_changed_and_deleted(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
         browser.open("/portal/tools").await;
         browser.click(("Make the first tool", "Crear la primera herramienta")).await;
@@ -105,9 +103,7 @@ both! {
     }
 
     async fn an_application_is_looked_for(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
         browser.open("/portal/integrations").await;
         let first = browser.text_of("tbody td").await;

@@ -1,6 +1,6 @@
 //! Webhooks: registered, tried, looked at, sent again.
 
-use offhook_tests::{Person, Receiver, both, needs_browser};
+use offhook_tests::{Receiver, both};
 
 use super::super::stage::Stage;
 
@@ -14,9 +14,7 @@ deeds! {
 
 both! {
     async fn an_event_is_sent_looked_at_and_sent_again(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let receiver = Receiver::start().await;
         let browser = stage.owner(person).await;
         browser.open("/portal/webhooks").await;
@@ -61,9 +59,7 @@ both! {
     }
 
     async fn code_is_copied_that_carries_the_readers_own_address(database: Database) {
-        needs_browser!();
-        let person = Person::on(&database);
-        let stage = Stage::open(database).await;
+        let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open("/portal/quick-start").await;

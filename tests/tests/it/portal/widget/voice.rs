@@ -7,8 +7,8 @@ use std::time::Duration;
 use offhook_media::codec::Codec;
 use offhook_media::resample::Resampler;
 use offhook_tests::{
-    Account, Browser, Database, Options, Person, Server, Site, both, eventually, must,
-    needs_browser, silence, wav,
+    Account, Browser, Database, Person, Server, Site, both, eventually, must, needs_browser,
+    silence, wav,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -63,8 +63,7 @@ struct Shop {
 
 impl Shop {
     async fn open(database: Database) -> Self {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
+        let (server, account) = Server::furnished(database).await;
         let site = Site::start().await;
         let config = json!({
             "system_prompt": "say: We open at nine.",
@@ -165,7 +164,7 @@ both! {
         let id = shop.call().await["id"].clone();
         let handle = format!("call_{}", id.as_str().unwrap_or_default());
         let hang_up = shop.account.post(&format!("/v1/calls/{handle}/hangup"), "{}");
-        hang_up.send().await.assert(202);
+        hang_up.await.assert(202);
         shop.account.ended_within(&handle, PATIENCE).await;
         // The button says again that it is for writing.
         let idle = "return !document.querySelector('offhook-widget').shadowRoot.querySelector('.launcher.talking')";
