@@ -137,8 +137,10 @@ async fn a_queued_call_is_cancelled_and_an_ended_one_cannot_be() {
     assert_eq!(call["duration_seconds"], 0);
     let answer = app.request("POST", &hang_up).await;
     answer.assert_error(409, "conflict");
+    assert_eq!(app.read(&format!("/v1/calls/{handle}")).await, call);
     let extra = app.post(&hang_up, r#"{"x":1}"#).await;
-    extra.assert_error(400, "invalid_body");
+    let said = extra.assert_error(400, "invalid_body");
+    assert_eq!(said, "`x`: unknown field");
     let absent = app.request("POST", "/v1/calls/x/hangup").await;
     absent.assert_error(404, "not_found");
 }

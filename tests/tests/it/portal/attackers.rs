@@ -113,7 +113,7 @@ both! {
         let stage = Stage::open(database).await;
         for next in [
             "//evil.example", "///evil.example", "https://evil.example", "https:evil.example", "/\\evil.example",
-            "\\\\evil.example", "/portal/..//evil.example", "/portal\r\nLocation: https://evil.example",
+            "\\\\evil.example", "/portal/..//evil.example", "/portal//evil.example", "/portal\r\nLocation: https://evil.example",
             "javascript:alert(1)", "/%2f%2fevil.example", "/portal@evil.example", "/v1/me", "",
         ] {
             let fields = [("email", OWNER), ("password", PASSWORD), ("next", next)];
