@@ -225,15 +225,15 @@ fn counted<T>(
 }
 
 fn unavailable(_: Unavailable) -> ApiError {
-    ApiError::new(
-        Code::RateLimitUnavailable,
-        "The rate limit cannot be checked at the moment. Nothing was done; try again shortly.",
-    )
-    .retry_after(UNAVAILABLE_RETRY_AFTER_S)
+    Code::RateLimitUnavailable
+        .error(
+            "The rate limit cannot be checked at the moment. Nothing was done; try again shortly.",
+        )
+        .retry_after(UNAVAILABLE_RETRY_AFTER_S)
 }
 
 fn exceeded(message: &'static str, seconds: u64) -> ApiError {
-    ApiError::new(Code::RateLimitExceeded, message).retry_after(seconds)
+    Code::RateLimitExceeded.error(message).retry_after(seconds)
 }
 
 fn quota(per_minute: u32) -> Quota {

@@ -9,7 +9,7 @@ use actix_web::web::{Bytes, Payload};
 use futures_util::{StreamExt as _, future, stream};
 use maud::{Markup, html};
 use multer::{Constraints, Multipart, SizeLimit};
-use offhook_http::{ApiError, Code, time_for_body};
+use offhook_http::{Code, time_for_body};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -122,7 +122,7 @@ async fn read_within<R>(
         Ok(((), Ok(file))) => Ok(file),
         Ok(((), Err(fault))) if is_too_large(&fault) => {
             let said = too_large(most, lang);
-            Err(ApiError::new(Code::PayloadTooLarge, said).into())
+            Err(Code::PayloadTooLarge.error(said).into())
         }
         Ok(((), Err(_))) | Err(_) => Err(Trouble::Unreadable),
     };

@@ -100,7 +100,7 @@ async fn usage(ask: Ask<BillingRead, (), UsageListing>) -> Reply {
     let billing = ask.services().billing();
     let days = billing.usage_days(from, to).map_err(|fault| {
         let fault = FieldError::new("from", fault);
-        ApiError::new(Code::InvalidQuery, fault.to_string())
+        Code::InvalidQuery.error(fault.to_string())
     })?;
     let (after, limit) = (number_after(&ask.query), ask.query.limit);
     let page = billing.usage(ask.account(), days, after, limit).await?;

@@ -7,7 +7,7 @@ mod search;
 
 use maud::{Markup, html};
 use offhook_domain::{DocumentId, DocumentSource, DocumentStatus, Json, MemberRole};
-use offhook_http::{ApiError, Code};
+use offhook_http::Code;
 use offhook_services::store::{Document, DocumentFilter, Folder};
 
 use crate::PATH;
@@ -60,7 +60,7 @@ fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
     if visitor.caller().terms.engine_module {
         return Ok(());
     }
-    Err(ApiError::new(Code::PlanLimit, not_in_plan(visitor.lang())).into())
+    Err(Code::PlanLimit.error(not_in_plan(visitor.lang())).into())
 }
 
 /// What the forms call the fields of documents and folders.

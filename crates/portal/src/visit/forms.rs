@@ -5,7 +5,7 @@ use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
 use actix_web::web::{BytesMut, Payload};
 use futures_util::StreamExt as _;
 use offhook_domain::AccountId;
-use offhook_http::{ApiError, Code, time_for_body};
+use offhook_http::{Code, time_for_body};
 use ring::hmac;
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
@@ -126,7 +126,7 @@ async fn arrive(portal: &Portal, mut body: Payload, most: usize) -> Result<Bytes
 
 fn busy() -> Trouble {
     let said = "As many long forms as can be read at once are arriving. Nothing was done; send it again in a moment.";
-    Trouble::Said(ApiError::new(Code::ServiceUnavailable, said))
+    Trouble::Said(Code::ServiceUnavailable.error(said))
 }
 
 /// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use offhook_domain::{BatchId, E164Error, Json, Timestamp};
-use offhook_http::{ApiError, Code};
+use offhook_http::Code;
 use offhook_services::store::Batch;
 use offhook_services::{BatchBody, PageRequest};
 
@@ -113,7 +113,7 @@ fn look_title(visitor: &Visitor) -> &'static str {
 }
 
 fn refused(said: impl Into<String>) -> Trouble {
-    ApiError::new(Code::InvalidBody, said.into()).into()
+    Code::InvalidBody.error(said.into()).into()
 }
 
 /// What the form calls the fields of a batch.

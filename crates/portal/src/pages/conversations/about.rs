@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json, Runtime};
 use offhook_services::store::{Conversation, ConversationView, DeliveryState};
-use offhook_services::{AgentError, SoFar};
+use offhook_services::{ResourceError, SoFar};
 
 use super::detail::named;
 use super::wording;
@@ -207,7 +207,7 @@ async fn defaults(
         .await
     {
         Ok(version) => version,
-        Err(AgentError::NotFound) => return Ok(Vec::new()),
+        Err(ResourceError::NotFound) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let config = version.config.as_ref();

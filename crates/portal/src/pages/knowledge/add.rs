@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::Json;
-use offhook_http::{ApiError, Code};
+use offhook_http::Code;
 use offhook_services::store::Folder;
 use offhook_services::{DocumentFile, NewContent};
 
@@ -161,7 +161,7 @@ async fn kept(
     let t = visitor.lang();
     let Some(file) = file? else {
         let said = t.t("Choose a file first.", "Primero elige un archivo.");
-        return Err(ApiError::new(Code::InvalidBody, said).into());
+        return Err(Code::InvalidBody.error(said).into());
     };
     let file = DocumentFile {
         name: fields.get("name").map(str::to_owned),

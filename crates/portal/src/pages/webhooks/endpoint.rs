@@ -5,7 +5,7 @@ use offhook_domain::{DeliveryId, EndpointId, EventType, MemberRole};
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
 };
-use offhook_services::{PageRequest, WebhookError};
+use offhook_services::{PageRequest, ResourceError};
 
 use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
@@ -321,7 +321,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 }
 
 /// The page with a form that was refused, and what was typed in it.
-pub(super) async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
+pub(super) async fn refused(post: &Post<Developer>, form: Form, error: ResourceError) -> Answer {
     let said = Trouble::from(error).of_fields(post.lang(), &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }
