@@ -17,7 +17,7 @@ use crate::parts::form::{Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Viewer, Visit, Visitor};
 
 /// The largest file.
@@ -56,7 +56,7 @@ pub(super) fn routes() -> Vec<Page> {
 }
 
 /// Knowledge comes with the Engine module, here as in the interface.
-fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
+fn entitled(visitor: &Visitor) -> Result<()> {
     if visitor.caller().terms.engine_module {
         return Ok(());
     }
@@ -106,10 +106,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         .iter()
         .map(|row| line(row, &folders, t))
         .collect();
-    let last = documents
-        .items
-        .last()
-        .map(|row| (row.created_at, row.id.uuid()));
     let heads = [
         t.t("Name", "Nombre"),
         t.t("Folder", "Carpeta"),
@@ -127,7 +123,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
             @if rows.is_empty() { (nothing(&visit, is_filtered)) }
             @else { (list::table(t.t("Documents", "Documentos"), &heads, &rows)) }
-            (list::more(&visit, documents.has_more, last))
+            (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
         }
     };
     Ok(visit.page(Section::Knowledge, title, &body))

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CredentialProvider, MemberRole};
+use offhook_services::Credentials;
+use offhook_services::InputError;
 use offhook_services::store::Credential;
-use offhook_services::{Credentials, InputError};
 
 use super::SECTION;
 use crate::fields::Fields;
@@ -11,7 +12,7 @@ use crate::lang::Lang;
 use crate::parts::words::{Tone, badge};
 use crate::parts::{form, list, words};
 use crate::spanish::written;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
 /// Credentials in the hands of the member: the audit log says so.
@@ -94,7 +95,7 @@ pub(super) async fn shelf(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(SECTION, title(&visit), &body))
 }
 
-async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>, Trouble> {
+async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>> {
     let listed = visitor.services().credentials().list(visitor.account());
     listed.await.map_err(trouble)
 }
