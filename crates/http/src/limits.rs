@@ -258,25 +258,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn placing_calls_has_its_own_window_beside_the_bucket() {
-        let limits = RateLimits::new(LimitSettings {
-            call_ip_per_minute: 2,
-            ..LimitSettings::default()
-        });
-        for _ in 0..2 {
-            assert!(limits.admit_address(address(1), true, NOON).await.is_ok());
-        }
-        let refused = limits
-            .admit_address(address(1), true, NOON)
-            .await
-            .unwrap_err();
-        assert_eq!(refused.code(), Code::RateLimitExceeded);
-        assert_eq!(refused.retry_after_s, Some(60));
-        assert!(limits.admit_address(address(1), false, NOON).await.is_ok());
-        assert!(limits.admit_address(address(2), true, NOON).await.is_ok());
-    }
-
-    #[tokio::test]
     async fn switched_off_limits_refuse_nothing_and_tell_nothing() {
         let limits = RateLimits::new(LimitSettings {
             ip_per_minute: 1,

@@ -139,8 +139,6 @@ mod tests {
 
     #[test]
     fn bad_schemas_are_refused_with_a_sentence() {
-        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(40), "}".repeat(40));
-        let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(64 * 1024));
         for (schema, said) in [
             ("[]", "must be a JSON Schema, as an object, or null"),
             ("true", "must be a JSON Schema, as an object, or null"),
@@ -151,27 +149,6 @@ mod tests {
             (
                 r#"{"type":["object","null"]}"#,
                 "must have the `type` `object`: what is extracted is an object",
-            ),
-            (
-                deep.as_str(),
-                "nests deeper than 32 levels, references followed",
-            ),
-            (long.as_str(), "is longer than 65536 bytes of compact JSON"),
-            (
-                r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
-                "has a `$ref` that is not local: only `#` and `#/…` are followed",
-            ),
-            (
-                r##"{"properties":{"a":{"$ref":"#"}}}"##,
-                "has a `$ref` that leads back to itself: write it out",
-            ),
-            (
-                r##"{"$ref":"#/$defs/a"}"##,
-                "has a `$ref` that leads nowhere",
-            ),
-            (
-                r#"{"$id":"https://a.example/"}"#,
-                "must not use `$id`: refer by `#/…` alone",
             ),
         ] {
             let refused = fault(&format!(r#"{{"schema":{schema}}}"#));
