@@ -44,10 +44,8 @@ impl Accounts {
             role: MemberRole::Owner,
             joined_at: at,
         });
-        self.0
-            .store
-            .create_account(account.clone(), entry, owner)
-            .await?;
+        let store = &self.0.store;
+        store.create_account(account.clone(), entry, owner).await?;
         // The account is made; what fails here is made up for at the next look at the months.
         if let Err(error) = crate::billing::enter(&self.0, &account, None).await {
             tracing::warn!(%error, "the account's first invoice is begun later");

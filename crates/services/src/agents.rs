@@ -55,11 +55,8 @@ impl Agents {
     ) -> Result<Page<Agent>, StoreError> {
         filter.q = filter.q.as_deref().map(fold);
         let limit = i64::from(page.limit);
-        let rows = self
-            .0
-            .store
-            .agents(account, filter, page.after, limit)
-            .await?;
+        let store = &self.0.store;
+        let rows = store.agents(account, filter, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 

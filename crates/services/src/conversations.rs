@@ -70,11 +70,8 @@ impl Conversations {
         voice_only: bool,
     ) -> Result<Option<ConversationView>> {
         let since = self.retained_since(caller);
-        let view = self
-            .0
-            .store
-            .conversation(caller.account.id, id, since)
-            .await?;
+        let store = &self.0.store;
+        let view = store.conversation(caller.account.id, id, since).await?;
         Ok(view.filter(|view| !voice_only || view.conversation.is_voice()))
     }
 

@@ -41,11 +41,8 @@ impl Numbers {
         page: PageRequest<PhoneNumberId>,
     ) -> Result<Page<PhoneNumber>, StoreError> {
         let limit = i64::from(page.limit);
-        let rows = self
-            .0
-            .store
-            .numbers(account, agent, page.after, limit)
-            .await?;
+        let store = &self.0.store;
+        let rows = store.numbers(account, agent, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 

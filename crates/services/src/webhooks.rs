@@ -228,11 +228,8 @@ impl Webhooks {
         let secret = self.fresh_secret()?;
         let sealed = (secret.expose(), secret.prefix());
         let now = self.0.clock.now();
-        let view = self
-            .0
-            .store
-            .rotate_secret(account, id, sealed, overlap, now)
-            .await;
+        let store = &self.0.store;
+        let view = store.rotate_secret(account, id, sealed, overlap, now).await;
         self.count_change();
         let view = view?.ok_or(ResourceError::NotFound)?;
         Ok(Registered {
@@ -278,11 +275,8 @@ impl Webhooks {
         page: PageRequest<DeliveryId>,
     ) -> Result<Page<Delivery>, StoreError> {
         let limit = i64::from(page.limit);
-        let rows = self
-            .0
-            .store
-            .deliveries(account, filter, page.after, limit)
-            .await?;
+        let store = &self.0.store;
+        let rows = store.deliveries(account, filter, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 

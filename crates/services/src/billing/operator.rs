@@ -1,11 +1,11 @@
 //! What the operator does with wallets and invoices.
 
-use crate::Result;
-use crate::error::InputError;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
 use offhook_storage::{Audited, AutoRefill, Invoice, NewLedgerEntry, Wallet};
 
 use super::Billing;
+use crate::Result;
+use crate::error::InputError;
 
 /// The most credits that one entry moves: sums stay far below 2^63.
 const MAX_CREDITS: Credits = 1_000_000_000;
@@ -101,10 +101,8 @@ impl Billing {
             },
             at: self.0.clock.now(),
         };
-        self.0
-            .store
-            .set_auto_refill(account, refill, audited)
-            .await?;
+        let store = &self.0.store;
+        store.set_auto_refill(account, refill, audited).await?;
         Ok(self.wallet(account).await?)
     }
 

@@ -279,10 +279,8 @@ async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
 /// Ends queued calls that nobody dialed in time.
 async fn expire(shared: &Shared) -> Result<()> {
     let patience = shared.calls.max_queue;
-    let overdue = shared
-        .store
-        .overdue_calls(patience, shared.clock.steady())
-        .await?;
+    let store = &shared.store;
+    let overdue = store.overdue_calls(patience, shared.clock.steady()).await?;
     for call in overdue {
         end_queued(shared, &call, FailureReason::Expired).await?;
     }

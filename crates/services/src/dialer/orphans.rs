@@ -48,10 +48,8 @@ pub(crate) async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
 
 async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize> {
     let now = shared.clock.now();
-    let orphans = shared
-        .store
-        .take_orphans(all, BATCH, shared.node, now)
-        .await?;
+    let store = &shared.store;
+    let orphans = store.take_orphans(all, BATCH, shared.node, now).await?;
     let count = orphans.len();
     metrics().calls.orphans_taken(count);
     for call in orphans {

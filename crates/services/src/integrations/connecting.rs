@@ -284,11 +284,8 @@ impl Integrations {
         application: &dyn Application,
         at: Timestamp,
     ) -> Result<Vec<ToolRow>> {
-        let rows = self
-            .0
-            .store
-            .tools(account, None, i64::from(u16::MAX))
-            .await?;
+        let store = &self.0.store;
+        let rows = store.tools(account, None, i64::from(u16::MAX)).await?;
         let known: Vec<Tool> = rows
             .iter()
             .filter_map(|row| Tool::from_stored(&row.definition).ok())

@@ -337,19 +337,15 @@ impl People {
         let now = self.shared.clock.now();
         let since = (now.minus(IDLE), now.minus(LASTS));
         let (email, but) = (person.member.email.clone(), person.session);
-        self.shared
-            .store
-            .count_other_sessions(email, but, since)
-            .await
+        let store = &self.shared.store;
+        store.count_other_sessions(email, but, since).await
     }
 
     /// Ends every other session of the person; how many rows there were, of sessions that had ended by themselves too.
     pub async fn end_other_sessions(&self, person: &Person) -> Result<usize> {
         let email = person.member.email.clone();
-        self.shared
-            .store
-            .end_other_sessions(email, person.session)
-            .await
+        let store = &self.shared.store;
+        store.end_other_sessions(email, person.session).await
     }
 
     /// Changes the person's password, ends their sessions, and begins another one in this one's place, whose token it returns:
