@@ -32,7 +32,7 @@ pub(crate) use service::{ask, here};
 use crate::settings::{Flags, Settings};
 use crate::{output, parts, telephone};
 
-const CONFIGURATION: &str = "configuration";
+const CONFIGURATION: Hop = Hop("configuration");
 
 /// A clock that is off by more shows customers times that make no sense.
 const SKEW_AT_MOST: Duration = Duration::from_secs(2);
@@ -78,43 +78,49 @@ impl State {
 /// What was found of a hop, in one sentence; of one that failed it ends in the remedy.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
-    hop: &'static str,
+    hop: Hop,
     state: State,
     sentence: String,
 }
 
-impl Finding {
-    fn new(hop: &'static str, state: State, sentence: impl Into<String>) -> Self {
-        Self {
-            hop,
+/// A hop between a request and a delivered event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hop(&'static str);
+
+impl Hop {
+    fn is(self, state: State, sentence: impl Into<String>) -> Finding {
+        Finding {
+            hop: self,
             state,
             sentence: sentence.into(),
         }
     }
 
-    fn good(hop: &'static str, sentence: impl Into<String>) -> Self {
-        Self::new(hop, State::Good, sentence)
+    fn good(self, sentence: impl Into<String>) -> Finding {
+        self.is(State::Good, sentence)
     }
 
-    fn warning(hop: &'static str, sentence: impl Into<String>) -> Self {
-        Self::new(hop, State::Warning, sentence)
+    fn warning(self, sentence: impl Into<String>) -> Finding {
+        self.is(State::Warning, sentence)
     }
 
-    fn failed(hop: &'static str, sentence: impl Into<String>) -> Self {
-        Self::new(hop, State::Failed, sentence)
+    fn failed(self, sentence: impl Into<String>) -> Finding {
+        self.is(State::Failed, sentence)
     }
 
-    fn skipped(hop: &'static str, sentence: impl Into<String>) -> Self {
-        Self::new(hop, State::Skipped, sentence)
+    fn skipped(self, sentence: impl Into<String>) -> Finding {
+        self.is(State::Skipped, sentence)
     }
+}
 
+impl Finding {
     fn json(&self) -> Value {
-        json!({ "check": self.hop, "status": self.state.as_str(), "message": self.sentence })
+        json!({ "check": self.hop.0, "status": self.state.as_str(), "message": self.sentence })
     }
 
     fn words(&self) -> String {
         let state = self.state.as_str();
-        format!("{state:<8}{}: {}", self.hop, self.sentence)
+        format!("{state:<8}{}: {}", self.hop.0, self.sentence)
     }
 }
 
@@ -125,7 +131,7 @@ pub(crate) async fn run(flags: Flags, args: DoctorArgs) -> anyhow::Result<()> {
     }
     let findings = match Settings::load(flags) {
         Ok(settings) => look(settings, &args).await,
-        Err(error) => vec![Finding::failed(CONFIGURATION, error.to_string())],
+        Err(error) => vec![CONFIGURATION.failed(error.to_string())],
     };
     let values: Vec<Value> = findings.iter().map(Finding::json).collect();
     let lines: Vec<String> = findings.iter().map(Finding::words).collect();
@@ -163,8 +169,8 @@ async fn upstreams(settings: &Settings) -> Vec<Finding> {
 
 async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     let mut configuration = match settings.check_serving() {
-        Ok(()) => Finding::good(CONFIGURATION, "every setting is known and may be so"),
-        Err(error) => Finding::failed(CONFIGURATION, error.to_string()),
+        Ok(()) => CONFIGURATION.good("every setting is known and may be so"),
+        Err(error) => CONFIGURATION.failed(error.to_string()),
     };
     let mut findings = Vec::from_iter(service::look(&settings).await);
     let objects = objects::look(&settings).await;
@@ -180,18 +186,18 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
                 Err(error) => {
                     // The store of files is a part of the service, and has been told of.
                     if objects.state != State::Failed {
-                        configuration = Finding::failed(CONFIGURATION, format!("{error:#}"));
+                        configuration = CONFIGURATION.failed(format!("{error:#}"));
                     }
                     let away = "the service cannot be put together with these settings";
-                    findings.push(Finding::skipped("ledger", away));
+                    findings.push(Hop("ledger").skipped(away));
                 }
             }
         }
         Err(finding) => {
             findings.push(finding);
             let away = "the database cannot be opened";
-            findings.push(Finding::skipped("clock", away));
-            findings.push(Finding::skipped("ledger", away));
+            findings.push(Hop("clock").skipped(away));
+            findings.push(Hop("ledger").skipped(away));
         }
     }
     findings.push(redis::look(&settings, &counting).await);

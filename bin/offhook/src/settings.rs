@@ -45,6 +45,8 @@ const DATABASE_FILE: &str = "offhook.db";
 #[error("{0}")]
 pub(crate) struct SettingsError(pub(crate) String);
 
+pub(crate) type Result<T, E = SettingsError> = std::result::Result<T, E>;
+
 /// What the flags of a command say.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flags {
@@ -202,7 +204,7 @@ impl Settings {
     ///
     /// # Errors
     /// The first setting that is unknown or wrong.
-    pub(crate) fn load(flags: Flags) -> Result<Self, SettingsError> {
+    pub(crate) fn load(flags: Flags) -> Result<Self> {
         Self::from_parts(flags, std::env::vars_os())
     }
 
@@ -217,7 +219,7 @@ impl Settings {
     }
 
     /// Whether these settings can serve: what only matters with an open listener.
-    pub(crate) fn check_serving(&self) -> Result<(), SettingsError> {
+    pub(crate) fn check_serving(&self) -> Result<()> {
         let is_loopback = self.listen.ip().is_loopback();
         if self.webhooks.allow_private_targets && !is_loopback {
             return Err(SettingsError(format!(
@@ -253,7 +255,7 @@ impl Settings {
     pub(crate) fn from_parts(
         flags: Flags,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self> {
         let environment: Vec<_> = environment.into_iter().collect();
         let mut given = given::Given::default();
         let variable = environment

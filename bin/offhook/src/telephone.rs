@@ -19,7 +19,7 @@ use offhook_sip::{
 use offhook_twilio::TwilioCarrier;
 use tokio::sync::mpsc;
 
-use crate::settings::{Settings, SettingsError, SipSettings, TlsSettings};
+use crate::settings::{Result, Settings, SettingsError, SipSettings, TlsSettings};
 use crate::tls;
 
 /// The phone network of a process that serves.
@@ -141,7 +141,7 @@ fn sound(sip: &SipSettings) -> SoundSettings {
 }
 
 /// What the TLS listener shows, and its key, both PEM.
-fn certificate(settings: &TlsSettings) -> Result<(Vec<u8>, Vec<u8>), SettingsError> {
+fn certificate(settings: &TlsSettings) -> Result<(Vec<u8>, Vec<u8>)> {
     // The stack tells nobody of a certificate that it cannot use.
     tls::server_config("sip", settings)?;
     let read = |setting: &str, file: &Path| {

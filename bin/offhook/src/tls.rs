@@ -8,17 +8,14 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::settings::{SettingsError, TlsSettings};
+use crate::settings::{Result, SettingsError, TlsSettings};
 
 /// Reads both files, which the settings `tls_cert` and `tls_key` of a section name.
 ///
 /// # Errors
 /// A file that cannot be read, is none of its kind, or a key that is not the certificate's; the sentence names the
 /// setting.
-pub(crate) fn server_config(
-    section: &str,
-    settings: &TlsSettings,
-) -> Result<ServerConfig, SettingsError> {
+pub(crate) fn server_config(section: &str, settings: &TlsSettings) -> Result<ServerConfig> {
     let certificates = certificates(section, &settings.cert)?;
     let key = PrivateKeyDer::from_pem_file(&settings.key).map_err(|error| {
         let needed = "a private key in PEM (`BEGIN PRIVATE KEY`), unencrypted";
@@ -45,7 +42,7 @@ pub(crate) fn server_config(
 }
 
 /// The server's certificate and those that lead to its root.
-fn certificates(section: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
+fn certificates(section: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let needed =
         "the server's certificate in PEM (`BEGIN CERTIFICATE`), followed by the intermediate ones";
     let wrong = |error: pem::Error| fault(&format!("{section}.tls_cert"), file, &error, needed);

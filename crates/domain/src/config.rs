@@ -13,7 +13,7 @@ mod tests;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use crate::json::{FieldError, Json, JsonError, Rule, item_path, member_path};
+use crate::json::{FieldError, Json, JsonError, Result, Rule, item_path, member_path};
 
 pub use language::is_bcp47_shape;
 pub use sections::{
@@ -67,7 +67,7 @@ impl ConfigWrite {
     ///
     /// # Errors
     /// The first fault in the table's order, then the first unknown field.
-    pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self, FieldError> {
+    pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self> {
         read::config(json, path, default_language)
     }
 }
@@ -77,7 +77,7 @@ impl AgentConfig {
     ///
     /// # Errors
     /// As there.
-    pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self, FieldError> {
+    pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self> {
         Ok(ConfigWrite::from_json(json, path, default_language)?.config)
     }
 
@@ -110,7 +110,7 @@ impl AgentConfig {
     ///
     /// # Errors
     /// As [`ConfigWrite::from_json`]. An unknown field is one also when it is null.
-    pub fn merge(head: &Self, patch: &Json, path: &str) -> Result<ConfigWrite, FieldError> {
+    pub fn merge(head: &Self, patch: &Json, path: &str) -> Result<ConfigWrite> {
         if patch.as_object().is_none() {
             return Err(FieldError::new(path, "must be an object"));
         }
@@ -143,7 +143,7 @@ impl AgentConfig {
     ///
     /// # Errors
     /// The first field, in the table's order, that stands in the way.
-    pub fn publishable(&self) -> Result<(), FieldError> {
+    pub fn publishable(&self) -> Result<()> {
         let missing = |path: &str| Err(FieldError::new(path, Rule::ToPublish));
         if self.system_prompt.trim().is_empty() {
             return missing("config.system_prompt");

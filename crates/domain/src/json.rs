@@ -71,6 +71,8 @@ pub struct FieldError {
     pub fault: Fault,
 }
 
+pub(crate) type Result<T, E = FieldError> = std::result::Result<T, E>;
+
 impl FieldError {
     /// A fault of the field at `path`: one of those that any field may have, or a message of its own.
     pub fn new(path: impl Into<String>, fault: impl Into<Fault>) -> Self {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::json::{FieldError, Json, JsonError, check_string, member_path};
+use crate::json::{FieldError, Json, JsonError, Result, check_string, member_path};
 
 /// Bytes of compact UTF-8 JSON that metadata may have.
 const MAX_BYTES: usize = 5_120;
@@ -34,7 +34,7 @@ impl Metadata {
     ///
     /// # Errors
     /// Not an object; then the first bad member in the client's order; then the size of the whole.
-    pub fn from_json(json: &Json, path: &str) -> Result<Self, FieldError> {
+    pub fn from_json(json: &Json, path: &str) -> Result<Self> {
         let members = json
             .as_object()
             .ok_or_else(|| FieldError::new(path, "must be an object"))?;

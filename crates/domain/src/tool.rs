@@ -7,7 +7,7 @@ mod tests;
 
 use crate::E164;
 use crate::agent::vocabulary;
-use crate::json::{FieldError, Json};
+use crate::json::{Json, Result};
 
 /// Tools of an account at most (decision 1.14).
 pub const TOOLS_AT_MOST: i64 = 64;
@@ -105,7 +105,7 @@ impl Tool {
     /// # Errors
     /// The first fault in the object's order, then the first unknown field. What the URL may be, and whether
     /// `parameters` is a schema, is not judged here.
-    pub fn from_json(json: &Json, kept: &[Header]) -> Result<(Self, Vec<Header>), FieldError> {
+    pub fn from_json(json: &Json, kept: &[Header]) -> Result<(Self, Vec<Header>)> {
         read::tool(json, kept)
     }
 
@@ -113,7 +113,7 @@ impl Tool {
     ///
     /// # Errors
     /// As [`Tool::from_json`].
-    pub fn merge(&self, patch: &Json, kept: &[Header]) -> Result<(Self, Vec<Header>), FieldError> {
+    pub fn merge(&self, patch: &Json, kept: &[Header]) -> Result<(Self, Vec<Header>)> {
         read::merged(self, patch, kept)
     }
 

@@ -278,25 +278,18 @@ fn permit(caller: &Caller, scope: Option<Scope>, engine_module: bool) -> Result<
     };
     let key = key_of(caller)?;
     if key.read_only && scope.writes() {
-        return Err(ApiError::new(Code::Forbidden, "This key is read-only."));
+        return Err(Code::Forbidden.error("This key is read-only."));
     }
     if !key.scopes.contains(scope) {
-        return Err(ApiError::new(
-            Code::InsufficientScope,
-            format!("This key lacks the scope {scope}."),
-        ));
+        return Err(Code::InsufficientScope.error(format!("This key lacks the scope {scope}.")));
     }
     if !caller.terms.api {
-        return Err(ApiError::new(
-            Code::PlanLimit,
-            "The API is available from the Starter plan upward.",
-        ));
+        return Err(Code::PlanLimit.error("The API is available from the Starter plan upward."));
     }
     if engine_module && !caller.terms.engine_module {
-        return Err(ApiError::new(
-            Code::PlanLimit,
-            "Knowledge needs a plan with the Engine module: Pro or larger.",
-        ));
+        return Err(
+            Code::PlanLimit.error("Knowledge needs a plan with the Engine module: Pro or larger.")
+        );
     }
     Ok(())
 }
@@ -304,7 +297,7 @@ fn permit(caller: &Caller, scope: Option<Scope>, engine_module: bool) -> Result<
 pub(crate) fn read_query<Q: FromQuery>(req: &HttpRequest) -> Result<Q, ApiError> {
     let mut reader = QueryReader::new(req.path(), req.query_string());
     let read = Q::read(&mut reader).and_then(|query| reader.finish().map(|()| query));
-    read.map_err(|fault| ApiError::new(Code::InvalidQuery, fault.to_string()))
+    read.map_err(|fault| Code::InvalidQuery.error(fault.to_string()))
 }
 
 #[cfg(test)]

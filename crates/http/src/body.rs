@@ -77,7 +77,7 @@ pub(crate) fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Json, ApiError>
 }
 
 pub(crate) fn invalid_json(message: &'static str) -> ApiError {
-    ApiError::new(Code::InvalidJson, message)
+    Code::InvalidJson.error(message)
 }
 
 /// Whether there is exactly one `Content-Type`, of this media type.
@@ -143,10 +143,7 @@ async fn collect(mut payload: Payload, most: usize) -> Result<Vec<u8>, ApiError>
 
 fn too_large(most: usize) -> ApiError {
     let mebibytes = most / (1024 * 1024);
-    ApiError::new(
-        Code::PayloadTooLarge,
-        format!("The body is larger than {mebibytes} MiB."),
-    )
+    Code::PayloadTooLarge.error(format!("The body is larger than {mebibytes} MiB."))
 }
 
 #[cfg(test)]

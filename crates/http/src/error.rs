@@ -80,11 +80,11 @@ pub struct ApiError {
     pub(crate) refusal: Option<Box<Refusal>>,
 }
 
-impl ApiError {
-    /// The error `code` with a sentence for people.
-    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
+impl Code {
+    /// The error of this code with a sentence for people.
+    pub fn error(self, message: impl Into<Cow<'static, str>>) -> ApiError {
+        ApiError {
+            code: self,
             message: message.into(),
             retry_after_s: None,
             allow: None,
@@ -94,7 +94,9 @@ impl ApiError {
             refusal: None,
         }
     }
+}
 
+impl ApiError {
     /// With `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
@@ -145,59 +147,46 @@ impl ApiError {
 
     /// What does not exist, or belongs to another account, or is no path of this service: one message for all.
     pub fn not_found() -> Self {
-        Self::new(Code::NotFound, "There is nothing here with this address.")
+        Code::NotFound.error("There is nothing here with this address.")
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(
-            Code::Unauthorized,
-            "Send a valid API key as `Authorization: Bearer <API_KEY>`.",
-        )
+        Code::Unauthorized.error("Send a valid API key as `Authorization: Bearer <API_KEY>`.")
     }
 
     /// A page that may not talk to the agent.
     pub(crate) fn foreign_page() -> Self {
-        Self::new(
-            Code::Forbidden,
-            "Pages of this origin may not talk to this agent: name the origin in the widget's `allowed_origins`.",
+        Code::Forbidden.error("Pages of this origin may not talk to this agent: name the origin in the widget's `allowed_origins`.",
         )
     }
 
     pub(crate) fn method_not_allowed(allow: &str) -> Self {
         Self {
             allow: Some(allow.into()),
-            ..Self::new(
-                Code::MethodNotAllowed,
-                format!("This address answers {allow} only."),
-            )
+            ..Code::MethodNotAllowed.error(format!("This address answers {allow} only."))
         }
     }
 
     pub(crate) fn range_not_satisfiable(size: u64) -> Self {
         Self {
             size: Some(size),
-            ..Self::new(
-                Code::RangeNotSatisfiable,
-                format!("`Range`: the file has {size} bytes; ask for some of these"),
-            )
+            ..Code::RangeNotSatisfiable.error(format!(
+                "`Range`: the file has {size} bytes; ask for some of these"
+            ))
         }
     }
 
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
-        Self::new(
-            Code::InternalError,
-            "Something went wrong on our side. The request id tells us what.",
-        )
-        .because(cause)
+        Code::InternalError
+            .error("Something went wrong on our side. The request id tells us what.")
+            .because(cause)
     }
 
     pub(crate) fn database_unavailable(cause: impl fmt::Display) -> Self {
-        Self::new(
-            Code::ServiceUnavailable,
-            "The service cannot reach its database at the moment. Try again shortly.",
-        )
-        .retry_after(STORE_RETRY_AFTER_S)
-        .because(cause)
+        Code::ServiceUnavailable
+            .error("The service cannot reach its database at the moment. Try again shortly.")
+            .retry_after(STORE_RETRY_AFTER_S)
+            .because(cause)
     }
 }
 

@@ -53,7 +53,7 @@ fn trim_ows(mut bytes: &[u8]) -> &[u8] {
 }
 
 fn invalid(message: &'static str) -> ApiError {
-    ApiError::new(Code::InvalidIdempotencyKey, message)
+    Code::InvalidIdempotencyKey.error(message)
 }
 
 #[cfg(test)]

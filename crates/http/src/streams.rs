@@ -57,10 +57,10 @@ fn last_event_id(headers: &HeaderMap) -> Result<i32, ApiError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(seq) if digits => Ok(seq),
-        _ => Err(ApiError::new(
-            Code::InvalidQuery,
-            "`Last-Event-ID`: must be the id of an event of this stream",
-        )),
+        _ => {
+            Err(Code::InvalidQuery
+                .error("`Last-Event-ID`: must be the id of an event of this stream"))
+        }
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn open(
         let message = format!(
             "This key has {MAX_STREAMS_PER_KEY} open streams, the most it may have: close one first."
         );
-        ApiError::new(Code::Conflict, message)
+        Code::Conflict.error(message)
     })?;
     let conversations = state.services.conversations();
     let live = Live {

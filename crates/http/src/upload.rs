@@ -43,7 +43,7 @@ impl FromBody for Option<Upload> {
 }
 
 fn broken() -> ApiError {
-    ApiError::new(Code::InvalidBody, BROKEN)
+    Code::InvalidBody.error(BROKEN)
 }
 
 async fn form(headers: &HeaderMap, bytes: Vec<u8>) -> Result<DocumentFile, ApiError> {
@@ -66,7 +66,7 @@ async fn form(headers: &HeaderMap, bytes: Vec<u8>) -> Result<DocumentFile, ApiEr
         let twice = match field.as_str() {
             "file" => {
                 if content.len() > MAX_BYTES {
-                    return Err(ApiError::new(Code::PayloadTooLarge, TOO_LARGE));
+                    return Err(Code::PayloadTooLarge.error(TOO_LARGE));
                 }
                 file.replace((file_name, content_type, content)).is_some()
             }

@@ -52,7 +52,7 @@ pub(crate) fn open(page: Page<Incoming>, req: &HttpRequest) -> Reply {
         let message = format!(
             "`Upgrade`: connect with a WebSocket of version 13 and the subprotocol `{PROTOCOL}`"
         );
-        ApiError::new(Code::InvalidQuery, message)
+        Code::InvalidQuery.error(message)
     })
 }
 

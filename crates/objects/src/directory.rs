@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures_util::stream;
 
-use crate::{Content, Listed, ObjectError, blocking};
+use crate::{Content, Listed, ObjectError, Result, blocking};
 
 /// What is read of a file at once.
 const PIECE: u64 = 256 * 1_024;
@@ -21,7 +21,7 @@ const UNFINISHED: u32 = 1_000;
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {
-    pub(crate) fn open(path: &Path) -> Result<Self, ObjectError> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error: io::Error| {
             ObjectError::of(io::Error::new(
                 error.kind(),
@@ -38,7 +38,7 @@ impl Directory {
     }
 
     /// The file of a key. No key leads out of the directory.
-    fn path(&self, key: &str) -> Result<PathBuf, ObjectError> {
+    fn path(&self, key: &str) -> Result<PathBuf> {
         let is_plain =
             |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains('\\');
         match key.split('/').all(is_plain) {
@@ -48,12 +48,12 @@ impl Directory {
     }
 
     /// Begins a file that is written part by part.
-    pub(crate) async fn begin(&self, key: &str) -> Result<Unfinished, ObjectError> {
+    pub(crate) async fn begin(&self, key: &str) -> Result<Unfinished> {
         let (path, root) = (self.path(key)?, self.0.clone());
         blocking(move || Unfinished::begin(path, root)).await
     }
 
-    pub(crate) async fn put(&self, key: &str, content: Bytes) -> Result<(), ObjectError> {
+    pub(crate) async fn put(&self, key: &str, content: Bytes) -> Result<()> {
         let (path, root) = (self.path(key)?, self.0.clone());
         blocking(move || {
             let mut file = Unfinished::begin(path, root)?;
@@ -63,17 +63,17 @@ impl Directory {
         .await
     }
 
-    pub(crate) async fn get(&self, key: &str) -> Result<Bytes, ObjectError> {
+    pub(crate) async fn get(&self, key: &str) -> Result<Bytes> {
         let path = self.path(key)?;
         blocking(move || fs::read(path)).await.map(Bytes::from)
     }
 
-    pub(crate) async fn size(&self, key: &str) -> Result<u64, ObjectError> {
+    pub(crate) async fn size(&self, key: &str) -> Result<u64> {
         let path = self.path(key)?;
         blocking(move || Ok(fs::metadata(path)?.len())).await
     }
 
-    pub(crate) async fn part(&self, key: &str, range: Range<u64>) -> Result<Content, ObjectError> {
+    pub(crate) async fn part(&self, key: &str, range: Range<u64>) -> Result<Content> {
         let path = self.path(key)?;
         let start = range.start;
         let file = blocking(move || {
@@ -97,17 +97,13 @@ impl Directory {
         Ok(Box::pin(pieces))
     }
 
-    pub(crate) async fn delete(&self, key: &str) -> Result<(), ObjectError> {
+    pub(crate) async fn delete(&self, key: &str) -> Result<()> {
         let path = self.path(key)?;
         blocking(move || fs::remove_file(path)).await
     }
 
     /// All of a folder behind a key, in any order.
-    pub(crate) async fn list(
-        &self,
-        folder: &str,
-        after: Option<&str>,
-    ) -> Result<Vec<Listed>, ObjectError> {
+    pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
         let path = self.path(folder)?;
         let (folder, after) = (folder.to_owned(), after.unwrap_or_default().to_owned());
         blocking(move || {
@@ -120,7 +116,7 @@ impl Directory {
     }
 
     /// Deletes what processes that died left half written before this time.
-    pub(crate) async fn clear_unfinished(&self, before: SystemTime) -> Result<(), ObjectError> {
+    pub(crate) async fn clear_unfinished(&self, before: SystemTime) -> Result<()> {
         let root = self.0.clone();
         blocking(move || clear_unfinished(&root, before)).await
     }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::directory::{Directory, Unfinished};
 use crate::s3::Bucket;
-use crate::{ANSWER_LIMIT, CONTENT_LIMIT, ObjectError, Objects, Store, blocking, within};
+use crate::{ANSWER_LIMIT, CONTENT_LIMIT, Objects, Result, Store, blocking, within};
 
 /// What is in memory of a file, and goes in one request: the least that S3 takes for a part, as a slow line must send it
 /// before the connection counts as silent.
@@ -26,8 +26,8 @@ impl Objects {
     /// What a process leaves in a bucket that dies while it sends is for the bucket's own rules to clear away.
     ///
     /// # Errors
-    /// [`ObjectError`] if the file cannot be read, or if the store is out of reach or refuses.
-    pub async fn put_file(&self, key: &str, path: PathBuf) -> Result<(), ObjectError> {
+    /// `ObjectError` if the file cannot be read, or if the store is out of reach or refuses.
+    pub async fn put_file(&self, key: &str, path: PathBuf) -> Result<()> {
         let file = blocking(move || File::open(path)).await?;
         let (file, first) = read_part(file).await?;
         if first.len() < PART {
@@ -40,12 +40,7 @@ impl Objects {
     }
 }
 
-async fn copy(
-    directory: &Directory,
-    key: &str,
-    mut file: File,
-    mut part: Bytes,
-) -> Result<(), ObjectError> {
+async fn copy(directory: &Directory, key: &str, mut file: File, mut part: Bytes) -> Result<()> {
     let mut copy = within(ANSWER_LIMIT, directory.begin(key)).await?;
     while !part.is_empty() {
         let write = move |mut copy: Unfinished| copy.write(&part).map(|()| copy);
@@ -55,7 +50,7 @@ async fn copy(
     within(JOIN_LIMIT, blocking(|| copy.finish())).await
 }
 
-async fn send(bucket: &Bucket, key: &str, file: File, first: Bytes) -> Result<(), ObjectError> {
+async fn send(bucket: &Bucket, key: &str, file: File, first: Bytes) -> Result<()> {
     let upload = within(ANSWER_LIMIT, bucket.begin(key)).await?;
     let sent = async {
         let marks = send_parts(bucket, key, &upload, file, first).await?;
@@ -75,7 +70,7 @@ async fn send_parts(
     upload: &str,
     mut file: File,
     mut part: Bytes,
-) -> Result<Vec<String>, ObjectError> {
+) -> Result<Vec<String>> {
     let mut marks = Vec::new();
     while !part.is_empty() {
         let sent = bucket.send(key, upload, marks.len() + 1, part);
@@ -86,7 +81,7 @@ async fn send_parts(
 }
 
 /// The next part; a shorter one is the last.
-async fn read_part(mut file: File) -> Result<(File, Bytes), ObjectError> {
+async fn read_part(mut file: File) -> Result<(File, Bytes)> {
     blocking(move || {
         let mut part = Vec::new();
         (&mut file).take(PART as u64).read_to_end(&mut part)?;

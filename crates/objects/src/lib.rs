@@ -28,8 +28,10 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// How long the writing or reading of a whole object may take.
 const CONTENT_LIMIT: Duration = Duration::from_secs(15);
 
+type Result<T, E = ObjectError> = std::result::Result<T, E>;
+
 /// A part of an object, as it arrives.
-pub type Content = BoxStream<'static, Result<Bytes, ObjectError>>;
+pub type Content = BoxStream<'static, Result<Bytes>>;
 
 /// An object that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`] if the directory cannot be made.
-    pub fn directory(path: &std::path::Path, is_shared: bool) -> Result<Self, ObjectError> {
+    pub fn directory(path: &std::path::Path, is_shared: bool) -> Result<Self> {
         Ok(Self {
             store: Arc::new(Store::Directory(Directory::open(path)?)),
             is_shared,
@@ -85,7 +87,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
-    pub async fn put(&self, key: &str, content: Bytes) -> Result<(), ObjectError> {
+    pub async fn put(&self, key: &str, content: Bytes) -> Result<()> {
         match &*self.store {
             Store::Directory(directory) => within(CONTENT_LIMIT, directory.put(key, content)).await,
             Store::Bucket(bucket) => within(CONTENT_LIMIT, bucket.put(key, content)).await,
@@ -96,7 +98,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
-    pub async fn get(&self, key: &str) -> Result<Option<Bytes>, ObjectError> {
+    pub async fn get(&self, key: &str) -> Result<Option<Bytes>> {
         found(match &*self.store {
             Store::Directory(directory) => within(CONTENT_LIMIT, directory.get(key)).await,
             Store::Bucket(bucket) => within(CONTENT_LIMIT, bucket.get(key)).await,
@@ -107,7 +109,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
-    pub async fn size(&self, key: &str) -> Result<Option<u64>, ObjectError> {
+    pub async fn size(&self, key: &str) -> Result<Option<u64>> {
         found(match &*self.store {
             Store::Directory(directory) => within(ANSWER_LIMIT, directory.size(key)).await,
             Store::Bucket(bucket) => within(ANSWER_LIMIT, bucket.size(key)).await,
@@ -119,7 +121,7 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses. A connection that falls silent ends the stream with
     /// an error.
-    pub async fn part(&self, key: &str, range: Range<u64>) -> Result<Option<Content>, ObjectError> {
+    pub async fn part(&self, key: &str, range: Range<u64>) -> Result<Option<Content>> {
         found(match &*self.store {
             Store::Directory(directory) => within(ANSWER_LIMIT, directory.part(key, range)).await,
             Store::Bucket(bucket) => within(ANSWER_LIMIT, bucket.part(key, range)).await,
@@ -130,7 +132,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
-    pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
+    pub async fn delete(&self, key: &str) -> Result<()> {
         found(match &*self.store {
             Store::Directory(directory) => within(ANSWER_LIMIT, directory.delete(key)).await,
             Store::Bucket(bucket) => within(ANSWER_LIMIT, bucket.delete(key)).await,
@@ -147,7 +149,7 @@ impl Objects {
         prefix: &str,
         after: Option<&str>,
         most: usize,
-    ) -> Result<Vec<Listed>, ObjectError> {
+    ) -> Result<Vec<Listed>> {
         let mut listed = match &*self.store {
             // In any order, so that all must be seen.
             Store::Directory(directory) => {
@@ -167,7 +169,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`] if the directory cannot be read.
-    pub async fn clear_unfinished(&self, before: SystemTime) -> Result<(), ObjectError> {
+    pub async fn clear_unfinished(&self, before: SystemTime) -> Result<()> {
         match &*self.store {
             Store::Directory(directory) => directory.clear_unfinished(before).await,
             Store::Bucket(_) => Ok(()),
@@ -177,20 +179,17 @@ impl Objects {
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, ObjectError> {
+) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.map_err(ObjectError::of)??)
 }
 
-async fn within<T>(
-    limit: Duration,
-    operation: impl Future<Output = Result<T, ObjectError>>,
-) -> Result<T, ObjectError> {
+async fn within<T>(limit: Duration, operation: impl Future<Output = Result<T>>) -> Result<T> {
     let done = timeout(limit, operation).await;
     done.unwrap_or_else(|_| Err(ObjectError::late(limit)))
 }
 
-fn found<T>(result: Result<T, ObjectError>) -> Result<Option<T>, ObjectError> {
+fn found<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_absent() => Ok(None),

@@ -17,7 +17,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::{Instant, sleep};
 
-use crate::{Content, Listed, ObjectError};
+use crate::{Content, Listed, ObjectError, Result};
 
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -132,17 +132,17 @@ impl Bucket {
         }
     }
 
-    pub(crate) async fn put(&self, key: &str, content: Bytes) -> Result<(), ObjectError> {
+    pub(crate) async fn put(&self, key: &str, content: Bytes) -> Result<()> {
         let put = self.ask(Method::PUT, key, &[], None, content);
         put.await.map(drop)
     }
 
-    pub(crate) async fn get(&self, key: &str) -> Result<Bytes, ObjectError> {
+    pub(crate) async fn get(&self, key: &str) -> Result<Bytes> {
         let answer = self.ask(Method::GET, key, &[], None, Bytes::new()).await?;
         answer.bytes().await.map_err(unread)
     }
 
-    pub(crate) async fn size(&self, key: &str) -> Result<u64, ObjectError> {
+    pub(crate) async fn size(&self, key: &str) -> Result<u64> {
         let answer = self.ask(Method::HEAD, key, &[], None, Bytes::new()).await?;
         // The body of an answer to HEAD is empty, and so is its own length.
         let length = answer.headers().get(reqwest::header::CONTENT_LENGTH);
@@ -150,7 +150,7 @@ impl Bucket {
         length.ok_or_else(|| ObjectError::odd("an answer without a length"))
     }
 
-    pub(crate) async fn part(&self, key: &str, range: Range<u64>) -> Result<Content, ObjectError> {
+    pub(crate) async fn part(&self, key: &str, range: Range<u64>) -> Result<Content> {
         let asked = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
         let got = self.ask(Method::GET, key, &[], Some(&asked), Bytes::new());
         let answer = got.await?;
@@ -160,7 +160,7 @@ impl Bucket {
         Ok(Box::pin(answer.bytes_stream().map_err(unread)))
     }
 
-    pub(crate) async fn delete(&self, key: &str) -> Result<(), ObjectError> {
+    pub(crate) async fn delete(&self, key: &str) -> Result<()> {
         let deleted = self.ask(Method::DELETE, key, &[], None, Bytes::new());
         deleted.await.map(drop)
     }
@@ -170,7 +170,7 @@ impl Bucket {
         folder: &str,
         after: Option<&str>,
         most: usize,
-    ) -> Result<Vec<Listed>, ObjectError> {
+    ) -> Result<Vec<Listed>> {
         let prefix = format!("{}/", self.whole(folder));
         let cut = prefix.len() - folder.len() - 1;
         let mut after = after.map(|after| self.whole(after));
@@ -196,7 +196,7 @@ impl Bucket {
     }
 
     /// Begins an object that is sent in parts; its name.
-    pub(crate) async fn begin(&self, key: &str) -> Result<String, ObjectError> {
+    pub(crate) async fn begin(&self, key: &str) -> Result<String> {
         let begun = self.ask(Method::POST, key, &[("uploads", "")], None, Bytes::new());
         let xml = begun.await?.text().await.map_err(unread)?;
         let id = texts(&xml, "UploadId").and_then(|mut ids| ids.pop());
@@ -210,7 +210,7 @@ impl Bucket {
         upload: &str,
         number: usize,
         content: Bytes,
-    ) -> Result<String, ObjectError> {
+    ) -> Result<String> {
         let number = number.to_string();
         let query = [("partNumber", number.as_str()), ("uploadId", upload)];
         let answer = self.ask(Method::PUT, key, &query, None, content).await?;
@@ -221,12 +221,7 @@ impl Bucket {
     }
 
     /// Makes one object of the parts.
-    pub(crate) async fn join(
-        &self,
-        key: &str,
-        upload: &str,
-        marks: &[String],
-    ) -> Result<(), ObjectError> {
+    pub(crate) async fn join(&self, key: &str, upload: &str, marks: &[String]) -> Result<()> {
         let mut xml = "<CompleteMultipartUpload>".to_owned();
         for (number, mark) in (1..).zip(marks) {
             let mark = quick_xml::escape::escape(mark.as_str());
@@ -246,7 +241,7 @@ impl Bucket {
     }
 
     /// Forgets the parts.
-    pub(crate) async fn abandon(&self, key: &str, upload: &str) -> Result<(), ObjectError> {
+    pub(crate) async fn abandon(&self, key: &str, upload: &str) -> Result<()> {
         let query = [("uploadId", upload)];
         let gone = self.ask(Method::DELETE, key, &query, None, Bytes::new());
         gone.await.map(drop)
@@ -260,7 +255,7 @@ impl Bucket {
         query: Query<'_>,
         range: Option<&str>,
         content: Bytes,
-    ) -> Result<Response, ObjectError> {
+    ) -> Result<Response> {
         let began = Instant::now();
         let mut tries = 0;
         loop {
@@ -361,7 +356,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
 }
 
 /// The answer, unless it tells of a failure.
-async fn good(answer: Response) -> Result<Response, ObjectError> {
+async fn good(answer: Response) -> Result<Response> {
     let status = answer.status();
     if status.is_success() {
         return Ok(answer);

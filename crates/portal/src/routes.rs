@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use crate::lang::Lang;
 use crate::layout::{Frame, Section};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Needs, Post, Upload, Visit, looking, portal_of};
 use crate::{Portal, assets, pages as rooms};
 
@@ -122,7 +122,7 @@ impl Page {
         handler: F,
     ) -> Self
     where
-        U: Future<Output = Result<S, Trouble>> + 'static,
+        U: Future<Output = Result<S>> + 'static,
         F: Fn(S) -> T + Clone + 'static,
         T: Future<Output = Answer> + 'static,
     {

@@ -9,13 +9,13 @@ use actix_web::web::{Bytes, Payload};
 use futures_util::{StreamExt as _, future, stream};
 use maud::{Markup, html};
 use multer::{Constraints, Multipart, SizeLimit};
-use offhook_http::{ApiError, Code, time_for_body};
+use offhook_http::{Code, time_for_body};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::trouble::Trouble;
+use crate::trouble::{Result, Trouble};
 use crate::visit::{TOKEN_FIELD, Upload, Visitor};
 
 /// The field of a form that holds the file.
@@ -91,7 +91,7 @@ fn too_large(most: usize, lang: Lang) -> String {
 pub(crate) async fn read<R>(
     upload: &mut Upload<R>,
     most: usize,
-) -> (Fields, Result<Option<SentFile>, Trouble>) {
+) -> (Fields, Result<Option<SentFile>>) {
     read_within(upload, (most, most)).await
 }
 
@@ -100,14 +100,14 @@ pub(crate) async fn read<R>(
 pub(crate) async fn read_again<R>(
     upload: &mut Upload<R>,
     most: usize,
-) -> (Fields, Result<Option<SentFile>, Trouble>) {
+) -> (Fields, Result<Option<SentFile>>) {
     read_within(upload, (most, 2 * most)).await
 }
 
 async fn read_within<R>(
     upload: &mut Upload<R>,
     (most, most_as_text): (usize, usize),
-) -> (Fields, Result<Option<SentFile>, Trouble>) {
+) -> (Fields, Result<Option<SentFile>>) {
     let lang = upload.lang();
     let mut fields = Fields::default();
     let Ok(boundary) = multer::parse_boundary(kind_of(upload.request())) else {
@@ -122,7 +122,7 @@ async fn read_within<R>(
         Ok(((), Ok(file))) => Ok(file),
         Ok(((), Err(fault))) if is_too_large(&fault) => {
             let said = too_large(most, lang);
-            Err(ApiError::new(Code::PayloadTooLarge, said).into())
+            Err(Code::PayloadTooLarge.error(said).into())
         }
         Ok(((), Err(_))) | Err(_) => Err(Trouble::Unreadable),
     };

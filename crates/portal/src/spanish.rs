@@ -186,7 +186,7 @@ mod tests {
     fn what_a_code_says_is_said_in_spanish() {
         let missing = sentence(&ApiError::not_found());
         assert_eq!(missing.as_deref(), Some("No hay nada en esta dirección."));
-        let conflict = ApiError::new(Code::Conflict, "The agent is archived.");
+        let conflict = Code::Conflict.error("The agent is archived.");
         assert_eq!(sentence(&conflict), None);
     }
 }

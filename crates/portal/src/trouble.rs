@@ -15,7 +15,10 @@ use crate::layout::{self, Frame, role_name};
 use crate::spanish;
 
 /// What a handler answers with.
-pub(crate) type Answer = Result<HttpResponse, Trouble>;
+pub(crate) type Answer = Result<HttpResponse>;
+
+/// What a page, or a part of one, comes to.
+pub(crate) type Result<T, E = Trouble> = std::result::Result<T, E>;
 
 /// Why there is no page.
 #[derive(Debug)]

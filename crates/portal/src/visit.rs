@@ -23,7 +23,7 @@ use crate::lang::Lang;
 use crate::layout::{self, Frame, Section};
 use crate::pages::sign_in::SIGN_OUT;
 use crate::sent;
-use crate::trouble::{Answer, Earlier, Trouble, Typed};
+use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::{Portal, PortalConfig};
 
 pub(crate) use forms::{
@@ -113,7 +113,7 @@ impl<R> Deref for Upload<R> {
 }
 
 impl<R: Needs> Visit<R> {
-    pub(crate) async fn read(portal: Portal, req: HttpRequest) -> Result<Self, Trouble> {
+    pub(crate) async fn read(portal: Portal, req: HttpRequest) -> Result<Self> {
         let visitor = Visitor::read(portal, req).await?;
         let visitor = visitor.ok_or(Trouble::SignedOut { typed: None })?;
         visitor.check_role(R::ROLE)?;
@@ -122,11 +122,7 @@ impl<R: Needs> Visit<R> {
 }
 
 impl<R: Needs> Post<R> {
-    pub(crate) async fn read(
-        portal: Portal,
-        req: HttpRequest,
-        body: Payload,
-    ) -> Result<Self, Trouble> {
+    pub(crate) async fn read(portal: Portal, req: HttpRequest, body: Payload) -> Result<Self> {
         check_origin(&req)?;
         let path = req.path().to_owned();
         let fields = read_form(&req, body).await?;
@@ -163,11 +159,7 @@ impl<R: Needs> Post<R> {
 }
 
 impl<R: Needs> Upload<R> {
-    pub(crate) async fn read(
-        portal: Portal,
-        req: HttpRequest,
-        body: Payload,
-    ) -> Result<Self, Trouble> {
+    pub(crate) async fn read(portal: Portal, req: HttpRequest, body: Payload) -> Result<Self> {
         check_origin(&req)?;
         let Some(visitor) = Visitor::read(portal, req.clone()).await? else {
             let typed = typed_with_file(&req, body).await;
@@ -204,7 +196,7 @@ async fn typed_with_file(req: &HttpRequest, body: Payload) -> Typed {
 
 impl Visitor {
     /// Who the session's cookie says; `None` if nobody is signed in.
-    async fn read(portal: Portal, req: HttpRequest) -> Result<Option<Self>, Trouble> {
+    async fn read(portal: Portal, req: HttpRequest) -> Result<Option<Self>> {
         let Some(session) = req.cookie(SESSION_COOKIE) else {
             return Ok(None);
         };
@@ -231,7 +223,7 @@ impl Visitor {
         }))
     }
 
-    fn check_role(&self, needed: MemberRole) -> Result<(), Trouble> {
+    fn check_role(&self, needed: MemberRole) -> Result<()> {
         match self.may(needed) {
             true => Ok(()),
             false => Err(Trouble::Role(needed)),
@@ -291,7 +283,7 @@ impl Visitor {
     ///
     /// # Errors
     /// Not found, as every id that the account does not have.
-    pub(crate) fn id<T: FromStr>(&self, name: &str) -> Result<T, Trouble> {
+    pub(crate) fn id<T: FromStr>(&self, name: &str) -> Result<T> {
         self.param(name).parse().map_err(|_| Trouble::not_found())
     }
 

@@ -18,6 +18,8 @@ use reqwest::{Client, Response, Url};
 use calendar::GoogleCalendar;
 use crm::HubSpot;
 
+type Result<T, E = ApplicationError> = std::result::Result<T, E>;
+
 /// The toolkits of the catalog that this service connects itself.
 pub const APPLICATIONS: [&str; 2] = [calendar::TOOLKIT, crm::TOOLKIT];
 
@@ -79,10 +81,7 @@ pub enum ApplicationError {
 ///
 /// # Errors
 /// [`ApplicationError`] names the setting.
-pub fn application(
-    toolkit: &str,
-    settings: &ApplicationSettings,
-) -> Result<Arc<dyn Application>, ApplicationError> {
+pub fn application(toolkit: &str, settings: &ApplicationSettings) -> Result<Arc<dyn Application>> {
     application_within(toolkit, settings, REQUEST_LIMIT)
 }
 
@@ -94,7 +93,7 @@ pub fn application_within(
     toolkit: &str,
     settings: &ApplicationSettings,
     limit: Duration,
-) -> Result<Arc<dyn Application>, ApplicationError> {
+) -> Result<Arc<dyn Application>> {
     let client = client(limit)?;
     Ok(match toolkit {
         calendar::TOOLKIT => Arc::new(GoogleCalendar::new(client, settings)?),
@@ -124,17 +123,12 @@ struct Places {
 
 impl Places {
     /// A URL of the settings, or the usual one.
-    fn url(
-        &self,
-        setting: &'static str,
-        given: Option<&str>,
-        usual: &str,
-    ) -> Result<Url, ApplicationError> {
+    fn url(&self, setting: &'static str, given: Option<&str>, usual: &str) -> Result<Url> {
         http_url(given.unwrap_or(usual)).ok_or(ApplicationError::Url(self.toolkit, setting))
     }
 
     /// The URL that paths follow.
-    fn api(&self, settings: &ApplicationSettings) -> Result<Url, ApplicationError> {
+    fn api(&self, settings: &ApplicationSettings) -> Result<Url> {
         let given = settings.api_url.as_deref().unwrap_or(self.api_url);
         let base = format!("{}/", given.trim_end_matches('/'));
         self.url("api_url", Some(&base), self.api_url)

@@ -28,6 +28,8 @@ use tokio::time::Instant;
 use crate::Scripted;
 use workspace::Workspace;
 
+type Result<T, E = LegacyError> = std::result::Result<T, E>;
+
 /// Calls remembered, the oldest forgotten first.
 const REMEMBERED_CALLS: usize = 10_000;
 
@@ -94,7 +96,7 @@ impl SimulatedLegacy {
 
 #[async_trait]
 impl LegacyProvider for SimulatedLegacy {
-    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError> {
+    async fn agents(&self, credential: &str) -> Result<LegacyAgents> {
         let mut agents = Workspace::of(credential)?.agents();
         let state = self.0.state.lock();
         for agent in &mut agents {
@@ -108,7 +110,7 @@ impl LegacyProvider for SimulatedLegacy {
         })
     }
 
-    async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError> {
+    async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<()> {
         let agent = Workspace::of(credential)?.agent(agent)?;
         self.0.state.lock().names.insert(agent.id, name.to_owned());
         Ok(())
@@ -119,7 +121,7 @@ impl LegacyProvider for SimulatedLegacy {
         credential: &str,
         call: LegacyCall,
         _: Instant,
-    ) -> Result<Option<String>, LegacyError> {
+    ) -> Result<Option<String>> {
         let agent = Workspace::of(credential)?.agent(&call.agent)?;
         let control = CallControl::new();
         self.0.state.lock().add(call.reference, control.clone())?;
@@ -132,7 +134,7 @@ impl LegacyProvider for SimulatedLegacy {
         &self,
         credential: &str,
         reference: &LegacyReference,
-    ) -> Result<Option<LegacyProgress>, LegacyError> {
+    ) -> Result<Option<LegacyProgress>> {
         Workspace::of(credential)?;
         let state = self.0.state.lock();
         Ok(state
@@ -141,11 +143,7 @@ impl LegacyProvider for SimulatedLegacy {
             .map(|call| call.progress.clone()))
     }
 
-    async fn hang_up(
-        &self,
-        credential: &str,
-        reference: &LegacyReference,
-    ) -> Result<(), LegacyError> {
+    async fn hang_up(&self, credential: &str, reference: &LegacyReference) -> Result<()> {
         Workspace::of(credential)?;
         let reference = reference.call;
         let control = {
@@ -198,7 +196,7 @@ impl LegacyProvider for SimulatedLegacy {
 
 impl State {
     /// Remembers a call; a reference is good for one.
-    fn add(&mut self, reference: CallHandle, control: CallControl) -> Result<(), LegacyError> {
+    fn add(&mut self, reference: CallHandle, control: CallControl) -> Result<()> {
         if self.calls.contains_key(&reference) {
             return Err(LegacyError::Refused("the reference was used before"));
         }

@@ -26,8 +26,12 @@ mod words;
 
 use std::fmt;
 
+use offhook_engine::ports::speech::SpeechError;
+
 pub use exec::SpeechProgram;
 pub use registry::{SpeechProvider, SpeechRegistry, SpeechTransport};
+
+type Result<T, E = SpeechError> = std::result::Result<T, E>;
 
 /// Where a speech service is, and how to be let in.
 #[derive(Clone, PartialEq, Eq)]

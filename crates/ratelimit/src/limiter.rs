@@ -33,6 +33,8 @@ pub struct Timed<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unavailable;
 
+pub(crate) type Result<T, E = Unavailable> = std::result::Result<T, E>;
+
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the store of the rate limits is out of reach")
@@ -47,12 +49,7 @@ impl Limiter {
     ///
     /// # Errors
     /// [`Unavailable`]: the store was not reached in time. It may have taken the token.
-    pub async fn take(
-        &self,
-        key: Key,
-        quota: Quota,
-        now_us: i64,
-    ) -> Result<Timed<Decision>, Unavailable> {
+    pub async fn take(&self, key: Key, quota: Quota, now_us: i64) -> Result<Timed<Decision>> {
         match self {
             Self::Memory(store) => Ok(Timed::at(now_us, store.take(key, quota, now_us))),
             #[cfg(feature = "redis")]
@@ -69,7 +66,7 @@ impl Limiter {
         key: Key,
         limit: u32,
         now_us: i64,
-    ) -> Result<Timed<WindowDecision>, Unavailable> {
+    ) -> Result<Timed<WindowDecision>> {
         match self {
             Self::Memory(store) => Ok(Timed::at(now_us, store.take_window(key, limit, now_us))),
             #[cfg(feature = "redis")]
@@ -87,7 +84,7 @@ impl Limiter {
         quota: Quota,
         limit: u32,
         now_us: i64,
-    ) -> Result<Timed<BucketAndWindow>, Unavailable> {
+    ) -> Result<Timed<BucketAndWindow>> {
         match self {
             Self::Memory(store) => {
                 let both = store.take_bucket_and_window(key, quota, limit, now_us);

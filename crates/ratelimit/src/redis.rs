@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::gcra::{self, Decision, Quota};
 use crate::key::Key;
-use crate::limiter::{Timed, Unavailable};
+use crate::limiter::{Result, Timed, Unavailable};
 use crate::memory::BucketAndWindow;
 use crate::window::{self, WindowDecision};
 pub use about::{AboutRedis, RedisFault};
@@ -95,7 +95,7 @@ impl RedisStore {
     ///
     /// # Errors
     /// [`Unavailable`]: the server was not reached in time. It may have taken the token.
-    pub async fn take(&self, key: Key, quota: Quota) -> Result<Timed<Decision>, Unavailable> {
+    pub async fn take(&self, key: Key, quota: Quota) -> Result<Timed<Decision>> {
         let asked = self.instant();
         if let Some(refused) = self.remembered(key, quota, asked)? {
             return Ok(refused);
@@ -114,11 +114,7 @@ impl RedisStore {
     ///
     /// # Errors
     /// As [`RedisStore::take`].
-    pub async fn take_window(
-        &self,
-        key: Key,
-        limit: u32,
-    ) -> Result<Timed<WindowDecision>, Unavailable> {
+    pub async fn take_window(&self, key: Key, limit: u32) -> Result<Timed<WindowDecision>> {
         let names = Names::of(key);
         let (allowed, state, now_us): (bool, i64, i64) = self
             .ask(Script::Count, &[names.window()], &[window::bounded(limit)])
@@ -137,7 +133,7 @@ impl RedisStore {
         key: Key,
         quota: Quota,
         limit: u32,
-    ) -> Result<Timed<BucketAndWindow>, Unavailable> {
+    ) -> Result<Timed<BucketAndWindow>> {
         let asked = self.instant();
         if let Some(refused) = self.remembered(key, quota, asked)? {
             let both = BucketAndWindow {
@@ -164,12 +160,7 @@ impl RedisStore {
 
     /// A refusal of which nothing can have changed. While the server is out of reach there is none: every request is told
     /// the same then.
-    fn remembered(
-        &self,
-        key: Key,
-        quota: Quota,
-        at: Instant,
-    ) -> Result<Option<Timed<Decision>>, Unavailable> {
+    fn remembered(&self, key: Key, quota: Quota, at: Instant) -> Result<Option<Timed<Decision>>> {
         if self.link.is_down() {
             return Err(Unavailable);
         }
@@ -182,7 +173,7 @@ impl RedisStore {
         script: Script,
         keys: &[&str],
         numbers: &[i64],
-    ) -> Result<T, Unavailable> {
+    ) -> Result<T> {
         self.link.ask(script, keys, numbers).await
     }
 

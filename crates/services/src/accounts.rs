@@ -3,20 +3,10 @@
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, Timestamp, TransactionType};
-use offhook_storage::{Account, Member, NewLedgerEntry, StoreError, mint};
+use offhook_storage::{Account, Member, NewLedgerEntry, mint};
 
-use crate::Shared;
-
-/// Why an account was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum AccountError {
-    /// A value is wrong; the sentence names it.
-    #[error("{0}")]
-    Invalid(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use crate::error::InputError;
+use crate::{Result, Shared};
 
 /// Accounts.
 #[derive(Clone)]
@@ -26,7 +16,7 @@ impl Accounts {
     /// Makes an account, with `credits` as a `manual_credit` or else the plan's monthly ones, and its owner.
     ///
     /// # Errors
-    /// [`AccountError::Invalid`] for an empty or too long name, negative credits, or an address that is none.
+    /// [`InputError::Invalid`] for an empty or too long name, negative credits, or an address that is none.
     pub async fn create(
         &self,
         name: &str,
@@ -34,17 +24,17 @@ impl Accounts {
         credits: Option<i64>,
         engine_module: Option<bool>,
         owner_email: Option<&str>,
-    ) -> Result<Account, AccountError> {
+    ) -> Result<Account, InputError> {
         let at = self.0.clock.now();
         let account = new_account(name, plan, engine_module, at)?;
         if credits.is_some_and(|credits| credits < 0) {
-            return Err(AccountError::Invalid(
+            return Err(InputError::Invalid(
                 "--credits must not be negative".to_owned(),
             ));
         }
         let owner_email = owner_email.map(str::parse::<EmailAddress>).transpose();
         let owner_email =
-            owner_email.map_err(|error| AccountError::Invalid(format!("--owner-email {error}")))?;
+            owner_email.map_err(|error| InputError::Invalid(format!("--owner-email {error}")))?;
         let entry = first_credits(&self.0, &account, credits);
         let owner = owner_email.map(|email| Member {
             id: mint(at),
@@ -54,10 +44,8 @@ impl Accounts {
             role: MemberRole::Owner,
             joined_at: at,
         });
-        self.0
-            .store
-            .create_account(account.clone(), entry, owner)
-            .await?;
+        let store = &self.0.store;
+        store.create_account(account.clone(), entry, owner).await?;
         // The account is made; what fails here is made up for at the next look at the months.
         if let Err(error) = crate::billing::enter(&self.0, &account, None).await {
             tracing::warn!(%error, "the account's first invoice is begun later");
@@ -69,7 +57,7 @@ impl Accounts {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn list(&self) -> Result<Vec<Account>, StoreError> {
+    pub async fn list(&self) -> Result<Vec<Account>> {
         self.0.store.accounts().await
     }
 
@@ -77,7 +65,7 @@ impl Accounts {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn find(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+    pub async fn find(&self, id: AccountId) -> Result<Option<Account>> {
         self.0.store.account(id).await
     }
 }
@@ -88,10 +76,10 @@ pub(crate) fn new_account(
     plan: Plan,
     engine_module: Option<bool>,
     at: Timestamp,
-) -> Result<Account, AccountError> {
+) -> Result<Account, InputError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 120 || name.contains(char::is_control) {
-        return Err(AccountError::Invalid(
+        return Err(InputError::Invalid(
             "--name must have 1 to 120 characters, none of them a control character".to_owned(),
         ));
     }

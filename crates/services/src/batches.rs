@@ -16,7 +16,7 @@ use offhook_storage::{
 
 use crate::calls::no_number;
 use crate::keys::sha256;
-use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Shared};
+use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Result, Shared};
 
 pub use csv_rows::CsvRows;
 pub use read::BatchBody;
@@ -87,7 +87,7 @@ impl Batches {
         account: AccountId,
         filter: BatchFilter,
         page: PageRequest<BatchId>,
-    ) -> Result<Page<Batch>, StoreError> {
+    ) -> Result<Page<Batch>> {
         let limit = i64::from(page.limit);
         let store = &self.0.store;
         let rows = store.batches(account, filter, page.after, limit).await?;
@@ -334,7 +334,7 @@ impl Batches {
         account: AccountId,
         operation: &'static str,
         key: Option<&String>,
-    ) -> Result<Option<StoredAnswer>, StoreError> {
+    ) -> Result<Option<StoredAnswer>> {
         let Some(key) = key else { return Ok(None) };
         let steady = self.0.clock.steady();
         let store = &self.0.store;

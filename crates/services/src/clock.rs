@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::Result;
+
 use offhook_domain::{Clock, Timestamp};
-use offhook_storage::{Store, StoreError};
+use offhook_storage::Store;
 
 /// How often the database is asked for the time.
 const ASK_EVERY: Duration = Duration::from_secs(10);
@@ -57,8 +59,8 @@ impl SharedClock {
     /// The clock of those who share this store: the machine's where nobody does.
     ///
     /// # Errors
-    /// [`StoreError`] if the database does not say what time it is.
-    pub async fn of(store: &Store) -> Result<Arc<dyn Clock>, StoreError> {
+    /// `StoreError` if the database does not say what time it is.
+    pub async fn of(store: &Store) -> Result<Arc<dyn Clock>> {
         if store.is_embedded() {
             return Ok(Arc::new(SystemClock));
         }
@@ -91,7 +93,7 @@ impl Clock for SharedClock {
 }
 
 /// How far the database's clock is ahead of [`SystemClock::steady`], and how long it took to say so.
-async fn ahead(store: &Store) -> Result<(i64, Duration), StoreError> {
+async fn ahead(store: &Store) -> Result<(i64, Duration)> {
     let asked = SystemClock.steady();
     let told = store.shared_time(asked).await?;
     let took = SystemClock.steady().since(asked);

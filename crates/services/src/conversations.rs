@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
-use crate::{Caller, Page, PageRequest, Recording, Shared};
+use crate::{Caller, Page, PageRequest, Recording, Result, Shared};
 
 /// Turns that a conversation is read with at most (decision 6.4).
 const TRANSCRIPT_TURNS: i64 = 1_000;
@@ -49,7 +49,7 @@ impl Conversations {
         caller: &Caller,
         mut filter: ConversationFilter,
         page: PageRequest<ConversationId>,
-    ) -> Result<Page<ConversationView>, StoreError> {
+    ) -> Result<Page<ConversationView>> {
         filter.since = filter.since.max(self.retained_since(caller));
         let rows = self
             .0
@@ -68,13 +68,10 @@ impl Conversations {
         caller: &Caller,
         id: ConversationId,
         voice_only: bool,
-    ) -> Result<Option<ConversationView>, StoreError> {
+    ) -> Result<Option<ConversationView>> {
         let since = self.retained_since(caller);
-        let view = self
-            .0
-            .store
-            .conversation(caller.account.id, id, since)
-            .await?;
+        let store = &self.0.store;
+        let view = store.conversation(caller.account.id, id, since).await?;
         Ok(view.filter(|view| !voice_only || view.conversation.is_voice()))
     }
 
@@ -86,7 +83,7 @@ impl Conversations {
         &self,
         caller: &Caller,
         id: ConversationId,
-    ) -> Result<Option<(ConversationView, Vec<Moment>)>, StoreError> {
+    ) -> Result<Option<(ConversationView, Vec<Moment>)>> {
         let since = self.retained_since(caller);
         self.0
             .store
@@ -98,7 +95,7 @@ impl Conversations {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn so_far(&self, conversation: &Conversation) -> Result<SoFar, StoreError> {
+    pub async fn so_far(&self, conversation: &Conversation) -> Result<SoFar> {
         let until = conversation.ended_at.unwrap_or_else(|| self.0.clock.now());
         let seconds = conversation.duration_seconds.unwrap_or_else(|| {
             let answered = conversation.answered_at;
@@ -122,7 +119,7 @@ impl Conversations {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn analysis(&self, view: &ConversationView) -> Result<Option<Analysis>, StoreError> {
+    pub async fn analysis(&self, view: &ConversationView) -> Result<Option<Analysis>> {
         let conversation = &view.conversation;
         if !conversation.state.is_terminal() {
             return Ok(None);
@@ -162,7 +159,7 @@ impl Conversations {
         id: ConversationId,
         after: i32,
         limit: u32,
-    ) -> Result<Option<Page<Moment>>, StoreError> {
+    ) -> Result<Option<Page<Moment>>> {
         if self.get(caller, id, false).await?.is_none() {
             return Ok(None);
         }
@@ -180,7 +177,7 @@ impl Conversations {
         id: ConversationId,
         before: i32,
         limit: u32,
-    ) -> Result<Option<Page<Moment>>, StoreError> {
+    ) -> Result<Option<Page<Moment>>> {
         if self.get(caller, id, false).await?.is_none() {
             return Ok(None);
         }
@@ -199,7 +196,7 @@ impl Conversations {
         caller: &Caller,
         id: ConversationId,
         after: i32,
-    ) -> impl Stream<Item = Result<Moment, StoreError>> + Send + use<> {
+    ) -> impl Stream<Item = Result<Moment>> + Send + use<> {
         let follower = Follower {
             shared: self.0.clone(),
             account: caller.account.id,
@@ -267,7 +264,7 @@ impl Follower {
         }
     }
 
-    async fn next(&mut self) -> Option<Result<Moment, StoreError>> {
+    async fn next(&mut self) -> Option<Result<Moment>> {
         loop {
             if let Some(moment) = self.ready.next() {
                 self.after = moment.seq;

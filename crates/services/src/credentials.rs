@@ -4,25 +4,15 @@ use std::sync::Arc;
 
 use offhook_domain::{AccountId, CredentialProvider};
 use offhook_engine::ports::VoiceLibraryError;
-use offhook_storage::{Actor, Credential, StoreError};
+use offhook_storage::{Actor, Credential};
 use reqwest::header::HeaderValue;
 
+use crate::error::InputError;
 use crate::whatsapp::WhatsAppCredential;
 use crate::{Person, Shared};
 
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;
-
-/// Why a credential was not stored or removed.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialError {
-    /// A value is wrong, or there is nothing of that name; the sentence says which.
-    #[error("{0}")]
-    Invalid(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Whether a provider gets its credential as it is, in a header of each request: Twilio's is encoded, WhatsApp's has parts
 /// of its own, and the others are sent nowhere.
@@ -55,28 +45,28 @@ impl Credentials {
     /// Seals and stores a credential, in place of the one that the account had for this provider.
     ///
     /// # Errors
-    /// [`CredentialError::Invalid`] for an empty or too long secret, one that is not of the provider's form, or without such
+    /// [`InputError::Invalid`] for an empty or too long secret, one that is not of the provider's form, or without such
     /// an account.
     pub async fn set(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         secret: &str,
-    ) -> Result<Credential, CredentialError> {
+    ) -> Result<Credential, InputError> {
         let secret = secret.trim();
         if secret.is_empty() || secret.len() > SECRET_BYTES {
-            return Err(CredentialError::Invalid(format!(
+            return Err(InputError::Invalid(format!(
                 "the secret must have 1 to {SECRET_BYTES} bytes"
             )));
         }
         let fits = HeaderValue::from_str(secret).is_ok_and(|value| value.to_str().is_ok());
         if is_sent_in_a_header(provider) && !fits {
-            return Err(CredentialError::Invalid(
+            return Err(InputError::Invalid(
                 VoiceLibraryError::Credential.to_string(),
             ));
         }
         if provider == CredentialProvider::WhatsApp {
-            WhatsAppCredential::read(secret).map_err(CredentialError::Invalid)?;
+            WhatsAppCredential::read(secret).map_err(InputError::Invalid)?;
         }
         self.check_account(account).await?;
         let at = self.0.clock.now();
@@ -88,8 +78,8 @@ impl Credentials {
     /// The account's credentials, without their secrets.
     ///
     /// # Errors
-    /// [`CredentialError::Invalid`] without such an account.
-    pub async fn list(&self, account: AccountId) -> Result<Vec<Credential>, CredentialError> {
+    /// [`InputError::Invalid`] without such an account.
+    pub async fn list(&self, account: AccountId) -> Result<Vec<Credential>, InputError> {
         self.check_account(account).await?;
         Ok(self.0.store.credentials(account).await?)
     }
@@ -97,27 +87,27 @@ impl Credentials {
     /// Removes a credential.
     ///
     /// # Errors
-    /// [`CredentialError::Invalid`] if the account has none for this provider.
+    /// [`InputError::Invalid`] if the account has none for this provider.
     pub async fn remove(
         &self,
         account: AccountId,
         provider: CredentialProvider,
-    ) -> Result<Credential, CredentialError> {
+    ) -> Result<Credential, InputError> {
         let at = self.0.clock.now();
         let store = self.0.store.acting(self.1);
         let removed = store.remove_credential(account, provider, at).await?;
         removed.ok_or_else(|| {
-            CredentialError::Invalid(format!(
+            InputError::Invalid(format!(
                 "account {account} has no credential for `{provider}`"
             ))
         })
     }
 
-    async fn check_account(&self, account: AccountId) -> Result<(), CredentialError> {
+    async fn check_account(&self, account: AccountId) -> Result<(), InputError> {
         if self.0.store.account(account).await?.is_some() {
             return Ok(());
         }
-        Err(CredentialError::Invalid(format!(
+        Err(InputError::Invalid(format!(
             "there is no account {account}"
         )))
     }

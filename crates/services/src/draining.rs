@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use offhook_storage::StoreError;
 use tokio::time::{Instant, sleep};
 
-use crate::Services;
+use crate::{Result, Services};
 
 /// How often it is asked what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -41,7 +40,7 @@ impl Services {
     }
 
     /// Whether a delivery may be claimed now, and how many are open.
-    async fn open_deliveries(&self) -> Result<(bool, i64), StoreError> {
+    async fn open_deliveries(&self) -> Result<(bool, i64)> {
         let store = &self.shared.store;
         let open = store.delivery_backlog().await?;
         if open == 0 {

@@ -1,17 +1,16 @@
 //! What the figures of the process say of the whole deployment and of its queues.
 
 use offhook_metrics::metrics;
-use offhook_storage::StoreError;
 
-use crate::{Services, housekeeping};
+use crate::{Result, Services, housekeeping};
 
 impl Services {
     /// Looks at what waits, and notes it in the figures of the process. It asks the database a few cheap questions, so it
     /// is for every few seconds, whoever reads the figures how often.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails; what needs no database is noted all the same.
-    pub async fn note_figures(&self) -> Result<(), StoreError> {
+    /// `StoreError` if the store fails; what needs no database is noted all the same.
+    pub async fn note_figures(&self) -> Result<()> {
         let shared = &self.shared;
         let metrics = metrics();
         metrics.calls.held(shared.registry.len());

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_metrics::metrics;
-use offhook_storage::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::workers::Turns;
-use crate::{Keys, Shared, billing, people};
+use crate::{Keys, Result, Shared, billing, people};
 
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);
@@ -59,7 +58,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
 }
 
 /// Deletes sessions, links and counts of attempts to sign in whose time is over.
-async fn end_sessions(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
+async fn end_sessions(shared: &Shared, stop: &CancellationToken) -> Result<()> {
     for _ in 0..BATCHES {
         if !people::delete_ended(shared).await? || stop.is_cancelled() {
             break;
@@ -69,7 +68,7 @@ async fn end_sessions(shared: &Shared, stop: &CancellationToken) -> Result<(), S
 }
 
 /// Deletes what the provider of the legacy agents has told whose time is over.
-async fn end_legacy_reports(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
+async fn end_legacy_reports(shared: &Shared, stop: &CancellationToken) -> Result<()> {
     let now = shared.clock.now();
     for _ in 0..BATCHES {
         if !shared.store.delete_old_legacy_reports(now).await? || stop.is_cancelled() {
@@ -86,7 +85,7 @@ pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, 
 }
 
 /// Deletes deliveries, and takes the payloads of events away, whose time is over.
-async fn end_deliveries(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
+async fn end_deliveries(shared: &Shared, stop: &CancellationToken) -> Result<()> {
     let now = shared.clock.now();
     for _ in 0..BATCHES {
         let has_more = shared.store.delete_old_deliveries(now).await?

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
 use offhook_engine::ports::Application;
-use offhook_storage::{Connection, StoreError};
+use offhook_storage::Connection;
 
-use crate::{Page, Shared, Toolkit};
+use crate::error::InputError;
+use crate::{Page, Result, Shared, Toolkit};
 
 pub(crate) use calling::Functions;
 pub use connecting::{Begun, ConnectError, ConsentAnswer};
@@ -21,17 +22,6 @@ pub use renewing::Renewals;
 
 /// The longest description of an error, in characters.
 const LONGEST_ERROR: usize = 500;
-
-/// Why a connection was not written; the sentence is the operator's.
-#[derive(Debug, thiserror::Error)]
-pub enum IntegrationError {
-    /// A value is wrong; the sentence names it.
-    #[error("{0}")]
-    Refused(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// A toolkit, and how an account stands to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +52,7 @@ impl Integrations {
         account: AccountId,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<Page<Integration>, StoreError> {
+    ) -> Result<Page<Integration>> {
         let connections = self.0.store.connections(account).await?;
         let connecting = self.connecting(account).await?;
         let mut of_toolkit: HashMap<String, Connection> = connections
@@ -89,7 +79,7 @@ impl Integrations {
     }
 
     /// The toolkits to which a member is being asked for their consent.
-    async fn connecting(&self, account: AccountId) -> Result<HashSet<String>, StoreError> {
+    async fn connecting(&self, account: AccountId) -> Result<HashSet<String>> {
         if self.0.applications.get().is_none_or(Vec::is_empty) {
             return Ok(HashSet::new());
         }
@@ -106,7 +96,7 @@ impl Integrations {
     /// Writes how an account stands to a toolkit: the operator's way.
     ///
     /// # Errors
-    /// [`IntegrationError::Refused`] for an unknown account or toolkit, the status `available`, which is said of what
+    /// [`InputError::Invalid`] for an unknown account or toolkit, the status `available`, which is said of what
     /// was never connected, an error without the status `error` or `expired`, or the status `error` without one.
     pub async fn set(
         &self,
@@ -114,9 +104,9 @@ impl Integrations {
         toolkit: &str,
         status: IntegrationStatus,
         error: Option<&str>,
-    ) -> Result<Integration, IntegrationError> {
+    ) -> Result<Integration, InputError> {
         use IntegrationStatus::{Available, Error, Expired};
-        let refused = |text: String| Err(IntegrationError::Refused(text));
+        let refused = |text: String| Err(InputError::Invalid(text));
         let Some(found) = self.0.toolkits.find(toolkit) else {
             return refused(format!(
                 "--toolkit {toolkit}: the catalog has no such toolkit (GET /v1/integrations lists it)"

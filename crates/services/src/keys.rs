@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::{Person, Shared};
+use crate::{Person, Result, Shared};
 
 /// What every token begins with (interface, Authentication 2).
 const TOKEN_PREFIX: &str = "service_live_";
@@ -96,7 +96,7 @@ impl Keys {
     }
 
     /// Who this token is; `None` for a malformed, unknown, expired or revoked one, all by the same path.
-    pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>, StoreError> {
+    pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>> {
         let Some(hash) = token_digest(token) else {
             return Ok(None);
         };
@@ -130,7 +130,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails; what was noted is kept for the next time.
-    pub async fn write_last_uses(&self) -> Result<(), StoreError> {
+    pub async fn write_last_uses(&self) -> Result<()> {
         let used = {
             let mut used = self.used.lock();
             std::mem::take(&mut *used)
@@ -211,16 +211,12 @@ impl Keys {
     }
 
     /// An account's keys, the oldest first.
-    pub async fn list(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
+    pub async fn list(&self, account: AccountId) -> Result<Vec<ApiKey>> {
         self.shared.store.keys(account).await
     }
 
     /// As [`Keys::revoke`], for a key of this account; `None` also if it is another's.
-    pub async fn revoke_of(
-        &self,
-        account: AccountId,
-        id: KeyId,
-    ) -> Result<Option<ApiKey>, StoreError> {
+    pub async fn revoke_of(&self, account: AccountId, id: KeyId) -> Result<Option<ApiKey>> {
         // A key never changes its account.
         let keys = self.list(account).await?;
         match keys.iter().any(|key| key.id == id) {
@@ -230,7 +226,7 @@ impl Keys {
     }
 
     /// Revokes a key: a request that starts after this answered is refused. `None` if there is no such key.
-    pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
+    pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>> {
         let store = self.shared.store.acting(self.actor);
         store.revoke_key(id, self.shared.clock.now()).await
     }

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use offhook_failpoints::scaled;
-use offhook_storage::{Fenced, StoreError};
+use offhook_storage::Fenced;
 use tokio::time::Instant;
 
+use crate::Result;
 use crate::workers::every;
 
 /// How often a claim is renewed.
@@ -26,7 +27,7 @@ pub(crate) fn judge_after() -> Duration {
 }
 
 /// Renews a claim; resolves when it is another's, or may be.
-pub(crate) async fn keep<F: Future<Output = Result<Fenced, StoreError>>>(renew: impl Fn() -> F) {
+pub(crate) async fn keep<F: Future<Output = Result<Fenced>>>(renew: impl Fn() -> F) {
     let mut tick = every(renew_every());
     tick.reset();
     let mut renewed_at = Instant::now();

@@ -13,13 +13,13 @@ use offhook_storage::{Agent, ListedAgent, ListedNumber, StoreError, Synced};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::AgentError;
 use crate::calls::RESERVED_SECONDS;
 use crate::catalog::{self, CatalogError};
+use crate::error::ResourceError;
 use crate::folding::fold;
 use crate::housekeeping::counted;
 use crate::workers::Turns;
-use crate::{Refusal, Shared};
+use crate::{Refusal, Result, Shared};
 
 /// How often an account's legacy agents are asked for.
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);
@@ -94,10 +94,7 @@ impl Shared {
     }
 
     /// The account's credential for the provider of the legacy agents.
-    pub(crate) async fn legacy_credential(
-        &self,
-        account: AccountId,
-    ) -> Result<Option<String>, StoreError> {
+    pub(crate) async fn legacy_credential(&self, account: AccountId) -> Result<Option<String>> {
         let provider = CredentialProvider::Legacy;
         self.store.credential_secret(account, provider).await
     }
@@ -107,13 +104,15 @@ impl Shared {
         &self,
         agent: &Agent,
         name: &str,
-    ) -> Result<(), AgentError> {
+    ) -> Result<(), ResourceError> {
         let credential = self.legacy_credential(agent.account_id).await?;
         let Some((credential, id)) = credential.zip(agent.provider_agent_id.as_deref()) else {
-            return Err(AgentError::Conflict(Refusal::NoLegacyCredential));
+            return Err(ResourceError::Conflict(Refusal::NoLegacyCredential));
         };
         let renamed = self.legacy.rename(&credential, id, name).await;
-        renamed.map_err(|error| AgentError::Upstream(error.to_string()))
+        renamed.map_err(|error| {
+            ResourceError::Upstream("The provider of the legacy agents", error.to_string())
+        })
     }
 }
 
@@ -145,7 +144,7 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
 }
 
 /// Only reads while nothing is due.
-async fn take_due(shared: &Shared) -> Result<Vec<AccountId>, StoreError> {
+async fn take_due(shared: &Shared) -> Result<Vec<AccountId>> {
     let now = shared.clock.now();
     if !shared.store.has_due_syncs(now).await? {
         return Ok(Vec::new());

@@ -15,6 +15,7 @@ mod counting;
 mod credentials;
 mod dialer;
 mod draining;
+mod error;
 mod events;
 mod feed;
 mod figures;
@@ -55,12 +56,12 @@ mod whatsapp;
 mod widgets;
 mod workers;
 
-pub use accounts::{AccountError, Accounts};
-pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
+pub use accounts::Accounts;
+pub use agents::{AgentVersionView, AgentView, Agents};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
 pub use batches::{BatchBody, BatchError, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
-pub use billing::{Billing, BillingError, USAGE_DAYS};
+pub use billing::{Billing, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
 pub use chats::{
@@ -68,20 +69,19 @@ pub use chats::{
 };
 pub use clock::{SharedClock, SystemClock};
 pub use conversations::{Conversations, RecordingError, SoFar};
-pub use credentials::{CredentialError, Credentials};
+pub use credentials::Credentials;
 pub use dialer::Dialer;
+pub use error::{InputError, ResourceError};
 pub use health::Health;
 pub use inbound::{Inbound, InboundCall, NotAnswered, WaitingLine};
-pub use integrations::{
-    Begun, ConnectError, ConsentAnswer, Integration, IntegrationError, Integrations, Renewals,
-};
+pub use integrations::{Begun, ConnectError, ConsentAnswer, Integration, Integrations, Renewals};
 pub use keys::{Caller, KeyError, KeyFault, Keys};
 pub use knowledge::{
     Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
 };
 pub use legacy::{Legacy, ReportError, SyncError};
 pub use network::Network;
-pub use numbers::{Imported, NumberError, Numbers};
+pub use numbers::{Imported, Numbers};
 pub use offhook_documents as documents;
 pub use offhook_engine::ports::door::{Callback as CarrierCallback, CarrierDoor, MediaConnection};
 pub use offhook_objects as objects;
@@ -102,11 +102,14 @@ pub use retention::Retention;
 pub(crate) use shared::Shared;
 pub use shared::Wakes;
 pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkError, TalkEvent, Talks};
-pub use team::{Invited, Seats, Team, TeamError};
+pub use team::{Invited, Seats, Team};
 pub use toolkits::{Toolkit, Toolkits};
-pub use tools::{ToolError, ToolShelf, ToolView};
+pub use tools::{ToolShelf, ToolView};
 pub use uploads::{CollectError, UploadCollector};
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
-pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
+pub use webhooks::{Registered, Webhooks, event_example};
 pub use whatsapp::{WhatsApp, WhatsAppError};
 pub use widgets::Widgets;
+
+/// What a use case comes to that fails only where the store does.
+type Result<T, E = store::StoreError> = std::result::Result<T, E>;

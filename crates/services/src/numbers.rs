@@ -10,30 +10,11 @@ use offhook_domain::{
 use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 
+use crate::error::{ResourceError, Result};
 use crate::{Page, PageRequest, Refusal, Shared};
 
 /// The longest label.
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
-
-/// Why a phone number operation was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum NumberError {
-    /// No such number of the account.
-    #[error("no such phone number")]
-    NotFound,
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The state of the number, the agent or the account forbids it.
-    #[error("{0}")]
-    Conflict(Refusal),
-    /// The carrier did not do its part.
-    #[error("{0}")]
-    Upstream(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// What an import did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,40 +41,29 @@ impl Numbers {
         page: PageRequest<PhoneNumberId>,
     ) -> Result<Page<PhoneNumber>, StoreError> {
         let limit = i64::from(page.limit);
-        let rows = self
-            .0
-            .store
-            .numbers(account, agent, page.after, limit)
-            .await?;
+        let store = &self.0.store;
+        let rows = store.numbers(account, agent, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     /// A number.
     ///
     /// # Errors
-    /// [`NumberError::NotFound`] if the account has no such number.
-    pub async fn get(
-        &self,
-        account: AccountId,
-        id: PhoneNumberId,
-    ) -> Result<PhoneNumber, NumberError> {
+    /// [`ResourceError::NotFound`] if the account has no such number.
+    pub async fn get(&self, account: AccountId, id: PhoneNumberId) -> Result<PhoneNumber> {
         self.0
             .store
             .number(account, id)
             .await?
-            .ok_or(NumberError::NotFound)
+            .ok_or(ResourceError::NotFound)
     }
 
     /// Takes a number of the simulated network: `{phone_number, label?, agent_id?}`.
     ///
     /// # Errors
-    /// [`NumberError::Invalid`] for a bad body, [`NumberError::Conflict`] for a number that the simulated network does
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a number that the simulated network does
     /// not list or another account has, or an archived agent.
-    pub async fn create(
-        &self,
-        account: AccountId,
-        body: &Json,
-    ) -> Result<PhoneNumber, NumberError> {
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<PhoneNumber> {
         let mut fields = Fields::of(body, "")?;
         let number: E164 = fields
             .required_string("phone_number", 1..=64)?
@@ -107,10 +77,10 @@ impl Numbers {
         fields.finish()?;
         self.check_network()?;
         if !self.are_given_freely() {
-            return Err(NumberError::Conflict(Refusal::NumbersByImport));
+            return Err(ResourceError::Conflict(Refusal::NumbersByImport));
         }
         if !self.0.network.gives(&number) {
-            return Err(NumberError::Conflict(Refusal::NumberNotListed));
+            return Err(ResourceError::Conflict(Refusal::NumberNotListed));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
@@ -129,20 +99,20 @@ impl Numbers {
     /// Gives a number to an account: the operator's way. An agent that is named answers the calls to it.
     ///
     /// # Errors
-    /// [`NumberError::Conflict`] without such an account, if an account has the number, or for an archived agent;
-    /// [`NumberError::Invalid`] for a label that is too long, or an agent that the account has not.
+    /// [`ResourceError::Conflict`] without such an account, if an account has the number, or for an archived agent;
+    /// [`ResourceError::Invalid`] for a label that is too long, or an agent that the account has not.
     pub async fn add(
         &self,
         account: AccountId,
         phone_number: E164,
         label: &str,
         (provider, agent_id): (NumberProvider, Option<AgentId>),
-    ) -> Result<PhoneNumber, NumberError> {
+    ) -> Result<PhoneNumber> {
         if label.chars().count() > *LABEL.end() {
             return Err(FieldError::new("label", "longer than 120 characters").into());
         }
         if self.0.store.account(account).await?.is_none() {
-            return Err(NumberError::Conflict(Refusal::NoSuchAccount(account)));
+            return Err(ResourceError::Conflict(Refusal::NoSuchAccount(account)));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
@@ -156,7 +126,7 @@ impl Numbers {
             updated_at: at,
         };
         match self.0.store.add_number(number, true).await? {
-            NumberWrite::Taken => Err(NumberError::Conflict(Refusal::NumberOfAnother)),
+            NumberWrite::Taken => Err(ResourceError::Conflict(Refusal::NumberOfAnother)),
             other => written(other),
         }
     }
@@ -172,21 +142,21 @@ impl Numbers {
     }
 
     /// Whether an account can take numbers by itself here.
-    fn check_network(&self) -> Result<(CredentialProvider, NumberProvider), NumberError> {
+    fn check_network(&self) -> Result<(CredentialProvider, NumberProvider)> {
         let lists = self.0.network.lists_numbers();
-        lists.ok_or(NumberError::Conflict(Refusal::NumbersByOperator))
+        lists.ok_or(ResourceError::Conflict(Refusal::NumbersByOperator))
     }
 
     /// Takes over the numbers that the account's own carrier credential opens.
     ///
     /// # Errors
-    /// [`NumberError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
-    /// [`NumberError::Upstream`] if the carrier did not list them.
-    pub async fn import(&self, account: AccountId) -> Result<Imported, NumberError> {
+    /// [`ResourceError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
+    /// [`ResourceError::Upstream`] if the carrier did not list them.
+    pub async fn import(&self, account: AccountId) -> Result<Imported> {
         let (provider, of) = self.check_network()?;
         let store = &self.0.store;
         let Some(secret) = store.credential_secret(account, provider).await? else {
-            return Err(NumberError::Conflict(Refusal::NoCarrierCredential {
+            return Err(ResourceError::Conflict(Refusal::NoCarrierCredential {
                 account,
                 provider,
             }));
@@ -222,14 +192,14 @@ impl Numbers {
     /// Changes a number: `{label?, agent_id?}`; a null `agent_id` takes it from its agent.
     ///
     /// # Errors
-    /// [`NumberError::Invalid`] for a bad body, [`NumberError::Conflict`] for an archived agent,
-    /// [`NumberError::NotFound`] if the account has no such number.
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for an archived agent,
+    /// [`ResourceError::NotFound`] if the account has no such number.
     pub async fn update(
         &self,
         account: AccountId,
         id: PhoneNumberId,
         body: &Json,
-    ) -> Result<PhoneNumber, NumberError> {
+    ) -> Result<PhoneNumber> {
         let mut fields = Fields::of(body, "")?;
         let mut change = NumberChange::default();
         if matches!(body.get("label"), Some(Json::Null)) {
@@ -253,30 +223,32 @@ impl Numbers {
     /// Gives a number back.
     ///
     /// # Errors
-    /// [`NumberError::NotFound`] if the account has no such number.
-    pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<(), NumberError> {
+    /// [`ResourceError::NotFound`] if the account has no such number.
+    pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<()> {
         if self.0.store.delete_number(account, id).await? {
             Ok(())
         } else {
-            Err(NumberError::NotFound)
+            Err(ResourceError::NotFound)
         }
     }
 }
 
 /// Why a carrier did not list an account's numbers, with nothing of what it said.
-fn not_listed(provider: CredentialProvider, error: DialError) -> NumberError {
+fn not_listed(provider: CredentialProvider, error: DialError) -> ResourceError {
     match (provider, error) {
         // To try again later would not help.
         (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => {
-            NumberError::Conflict(Refusal::CredentialRefused)
+            ResourceError::Conflict(Refusal::CredentialRefused)
         }
-        (CredentialProvider::Twilio, _) => NumberError::Upstream(
+        (CredentialProvider::Twilio, _) => ResourceError::Upstream(
+            "The carrier",
             "Twilio did not list the account's numbers, try again in a moment".to_owned(),
         ),
-        (_, DialError::Refused(_)) => {
-            NumberError::Upstream("it does not accept the account's credential".to_owned())
-        }
-        (_, error) => NumberError::Upstream(error.to_string()),
+        (_, DialError::Refused(_)) => ResourceError::Upstream(
+            "The carrier",
+            "it does not accept the account's credential".to_owned(),
+        ),
+        (_, error) => ResourceError::Upstream("The carrier", error.to_string()),
     }
 }
 
@@ -285,13 +257,13 @@ fn agent_id(fields: &Fields<'_>, text: &str) -> Result<AgentId, FieldError> {
         .map_err(|_| fields.fault("agent_id", Rule::Uuid))
 }
 
-fn written(write: NumberWrite) -> Result<PhoneNumber, NumberError> {
+fn written(write: NumberWrite) -> Result<PhoneNumber> {
     match write {
         NumberWrite::Done(number) => Ok(number),
-        NumberWrite::Absent => Err(NumberError::NotFound),
-        NumberWrite::AlreadyOurs => Err(NumberError::Conflict(Refusal::NumberAlreadyOurs)),
-        NumberWrite::Taken => Err(NumberError::Conflict(Refusal::NumberNotListed)),
+        NumberWrite::Absent => Err(ResourceError::NotFound),
+        NumberWrite::AlreadyOurs => Err(ResourceError::Conflict(Refusal::NumberAlreadyOurs)),
+        NumberWrite::Taken => Err(ResourceError::Conflict(Refusal::NumberNotListed)),
         NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Rule::NoAgent).into()),
-        NumberWrite::AgentArchived => Err(NumberError::Conflict(Refusal::NumberOfArchived)),
+        NumberWrite::AgentArchived => Err(ResourceError::Conflict(Refusal::NumberOfArchived)),
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_storage::{CallLatency, LiveCall, StoreError, UsageHour};
+use offhook_storage::{CallLatency, LiveCall, UsageHour};
 
-use crate::{Caller, Shared};
+use crate::{Caller, Result, Shared};
 
 /// Hours of the last day, the present one included.
 const HOURS: i32 = 24;
@@ -32,8 +32,8 @@ impl Overview {
     /// The last 24 hours.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails.
-    pub async fn last_day(&self, caller: &Caller) -> Result<LastDay, StoreError> {
+    /// `StoreError` if the store fails.
+    pub async fn last_day(&self, caller: &Caller) -> Result<LastDay> {
         let (store, account) = (&self.0.store, caller.account.id);
         let now = self.0.clock.now();
         let last = UsageHour::of(now);
@@ -60,8 +60,8 @@ impl Overview {
     /// Up to `most` calls that are dialing, ringing, talking or closing, the newest first.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails.
-    pub async fn live(&self, caller: &Caller, most: u32) -> Result<Vec<LiveCall>, StoreError> {
+    /// `StoreError` if the store fails.
+    pub async fn live(&self, caller: &Caller, most: u32) -> Result<Vec<LiveCall>> {
         let store = &self.0.store;
         store
             .calls_under_way(caller.account.id, i64::from(most))

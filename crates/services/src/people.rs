@@ -11,12 +11,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EventId, Plan};
-use offhook_storage::{Account, Actor, AuditEntry, Member, StoreError};
+use offhook_storage::{Account, Actor, AuditEntry, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::dialer::insist;
-use crate::{Caller, Page, PageRequest, Shared};
+use crate::{Caller, Page, PageRequest, Result, Shared};
 
 pub(crate) use sessions::delete_ended;
 
@@ -34,10 +34,7 @@ const NOTED_WITHIN: Duration = Duration::from_secs(5);
 const SENT_AGAIN_WITHIN: Duration = Duration::from_secs(25 * 3_600);
 
 /// Waits for a line of the audit log to be written, [`NOTED_WITHIN`] at most. What takes longer goes on by itself.
-async fn noted(
-    action: &str,
-    writing: impl Future<Output = Result<(), StoreError>> + Send + 'static,
-) {
+async fn noted(action: &str, writing: impl Future<Output = Result<()>> + Send + 'static) {
     let action = action.to_owned();
     let writing = tokio::spawn(async move {
         if let Err(error) = writing.await {
@@ -117,7 +114,7 @@ impl People {
         &self,
         account: AccountId,
         page: PageRequest<EventId>,
-    ) -> Result<Page<AuditEntry>, StoreError> {
+    ) -> Result<Page<AuditEntry>> {
         let limit = i64::from(page.limit);
         let rows = self.shared.store.audit(account, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))

@@ -9,13 +9,13 @@ use offhook_domain::{
     AccountId, ConversationId, KeyId, LogEntryId, RequestId, Resource, Timestamp,
 };
 use offhook_metrics::metrics;
-use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
+use offhook_storage::{LogEntry, LogFilter, mint};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::workers::Turns;
-use crate::{Page, PageRequest, Shared};
+use crate::{Page, PageRequest, Result, Shared};
 
 /// Entries that wait to be written at most; further ones are dropped, never the request.
 pub(crate) const BUFFER: usize = 8_192;
@@ -111,8 +111,8 @@ impl RequestLogs {
     /// Writes what waits now, in as many batches as it takes.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails; the batch that was not written is kept for the next time.
-    pub async fn flush(&self) -> Result<(), StoreError> {
+    /// `StoreError` if the store fails; the batch that was not written is kept for the next time.
+    pub async fn flush(&self) -> Result<()> {
         let mut waiting = self.waiting.lock().await;
         while self.write_batch(&mut waiting).await? {}
         Ok(())
@@ -153,7 +153,7 @@ impl RequestLogs {
     }
 
     /// Writes one batch; `true` if another may wait.
-    async fn write_batch(&self, waiting: &mut Waiting) -> Result<bool, StoreError> {
+    async fn write_batch(&self, waiting: &mut Waiting) -> Result<bool> {
         let Waiting { batch, receiver } = waiting;
         while batch.len() < BATCH {
             match receiver.try_recv() {
@@ -176,7 +176,7 @@ impl RequestLogs {
         account: AccountId,
         mut filter: LogFilter,
         page: PageRequest<LogEntryId>,
-    ) -> Result<Page<LogEntry>, StoreError> {
+    ) -> Result<Page<LogEntry>> {
         let kept_since = self.shared.clock.now().minus(KEPT);
         filter.since = filter.since.max(Some(kept_since));
         let rows = self
@@ -192,7 +192,7 @@ impl RequestLogs {
         &self,
         account: AccountId,
         conversation: ConversationId,
-    ) -> Result<Option<LogEntry>, StoreError> {
+    ) -> Result<Option<LogEntry>> {
         let kept_since = self.shared.clock.now().minus(KEPT);
         let found = self.shared.store.placing_request(account, conversation);
         Ok(found.await?.filter(|entry| entry.created_at >= kept_since))

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::FailureReason;
-use offhook_storage::StoreError;
 
-use crate::Shared;
+use crate::{Result, Shared};
 
 /// What was held in a restored database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +24,8 @@ impl Restored {
     /// Ends every queued call as `expired` and pauses every batch, before anything serves the database.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails; it can be done again.
-    pub async fn hold(&self) -> Result<Held, StoreError> {
+    /// `StoreError` if the store fails; it can be done again.
+    pub async fn hold(&self) -> Result<Held> {
         let Shared { store, clock, .. } = &*self.0;
         let paused_batches = store.hold_restored(clock.now()).await?;
         let mut expired_calls = 0;

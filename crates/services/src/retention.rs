@@ -12,7 +12,7 @@ use offhook_storage::{Account, RetentionWindow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::workers::Turns;
-use crate::{Shared, request_logs};
+use crate::{Result, Shared, request_logs};
 
 /// How often a process looks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ impl Retention {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails; the rest is deleted the next time.
-    pub async fn sweep(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
+    pub async fn sweep(&self, stop: &CancellationToken) -> Result<bool> {
         let Shared {
             store, clock, node, ..
         } = &*self.0;
@@ -150,7 +150,7 @@ impl Retention {
         &self,
         account: &Account,
         noted: Option<RetentionWindow>,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> Result<Option<Timestamp>> {
         let now = self.0.clock.now();
         let days = self.0.plans.terms(account.plan).retention_days;
         let window = renewed(account.id, noted, days, now);

@@ -21,8 +21,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Shared;
 use crate::workers::every;
+use crate::{Result, Shared};
 
 /// Signals that wait to be told; what comes on top is lost.
 const OUTBOX: usize = 4_096;
@@ -217,7 +217,7 @@ async fn listen(shared: &Shared, stop: &CancellationToken) {
 }
 
 /// Hears until nothing comes any more.
-async fn hear(shared: &Shared) -> Result<(), StoreError> {
+async fn hear(shared: &Shared) -> Result<()> {
     let Some(mut listener) = shared.store.listen().await? else {
         return Ok(());
     };

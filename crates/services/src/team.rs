@@ -7,6 +7,7 @@ use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_storage::{Account, Invitation, Member, SeatTaken, StoreError, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::error::InputError;
 use crate::keys::sha256;
 use crate::{Page, PageRequest, Shared};
 
@@ -16,16 +17,7 @@ const INVITATION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Random bytes of a link's token.
 const TOKEN_BYTES: usize = 32;
 
-/// Why nobody came to a team; the sentence is the operator's.
-#[derive(Debug, thiserror::Error)]
-pub enum TeamError {
-    /// A value is wrong, or the state of the team forbids it; the sentence names it.
-    #[error("{0}")]
-    Refused(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+type Result<T, E = InputError> = std::result::Result<T, E>;
 
 /// Seats of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +74,7 @@ impl Team {
     /// Makes a member of the team; a pending invitation of the same address ends with it.
     ///
     /// # Errors
-    /// [`TeamError::Refused`] for an unknown account, an empty or too long name, an address that the account has
+    /// [`InputError::Invalid`] for an unknown account, an empty or too long name, an address that the account has
     /// already, or if no seat is free.
     pub async fn add(
         &self,
@@ -90,7 +82,7 @@ impl Team {
         email: EmailAddress,
         name: &str,
         role: MemberRole,
-    ) -> Result<Member, TeamError> {
+    ) -> Result<Member> {
         let (account, name) = (self.account(account).await?, checked_name(name)?);
         let at = self.0.clock.now();
         let member = Member {
@@ -110,19 +102,19 @@ impl Team {
     /// Invites somebody to the team, for seven days.
     ///
     /// # Errors
-    /// As [`Team::add`], and [`TeamError::Refused`] for an address with a pending invitation.
+    /// As [`Team::add`], and [`InputError::Invalid`] for an address with a pending invitation.
     pub async fn invite(
         &self,
         account: AccountId,
         email: EmailAddress,
         name: &str,
         role: MemberRole,
-    ) -> Result<Invited, TeamError> {
+    ) -> Result<Invited> {
         let (account, name) = (self.account(account).await?, checked_name(name)?);
         let at = self.0.clock.now();
         let made = new_invitation(account.id, (email, name, role), at);
         let (invited, digest) =
-            made.ok_or_else(|| TeamError::Refused("the system gives no randomness".to_owned()))?;
+            made.ok_or_else(|| InputError::Invalid("the system gives no randomness".to_owned()))?;
         let seats_max = self.0.plans.terms(account.plan).seats_max;
         let (store, invitation) = (&self.0.store, &invited.invitation);
         let taken = store.invite(invitation.clone(), digest, seats_max).await?;
@@ -133,16 +125,12 @@ impl Team {
     /// Takes a member out of the team; the seat is free again.
     ///
     /// # Errors
-    /// [`TeamError::Refused`] for an unknown account, or an address that no member of it has.
-    pub async fn remove(
-        &self,
-        account: AccountId,
-        email: EmailAddress,
-    ) -> Result<Member, TeamError> {
+    /// [`InputError::Invalid`] for an unknown account, or an address that no member of it has.
+    pub async fn remove(&self, account: AccountId, email: EmailAddress) -> Result<Member> {
         let (account, at) = (self.account(account).await?, self.0.clock.now());
         let removed = self.0.store.remove_member(account.id, email.clone(), at);
         removed.await?.ok_or_else(|| {
-            TeamError::Refused(format!(
+            InputError::Invalid(format!(
                 "--email {email}: no member of the account has this address; `offhook member withdraw` ends an \
                  invitation"
             ))
@@ -152,46 +140,37 @@ impl Team {
     /// Withdraws a pending invitation; its link opens nothing from then on, and the seat is free again.
     ///
     /// # Errors
-    /// [`TeamError::Refused`] for an unknown account, or an address that is not invited to it.
-    pub async fn withdraw(
-        &self,
-        account: AccountId,
-        email: EmailAddress,
-    ) -> Result<Invitation, TeamError> {
+    /// [`InputError::Invalid`] for an unknown account, or an address that is not invited to it.
+    pub async fn withdraw(&self, account: AccountId, email: EmailAddress) -> Result<Invitation> {
         let (account, at) = (self.account(account).await?, self.0.clock.now());
         let store = &self.0.store;
         let withdrawn = store.withdraw_invitation(account.id, email.clone(), at);
         withdrawn.await?.ok_or_else(|| {
-            TeamError::Refused(format!(
+            InputError::Invalid(format!(
                 "--email {email}: the account has no pending invitation of this address; `offhook member remove` takes \
                  out a member"
             ))
         })
     }
 
-    async fn account(&self, id: AccountId) -> Result<Account, TeamError> {
+    async fn account(&self, id: AccountId) -> Result<Account> {
         let account = self.0.store.account(id).await?;
         account.ok_or_else(|| no_account(id))
     }
 
-    fn check(
-        &self,
-        account: &Account,
-        email: &EmailAddress,
-        taken: SeatTaken,
-    ) -> Result<(), TeamError> {
+    fn check(&self, account: &Account, email: &EmailAddress, taken: SeatTaken) -> Result<()> {
         let plan = account.plan;
         let max = self.0.plans.terms(plan).seats_max.unwrap_or(u32::MAX);
         Err(match taken {
             SeatTaken::Done => return Ok(()),
             SeatTaken::NoAccount => no_account(account.id),
-            SeatTaken::Member => TeamError::Refused(format!(
+            SeatTaken::Member => InputError::Invalid(format!(
                 "--email {email}: a member of the account has this address already"
             )),
-            SeatTaken::Invited(until) => TeamError::Refused(format!(
+            SeatTaken::Invited(until) => InputError::Invalid(format!(
                 "--email {email}: invited already, until {until}; `offhook member add` makes a member at once"
             )),
-            SeatTaken::Full(used) => TeamError::Refused(format!(
+            SeatTaken::Full(used) => InputError::Invalid(format!(
                 "no seat is free: members and pending invitations take {used} of the {max} of the {plan} plan; move the \
                  account to a larger plan, or free one with `offhook member remove` or `withdraw`"
             )),
@@ -199,8 +178,8 @@ impl Team {
     }
 }
 
-fn no_account(id: AccountId) -> TeamError {
-    TeamError::Refused(format!("--account {id}: no such account"))
+fn no_account(id: AccountId) -> InputError {
+    InputError::Invalid(format!("--account {id}: no such account"))
 }
 
 /// An invitation with its token, and the digest under which it is kept; `None` if the system gives no randomness.
@@ -225,10 +204,10 @@ pub(crate) fn new_invitation(
     Some((Invited { invitation, token }, digest))
 }
 
-pub(crate) fn checked_name(name: &str) -> Result<String, TeamError> {
+pub(crate) fn checked_name(name: &str) -> Result<String> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 120 || name.contains(char::is_control) {
-        return Err(TeamError::Refused(
+        return Err(InputError::Invalid(
             "--name must have 1 to 120 characters, none of them a control character".to_owned(),
         ));
     }

@@ -15,9 +15,10 @@ use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
+use crate::error::ResourceError;
 use crate::knowledge::SEARCH;
 use crate::urls;
-use crate::{Page, PageRequest, Refusal, Shared};
+use crate::{Page, PageRequest, Refusal, Result, Shared};
 
 pub(crate) use toolbox::Toolbox;
 
@@ -35,23 +36,6 @@ pub struct ToolView {
     pub is_function: bool,
 }
 
-/// Why a tool operation was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// No such tool of the account.
-    #[error("no such tool")]
-    NotFound,
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The name is taken, or there is no room.
-    #[error("{0}")]
-    Conflict(Refusal),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// Tools.
 #[derive(Clone)]
 pub struct ToolShelf(pub(crate) Arc<Shared>);
@@ -65,7 +49,7 @@ impl ToolShelf {
         &self,
         account: AccountId,
         page: PageRequest<ToolId>,
-    ) -> Result<Page<ToolView>, StoreError> {
+    ) -> Result<Page<ToolView>> {
         let limit = i64::from(page.limit);
         let rows = self.0.store.tools(account, page.after, limit).await?;
         let views = rows.into_iter().map(view).collect::<Result<_, _>>()?;
@@ -75,17 +59,17 @@ impl ToolShelf {
     /// A tool.
     ///
     /// # Errors
-    /// [`ToolError::NotFound`] if the account has no such tool.
-    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, ToolError> {
+    /// [`ResourceError::NotFound`] if the account has no such tool.
+    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, ResourceError> {
         let row = self.0.store.tool(account, id).await?;
-        Ok(view(row.ok_or(ToolError::NotFound)?)?)
+        Ok(view(row.ok_or(ResourceError::NotFound)?)?)
     }
 
     /// Makes a tool: `{name, description, kind, parameters?, http?, transfer?}`.
     ///
     /// # Errors
-    /// [`ToolError::Invalid`] for a bad body, [`ToolError::Conflict`] for a name that is taken or the 65th tool.
-    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, ToolError> {
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a name that is taken or the 65th tool.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, ResourceError> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
         let at = self.0.clock.now();
@@ -107,29 +91,31 @@ impl ToolShelf {
         if unless_taken(made, &tool.name)? {
             return Ok(view(row)?);
         }
-        Err(ToolError::Conflict(Refusal::TooManyTools(TOOLS_AT_MOST)))
+        Err(ResourceError::Conflict(Refusal::TooManyTools(
+            TOOLS_AT_MOST,
+        )))
     }
 
     /// Changes a tool by a merge patch (RFC 7396); a header's `***` keeps the stored value. Published versions keep the
     /// tool as they pinned it.
     ///
     /// # Errors
-    /// [`ToolError::Invalid`] for a bad body, [`ToolError::Conflict`] for a name that is taken,
-    /// [`ToolError::NotFound`] if the account has no such tool.
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a name that is taken,
+    /// [`ResourceError::NotFound`] if the account has no such tool.
     pub async fn update(
         &self,
         account: AccountId,
         id: ToolId,
         body: &Json,
-    ) -> Result<ToolView, ToolError> {
+    ) -> Result<ToolView, ResourceError> {
         for _ in 0..TRIES {
             let found = self.0.store.tool_with_headers(account, id).await?;
-            let (row, headers) = found.ok_or(ToolError::NotFound)?;
+            let (row, headers) = found.ok_or(ResourceError::NotFound)?;
             let before = read(&row)?;
             let kept = headers_from(headers.as_deref())?;
             let (mut after, values) = before.merge(body, &kept)?;
             if before.function.is_some() && !says_only_otherwise(&before, &after) {
-                return Err(ToolError::Conflict(Refusal::ToolOfIntegration));
+                return Err(ResourceError::Conflict(Refusal::ToolOfIntegration));
             }
             self.check(&mut after)?;
             if after == before && values == kept {
@@ -147,18 +133,18 @@ impl ToolShelf {
                 return Ok(view(row)?);
             }
         }
-        Err(ToolError::Conflict(Refusal::ToolContended))
+        Err(ResourceError::Conflict(Refusal::ToolContended))
     }
 
     /// Deletes a tool. Published versions keep it as they pinned it.
     ///
     /// # Errors
-    /// [`ToolError::NotFound`] if the account has no such tool.
-    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), ToolError> {
+    /// [`ResourceError::NotFound`] if the account has no such tool.
+    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), ResourceError> {
         if self.0.store.delete_tool(account, id).await? {
             Ok(())
         } else {
-            Err(ToolError::NotFound)
+            Err(ResourceError::NotFound)
         }
     }
 
@@ -200,7 +186,7 @@ impl Shared {
         &self,
         account: AccountId,
         config: &AgentConfig,
-    ) -> Result<Result<Vec<ToolId>, FieldError>, StoreError> {
+    ) -> Result<Result<Vec<ToolId>, FieldError>> {
         let ids: Vec<ToolId> = config
             .tool_ids
             .iter()
@@ -242,7 +228,7 @@ fn may_call(prefixes: &[String], number: &E164) -> bool {
             .any(|prefix| number.as_str().starts_with(prefix))
 }
 
-fn view(row: ToolRow) -> Result<ToolView, StoreError> {
+fn view(row: ToolRow) -> Result<ToolView> {
     let tool = read(&row)?;
     Ok(ToolView {
         row,
@@ -251,14 +237,14 @@ fn view(row: ToolRow) -> Result<ToolView, StoreError> {
     })
 }
 
-fn read(row: &ToolRow) -> Result<Tool, StoreError> {
+fn read(row: &ToolRow) -> Result<Tool> {
     Tool::from_stored(&row.definition)
         .map_err(|error| StoreError::Corrupt(format!("a stored tool: {error:?}")))
 }
 
-fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T, ToolError> {
+fn unless_taken<T>(done: Result<T>, name: &str) -> Result<T, ResourceError> {
     done.map_err(|error| match error {
-        StoreError::Conflict(_) => ToolError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
+        StoreError::Conflict(_) => ResourceError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
         error => error.into(),
     })
 }
@@ -272,7 +258,7 @@ fn headers_to(headers: &[Header]) -> Option<String> {
 }
 
 /// Header values as they were sealed.
-fn headers_from(text: Option<&str>) -> Result<Vec<Header>, StoreError> {
+fn headers_from(text: Option<&str>) -> Result<Vec<Header>> {
     let corrupt = || StoreError::Corrupt("a tool's sealed headers".to_owned());
     let Some(text) = text else {
         return Ok(Vec::new());

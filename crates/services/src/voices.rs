@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 use offhook_engine::ports::VoiceLibrary;
-use offhook_storage::StoreError;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
@@ -24,7 +23,7 @@ pub use snapshot::VoicePlace;
 pub use sync::{SyncOutcome, VoiceSyncError};
 
 use crate::folding::fold;
-use crate::{CatalogError, Page, Shared};
+use crate::{CatalogError, Page, Result, Shared};
 use shipped::Shipped;
 use snapshot::{Listing, Search, Snapshot};
 
@@ -93,7 +92,7 @@ impl Voices {
         filter: &VoiceFilter,
         after: Option<&VoicePlace>,
         limit: u32,
-    ) -> Result<Page<ListedVoice>, StoreError> {
+    ) -> Result<Page<ListedVoice>> {
         let snapshot = self.current().await?;
         let search = Search {
             provider: filter.provider,
@@ -112,7 +111,7 @@ impl Voices {
     }
 
     /// The list as the database has it now.
-    async fn current(&self) -> Result<Arc<Snapshot>, StoreError> {
+    async fn current(&self) -> Result<Arc<Snapshot>> {
         let store = &self.shared.store;
         let generation = store.voices_generation().await?;
         let known = self.known();

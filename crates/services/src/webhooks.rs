@@ -18,6 +18,7 @@ use offhook_storage::{
 use ring::rand::SystemRandom;
 use tokio::time::timeout;
 
+use crate::error::{ResourceError, Result};
 use crate::signals::Signal;
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Shared, events};
@@ -33,26 +34,6 @@ const CANCELLING_AT_MOST: Duration = Duration::from_secs(2);
 
 /// The longest description.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 0..=500;
-
-/// Why a webhook operation was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum WebhookError {
-    /// No such endpoint or delivery of the account.
-    #[error("no such webhook")]
-    NotFound,
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The endpoint's state forbids it.
-    #[error("{0}")]
-    Conflict(Refusal),
-    /// What was due when the endpoint was disabled is being cancelled: waiting cures it.
-    #[error("what was due when the endpoint was disabled is still being cancelled")]
-    StillCancelling,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// An endpoint with its secret, which is shown this once.
 #[derive(Debug, Clone)]
@@ -94,28 +75,20 @@ impl Webhooks {
     /// An endpoint.
     ///
     /// # Errors
-    /// [`WebhookError::NotFound`] if the account has no such endpoint.
-    pub async fn get(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-    ) -> Result<EndpointView, WebhookError> {
+    /// [`ResourceError::NotFound`] if the account has no such endpoint.
+    pub async fn get(&self, account: AccountId, id: EndpointId) -> Result<EndpointView> {
         self.0
             .store
             .endpoint(account, id)
             .await?
-            .ok_or(WebhookError::NotFound)
+            .ok_or(ResourceError::NotFound)
     }
 
     /// Registers an endpoint: `{url, description?}`.
     ///
     /// # Errors
-    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::Conflict`] for the 21st endpoint.
-    pub async fn create(
-        &self,
-        account: AccountId,
-        body: &Json,
-    ) -> Result<Registered, WebhookError> {
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for the 21st endpoint.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<Registered> {
         let mut fields = Fields::of(body, "")?;
         let url = fields.required_string("url", 1..=2_048)?;
         let url = self.target(&fields, url)?;
@@ -142,7 +115,7 @@ impl Webhooks {
             .create_endpoint(endpoint.clone(), shown, prefix, ENDPOINTS_AT_MOST)
             .await?;
         if !made {
-            return Err(WebhookError::Conflict(Refusal::TooManyEndpoints(
+            return Err(ResourceError::Conflict(Refusal::TooManyEndpoints(
                 ENDPOINTS_AT_MOST,
             )));
         }
@@ -159,14 +132,14 @@ impl Webhooks {
     /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels what is due.
     ///
     /// # Errors
-    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::NotFound`] if the account has no such endpoint,
-    /// [`WebhookError::StillCancelling`] if it is too soon to enable it.
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::NotFound`] if the account has no such endpoint,
+    /// [`ResourceError::StillCancelling`] if it is too soon to enable it.
     pub async fn update(
         &self,
         account: AccountId,
         id: EndpointId,
         body: &Json,
-    ) -> Result<EndpointView, WebhookError> {
+    ) -> Result<EndpointView> {
         let mut fields = Fields::of(body, "")?;
         let mut change = EndpointChange::default();
         if let Some(url) = fields.take("url") {
@@ -200,18 +173,18 @@ impl Webhooks {
         let at = self.0.clock.now();
         let changed = self.0.store.change_endpoint(account, id, change, at).await;
         self.count_change();
-        changed?.ok_or(WebhookError::NotFound)
+        changed?.ok_or(ResourceError::NotFound)
     }
 
     /// Helps to cancel what was due when the endpoint was disabled, so that none of it is sent once it is enabled.
-    async fn cancel_before_enabling(&self, id: EndpointId) -> Result<(), WebhookError> {
+    async fn cancel_before_enabling(&self, id: EndpointId) -> Result<()> {
         let cancelling = async {
             while self.0.store.cancel_open_deliveries(id).await? > 0 {}
             Ok(())
         };
         timeout(CANCELLING_AT_MOST, cancelling)
             .await
-            .unwrap_or(Err(WebhookError::StillCancelling))
+            .unwrap_or(Err(ResourceError::StillCancelling))
     }
 
     /// Whatever was claimed for an endpoint before is looked at again before it is sent, also if nobody knows whether the
@@ -224,28 +197,28 @@ impl Webhooks {
     /// Deletes an endpoint and cancels what is due.
     ///
     /// # Errors
-    /// [`WebhookError::NotFound`] if the account has no such endpoint.
-    pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<(), WebhookError> {
+    /// [`ResourceError::NotFound`] if the account has no such endpoint.
+    pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<()> {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_endpoint(account, id, at).await;
         self.count_change();
         if deleted? {
             Ok(())
         } else {
-            Err(WebhookError::NotFound)
+            Err(ResourceError::NotFound)
         }
     }
 
     /// Puts a new secret in force: `{overlap_hours? 0–168}`.
     ///
     /// # Errors
-    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::NotFound`] if the account has no such endpoint.
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::NotFound`] if the account has no such endpoint.
     pub async fn rotate(
         &self,
         account: AccountId,
         id: EndpointId,
         body: &Json,
-    ) -> Result<Registered, WebhookError> {
+    ) -> Result<Registered> {
         let mut fields = Fields::of(body, "")?;
         let hours = fields
             .optional_integer("overlap_hours", 0..=168)?
@@ -255,13 +228,10 @@ impl Webhooks {
         let secret = self.fresh_secret()?;
         let sealed = (secret.expose(), secret.prefix());
         let now = self.0.clock.now();
-        let view = self
-            .0
-            .store
-            .rotate_secret(account, id, sealed, overlap, now)
-            .await;
+        let store = &self.0.store;
+        let view = store.rotate_secret(account, id, sealed, overlap, now).await;
         self.count_change();
-        let view = view?.ok_or(WebhookError::NotFound)?;
+        let view = view?.ok_or(ResourceError::NotFound)?;
         Ok(Registered {
             view,
             secret: secret.expose().to_owned(),
@@ -271,13 +241,8 @@ impl Webhooks {
     /// Sends a test event to an endpoint: `{type?}`, `call.completed` unless said.
     ///
     /// # Errors
-    /// [`WebhookError::Conflict`] on a disabled endpoint, [`WebhookError::NotFound`] if the account has no such one.
-    pub async fn test(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-        body: &Json,
-    ) -> Result<Delivery, WebhookError> {
+    /// [`ResourceError::Conflict`] on a disabled endpoint, [`ResourceError::NotFound`] if the account has no such one.
+    pub async fn test(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<Delivery> {
         let mut fields = Fields::of(body, "")?;
         let kind = fields.optional_choice::<EventType>("type", EventType::choices)?;
         fields.finish()?;
@@ -287,15 +252,15 @@ impl Webhooks {
         self.asked(sent)
     }
 
-    fn asked(&self, sent: Resent) -> Result<Delivery, WebhookError> {
+    fn asked(&self, sent: Resent) -> Result<Delivery> {
         match sent {
             Resent::Asked(delivery) => {
                 self.0.wakes.dispatcher.notify_one();
                 Ok(delivery)
             }
-            Resent::Absent => Err(WebhookError::NotFound),
+            Resent::Absent => Err(ResourceError::NotFound),
             Resent::EndpointDisabled => Err(disabled()),
-            Resent::BodyGone => Err(WebhookError::Conflict(Refusal::PayloadGone)),
+            Resent::BodyGone => Err(ResourceError::Conflict(Refusal::PayloadGone)),
         }
     }
 
@@ -310,40 +275,29 @@ impl Webhooks {
         page: PageRequest<DeliveryId>,
     ) -> Result<Page<Delivery>, StoreError> {
         let limit = i64::from(page.limit);
-        let rows = self
-            .0
-            .store
-            .deliveries(account, filter, page.after, limit)
-            .await?;
+        let store = &self.0.store;
+        let rows = store.deliveries(account, filter, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     /// A delivery with its payload and attempts.
     ///
     /// # Errors
-    /// [`WebhookError::NotFound`] if the account has no such delivery.
-    pub async fn delivery(
-        &self,
-        account: AccountId,
-        id: DeliveryId,
-    ) -> Result<DeliveryStory, WebhookError> {
+    /// [`ResourceError::NotFound`] if the account has no such delivery.
+    pub async fn delivery(&self, account: AccountId, id: DeliveryId) -> Result<DeliveryStory> {
         self.0
             .store
             .delivery(account, id)
             .await?
-            .ok_or(WebhookError::NotFound)
+            .ok_or(ResourceError::NotFound)
     }
 
     /// Asks for one more attempt of a delivery.
     ///
     /// # Errors
-    /// [`WebhookError::Conflict`] if its endpoint is disabled or gone, or its payload is kept no more,
-    /// [`WebhookError::NotFound`] if the account has no such delivery.
-    pub async fn redeliver(
-        &self,
-        account: AccountId,
-        id: DeliveryId,
-    ) -> Result<Delivery, WebhookError> {
+    /// [`ResourceError::Conflict`] if its endpoint is disabled or gone, or its payload is kept no more,
+    /// [`ResourceError::NotFound`] if the account has no such delivery.
+    pub async fn redeliver(&self, account: AccountId, id: DeliveryId) -> Result<Delivery> {
         let at = self.0.clock.now();
         let sent = self.0.store.resend_delivery(account, id, at).await?;
         self.asked(sent)
@@ -352,14 +306,9 @@ impl Webhooks {
     /// Asks for one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
     ///
     /// # Errors
-    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::Conflict`] on a disabled endpoint,
-    /// [`WebhookError::NotFound`] if the account has no such one.
-    pub async fn recover(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-        body: &Json,
-    ) -> Result<i64, WebhookError> {
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] on a disabled endpoint,
+    /// [`ResourceError::NotFound`] if the account has no such one.
+    pub async fn recover(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<i64> {
         let mut fields = Fields::of(body, "")?;
         let since = fields.required_string("since", 1..=64)?;
         let since = Timestamp::parse_from(since).map_err(|error| fields.fault("since", error))?;
@@ -379,7 +328,7 @@ impl Webhooks {
                 self.0.wakes.dispatcher.notify_one();
                 Ok(count)
             }
-            Recovered::Absent => Err(WebhookError::NotFound),
+            Recovered::Absent => Err(ResourceError::NotFound),
             Recovered::EndpointDisabled => Err(disabled()),
         }
     }
@@ -404,8 +353,8 @@ fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
         || change.status.is_some_and(|status| status != now.status)
 }
 
-fn disabled() -> WebhookError {
-    WebhookError::Conflict(Refusal::EndpointDisabled)
+fn disabled() -> ResourceError {
+    ResourceError::Conflict(Refusal::EndpointDisabled)
 }
 
 /// In a PATCH, null clears a field that may be null; these may not (decision 1.2).

@@ -8,7 +8,8 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime};
 use offhook_storage::{Agent, WidgetSettings};
 use reqwest::Url;
 
-use crate::{AgentError, Refusal, Shared};
+use crate::error::{ResourceError, Result};
+use crate::{Refusal, Shared};
 
 /// Origins that one widget may name.
 const MAX_ORIGINS: usize = 20;
@@ -28,8 +29,8 @@ impl Widgets {
     /// The widget of an agent: off, until something else was set.
     ///
     /// # Errors
-    /// [`AgentError::NotFound`] if the account has no such agent.
-    pub async fn get(&self, account: AccountId, id: AgentId) -> Result<WidgetSettings, AgentError> {
+    /// [`ResourceError::NotFound`] if the account has no such agent.
+    pub async fn get(&self, account: AccountId, id: AgentId) -> Result<WidgetSettings> {
         let agent = self.agent(account, id).await?;
         let settings = self.0.store.widget(agent.id).await?;
         Ok(settings.unwrap_or_else(|| WidgetSettings {
@@ -41,14 +42,14 @@ impl Widgets {
     /// Sets the widget of an agent, all of it.
     ///
     /// # Errors
-    /// [`AgentError::Invalid`] for a bad body, [`AgentError::UnsupportedRuntime`] for a legacy agent,
-    /// [`AgentError::Conflict`] for one that is to be enabled and was never published, or is archived.
+    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::UnsupportedRuntime`] for a legacy agent,
+    /// [`ResourceError::Conflict`] for one that is to be enabled and was never published, or is archived.
     pub async fn set(
         &self,
         account: AccountId,
         id: AgentId,
         body: &Json,
-    ) -> Result<WidgetSettings, AgentError> {
+    ) -> Result<WidgetSettings> {
         let settings = read(body)?;
         let agent = self.agent(account, id).await?;
         check(&agent, settings.enabled)?;
@@ -57,24 +58,24 @@ impl Widgets {
         Ok(settings)
     }
 
-    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, AgentError> {
+    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
-        found.map(|(agent, _)| agent).ok_or(AgentError::NotFound)
+        found.map(|(agent, _)| agent).ok_or(ResourceError::NotFound)
     }
 }
 
-fn check(agent: &Agent, enabled: bool) -> Result<(), AgentError> {
+fn check(agent: &Agent, enabled: bool) -> Result<()> {
     if agent.runtime == Runtime::Legacy {
-        return Err(AgentError::UnsupportedRuntime(Refusal::LegacyWidget));
+        return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyWidget));
     }
     if !enabled {
         return Ok(());
     }
     if agent.status == AgentStatus::Archived {
-        return Err(AgentError::Conflict(Refusal::WidgetOfArchived));
+        return Err(ResourceError::Conflict(Refusal::WidgetOfArchived));
     }
     if agent.published_version == 0 {
-        return Err(AgentError::Conflict(Refusal::WidgetOfUnpublished));
+        return Err(ResourceError::Conflict(Refusal::WidgetOfUnpublished));
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_storage::StoreError;
+use crate::Result;
+
 use tokio::sync::Notify;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -54,7 +55,7 @@ pub(crate) struct Outage(bool);
 
 impl Outage {
     /// Whether the look failed. `what` cannot be done meanwhile.
-    pub(crate) fn note(&mut self, look: Result<(), StoreError>, what: &str) -> bool {
+    pub(crate) fn note(&mut self, look: Result<()>, what: &str) -> bool {
         let was_away = std::mem::replace(&mut self.0, look.is_err());
         if let Err(error) = look
             && !was_away

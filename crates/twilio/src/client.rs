@@ -79,6 +79,8 @@ pub(crate) struct Placing<'a> {
     pub(crate) longest: Option<Duration>,
 }
 
+type Result<T, E = TwilioError> = std::result::Result<T, E>;
+
 /// The REST interface, for one account.
 #[derive(Clone)]
 pub struct TwilioClient {
@@ -103,7 +105,7 @@ struct CallBody {
 
 impl CallBody {
     /// A word that is not known says nothing of the call, least of all that it is over.
-    fn known_status(&self) -> Result<CallStatus, TwilioError> {
+    fn known_status(&self) -> Result<CallStatus> {
         CallStatus::read(&self.status).ok_or(TwilioError::Unknown)
     }
 }
@@ -184,7 +186,7 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`]; after [`TwilioError::Unknown`] it may have been placed.
-    pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<String, TwilioError> {
+    pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<String> {
         let (ring, longest);
         let mut members = vec![
             ("To", placing.to.as_str()),
@@ -226,11 +228,7 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not confirm.
-    pub(crate) async fn end(
-        &self,
-        sid: &str,
-        answered: bool,
-    ) -> Result<Option<CallStatus>, TwilioError> {
+    pub(crate) async fn end(&self, sid: &str, answered: bool) -> Result<Option<CallStatus>> {
         let status = if answered { "completed" } else { "canceled" };
         self.change(sid, &[("Status", status)]).await
     }
@@ -239,7 +237,7 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not confirm.
-    pub(crate) async fn redirect(&self, sid: &str, twiml: &str) -> Result<(), TwilioError> {
+    pub(crate) async fn redirect(&self, sid: &str, twiml: &str) -> Result<()> {
         let members = [("Twiml", twiml), ("TimeLimit", HANDED_OVER_LIMIT)];
         match self.change(sid, &members).await? {
             Some(status) if !status.is_final() => Ok(()),
@@ -250,11 +248,7 @@ impl TwilioClient {
         }
     }
 
-    async fn change(
-        &self,
-        sid: &str,
-        members: &[(&str, &str)],
-    ) -> Result<Option<CallStatus>, TwilioError> {
+    async fn change(&self, sid: &str, members: &[(&str, &str)]) -> Result<Option<CallStatus>> {
         let path = format!("Calls/{sid}.json");
         match self.post::<CallBody>(&path, form(members)).await {
             Ok(call) => call.known_status().map(Some),
@@ -273,7 +267,7 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not say.
-    pub(crate) async fn status(&self, sid: &str) -> Result<Option<CallStatus>, TwilioError> {
+    pub(crate) async fn status(&self, sid: &str) -> Result<Option<CallStatus>> {
         let path = format!("Calls/{sid}.json");
         match self.get::<CallBody>(&self.path(&path)?).await {
             Ok(call) => call.known_status().map(Some),
@@ -286,7 +280,7 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not say.
-    pub async fn is_active(&self) -> Result<bool, TwilioError> {
+    pub async fn is_active(&self) -> Result<bool> {
         // A standard key does not open the account itself (401), but what is below it.
         if self.login.user() != self.login.account() {
             let mut url = self.path("Calls.json")?;
@@ -309,7 +303,7 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not list them all.
-    pub async fn numbers(&self) -> Result<Vec<E164>, TwilioError> {
+    pub async fn numbers(&self) -> Result<Vec<E164>> {
         let list = format!(
             "/2010-04-01/Accounts/{}/IncomingPhoneNumbers.json",
             self.login.account()
@@ -341,17 +335,17 @@ impl TwilioClient {
         self.base.as_str().trim_end_matches('/')
     }
 
-    fn path(&self, path: &str) -> Result<Url, TwilioError> {
+    fn path(&self, path: &str) -> Result<Url> {
         self.below(&format!("{}/{path}", self.login.account()))
     }
 
-    fn below(&self, path: &str) -> Result<Url, TwilioError> {
+    fn below(&self, path: &str) -> Result<Url> {
         let url = format!("{}/2010-04-01/Accounts/{path}", self.root());
         // Of ids that were looked at, and of our own words.
         Url::parse(&url).map_err(|_| TwilioError::NotConnected)
     }
 
-    async fn post<T: DeserializeOwned>(&self, path: &str, form: String) -> Result<T, TwilioError> {
+    async fn post<T: DeserializeOwned>(&self, path: &str, form: String) -> Result<T> {
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         let request = self.client.request(Method::POST, self.path(path)?);
         let request = request.header(CONTENT_TYPE, kind).body(form);
@@ -359,13 +353,13 @@ impl TwilioClient {
         serde_json::from_slice(&self.send(request).await?).map_err(|_| TwilioError::Unknown)
     }
 
-    async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, TwilioError> {
+    async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T> {
         let body = self.send(self.client.get(url.clone())).await?;
         read_foreign(&body).map_err(|_| TwilioError::Unknown)
     }
 
     /// The body of the answer.
-    async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, TwilioError> {
+    async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
         let request = request.basic_auth(self.login.user(), Some(self.login.secret()));
         let answer = request.send().await.map_err(|error| {
             if error.is_connect() {

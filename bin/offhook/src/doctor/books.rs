@@ -4,11 +4,11 @@ use offhook_services::Services;
 
 use serde_json::json;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 use crate::{output, parts};
 
-const HOP: &str = "ledger";
+const HOP: Hop = Hop("ledger");
 
 /// Looks at nothing else, and prints what is wrong.
 pub(super) async fn alone(settings: &Settings, json: bool) -> anyhow::Result<()> {
@@ -28,15 +28,11 @@ pub(super) async fn alone(settings: &Settings, json: bool) -> anyhow::Result<()>
 pub(super) async fn look(services: &Services) -> Vec<Finding> {
     match services.billing().faults().await {
         Ok(faults) if faults.is_empty() => {
-            vec![Finding::good(HOP, "the books of every account add up")]
+            vec![HOP.good("the books of every account add up")]
         }
-        Ok(faults) => faults
-            .into_iter()
-            .map(|fault| Finding::failed(HOP, fault))
-            .collect(),
-        Err(error) => vec![Finding::failed(
-            HOP,
-            format!("the books cannot be read ({error}): see the database's own log"),
-        )],
+        Ok(faults) => faults.into_iter().map(|fault| HOP.failed(fault)).collect(),
+        Err(error) => vec![HOP.failed(format!(
+            "the books cannot be read ({error}): see the database's own log"
+        ))],
     }
 }

@@ -9,14 +9,14 @@ use offhook_domain::{Plan, Scopes};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::demo::Api;
 use crate::receiver::Receiver;
 use crate::serve::{self, Running};
 use crate::settings::{Flags, Settings};
 use crate::signals::Signals;
 
-const HOP: &str = "call";
+const HOP: Hop = Hop("call");
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -26,15 +26,11 @@ const CUSTOMER: &str = "+14155550123";
 
 pub(super) async fn look() -> Finding {
     match place().await {
-        Ok(turns) => Finding::good(
-            HOP,
-            format!(
+        Ok(turns) => HOP.good(format!(
                 "one through a service of its own was placed, held for {turns} turns and reported, signed"
             ),
         ),
-        Err(error) => Finding::failed(
-            HOP,
-            format!(
+        Err(error) => HOP.failed(format!(
                 "one through a service of its own did not succeed ({error:#}): see that the temporary directory can be \
                  written (TMPDIR) and that loopback connections are allowed"
             ),

@@ -4,12 +4,12 @@ use offhook_domain::{Clock as _, Timestamp};
 use offhook_services::SystemClock;
 use offhook_storage::{AboutDatabase, Store};
 
-use super::{Finding, SKEW_AT_MOST};
+use super::{Finding, Hop, SKEW_AT_MOST};
 use crate::parts;
 use crate::settings::Settings;
 
-const HOP: &str = "database";
-const CLOCK: &str = "clock";
+const HOP: Hop = Hop("database");
+const CLOCK: Hop = Hop("clock");
 
 /// The oldest PostgreSQL that the service is tested with.
 const OLDEST_POSTGRES: i32 = 15;
@@ -26,7 +26,7 @@ pub(super) async fn open(settings: &Settings) -> Result<Store, Finding> {
             "see that the data directory can be written, its disk has room, and its `master.key` is the one that it was \
              made with"
         };
-        Finding::failed(HOP, format!("{error:#}: {remedy}"))
+        HOP.failed(format!("{error:#}: {remedy}"))
     })
 }
 
@@ -34,17 +34,14 @@ pub(super) async fn look(store: &Store) -> Vec<Finding> {
     match store.about().await {
         // By the machine's own clock: that of the service is the database's already.
         Ok(about) => judge(&about, SystemClock.now()),
-        Err(error) => vec![Finding::failed(
-            HOP,
-            format!("{error}: see the database's own log"),
-        )],
+        Err(error) => vec![HOP.failed(format!("{error}: see the database's own log"))],
     }
 }
 
 fn judge(about: &AboutDatabase, ours: Timestamp) -> Vec<Finding> {
     let mut findings = vec![server(about)];
     findings.push(about.clock.map_or_else(
-        || Finding::good(CLOCK, "the embedded database has this machine's"),
+        || CLOCK.good("the embedded database has this machine's"),
         |theirs| clock(ours, theirs),
     ));
     findings
@@ -58,40 +55,35 @@ fn clock(ours: Timestamp, theirs: Timestamp) -> Finding {
     };
     let by = format!("{:.1} s {word} the database's", skew.as_secs_f64());
     if skew <= SKEW_AT_MOST {
-        return Finding::good(CLOCK, format!("this machine's is {by}"));
+        return CLOCK.good(format!("this machine's is {by}"));
     }
     let remedy = "set it by chrony or ntpd, which slew it";
-    Finding::failed(CLOCK, format!("this machine's is {by}: {remedy}"))
+    CLOCK.failed(format!("this machine's is {by}: {remedy}"))
 }
 
 fn server(about: &AboutDatabase) -> Finding {
     let version = &about.version;
     if about.connections.is_some() && about.major < OLDEST_POSTGRES {
-        return Finding::failed(
-            HOP,
-            format!("{version} is too old: move to PostgreSQL {OLDEST_POSTGRES} or later"),
-        );
+        return HOP.failed(format!(
+            "{version} is too old: move to PostgreSQL {OLDEST_POSTGRES} or later"
+        ));
     }
     if let Some(connections) = about.connections.filter(|some| *some < CONNECTIONS) {
-        return Finding::failed(
-            HOP,
-            format!(
+        return HOP.failed(format!(
                 "{version} allows {connections} connections, and a node takes up to {CONNECTIONS}: raise \
                  `max_connections` to that many for each node"
             ),
         );
     }
     if about.unsafe_settings.is_empty() {
-        return Finding::good(HOP, version.clone());
+        return HOP.good(version.clone());
     }
     let settings: Vec<String> = about
         .unsafe_settings
         .iter()
         .map(|(name, value)| format!("`{name}` is {value}"))
         .collect();
-    Finding::warning(
-        HOP,
-        format!(
+    HOP.warning(format!(
             "{version} may lose what it has committed when the power fails ({}): set the server's default back to `on`",
             settings.join(", ")
         ),

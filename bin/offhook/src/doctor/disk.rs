@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 
-const HOP: &str = "disk";
+const HOP: Hop = Hop("disk");
 
 /// Less room than this is told of: some nine hours of recorded calls.
 const LITTLE: u64 = 1 << 30;
@@ -20,7 +20,7 @@ pub(super) fn look(settings: &Settings) -> Finding {
         Ok(free) => free,
         Err(error) => {
             let sentence = format!("the room on the disk of {shown} is not known: {error}");
-            return Finding::skipped(HOP, sentence);
+            return HOP.skipped(sentence);
         }
     };
     let sentence = format!(
@@ -29,12 +29,11 @@ pub(super) fn look(settings: &Settings) -> Finding {
         free / PER_MINUTE
     );
     if free < LITTLE {
-        return Finding::warning(
-            HOP,
-            format!("{sentence}: make room, or recordings end before their calls"),
-        );
+        return HOP.warning(format!(
+            "{sentence}: make room, or recordings end before their calls"
+        ));
     }
-    Finding::good(HOP, sentence)
+    HOP.good(sentence)
 }
 
 /// Bytes that this user may still write.

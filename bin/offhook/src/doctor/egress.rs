@@ -6,11 +6,11 @@ use offhook_egress::{Failure, GuardedClient, TargetUrl};
 use reqwest::Method;
 use tokio::time::timeout;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::parts;
 use crate::settings::Settings;
 
-const HOP: &str = "egress";
+const HOP: Hop = Hop("egress");
 
 /// As long as a webhook attempt may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -19,27 +19,24 @@ pub(super) async fn look(settings: &Settings, url: Option<&str>) -> Finding {
     let Some(url) = url else {
         let sentence =
             "give --egress with an https URL on the internet, and it is asked as webhooks are sent";
-        return Finding::skipped(HOP, sentence);
+        return HOP.skipped(sentence);
     };
     let policy = parts::webhook_policy(settings);
     let target = match TargetUrl::parse(url, policy) {
         Ok(target) => target,
         Err(error) => {
-            return Finding::failed(
-                HOP,
-                format!("the URL may not be a webhook's ({error}): give one that may"),
-            );
+            return HOP.failed(format!(
+                "the URL may not be a webhook's ({error}): give one that may"
+            ));
         }
     };
     match timeout(LIMIT, ask(&target, settings)).await {
-        Ok(Ok(status)) => Finding::good(HOP, format!("the URL answers with {status}")),
-        Ok(Err(Some(failure))) => Finding::failed(HOP, sentence(failure)),
-        Ok(Err(None)) => Finding::failed(
-            HOP,
-            "the client for webhooks cannot be set up: see that the system's roots of TLS are installed \
+        Ok(Ok(status)) => HOP.good(format!("the URL answers with {status}")),
+        Ok(Err(Some(failure))) => HOP.failed(sentence(failure)),
+        Ok(Err(None)) => HOP.failed("the client for webhooks cannot be set up: see that the system's roots of TLS are installed \
              (ca-certificates), or name them in SSL_CERT_FILE",
         ),
-        Err(_) => Finding::failed(HOP, sentence(Failure::Timeout)),
+        Err(_) => HOP.failed(sentence(Failure::Timeout)),
     }
 }
 

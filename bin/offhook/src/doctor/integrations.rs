@@ -11,10 +11,10 @@ use reqwest::{Client, StatusCode};
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 
-const HOP: &str = "integrations";
+const HOP: Hop = Hop("integrations");
 
 /// How long an application may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -48,31 +48,23 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         let lapses = "until then nothing can be connected, and what is connected lapses";
         findings.push(match ask(url, application).await {
             Ok(Answer::Refused) => settled(settings, &key),
-            Ok(Answer::Client) => Finding::failed(
-                HOP,
-                format!(
+            Ok(Answer::Client) => HOP.failed(format!(
                     "`{key}`: its token_url does not take this service's client: correct `{key}.client_id` and \
                      `{key}.client_secret`; {lapses}"
                 ),
             ),
-            Ok(Answer::Busy(status)) => Finding::warning(
-                HOP,
-                format!(
+            Ok(Answer::Busy(status)) => HOP.warning(format!(
                     "`{key}`: its token_url answers with HTTP status {}: look at the application's status page",
                     status.as_u16()
                 ),
             ),
-            Ok(Answer::Other(status)) => Finding::failed(
-                HOP,
-                format!(
+            Ok(Answer::Other(status)) => HOP.failed(format!(
                     "`{key}`: what answers at its token_url, with HTTP status {}, is no token endpoint: correct \
                      `{key}.token_url`; {lapses}",
                     status.as_u16()
                 ),
             ),
-            Err(fault) => Finding::failed(
-                HOP,
-                format!(
+            Err(fault) => HOP.failed(format!(
                     "`{key}`: its token_url gives no answer ({fault}): let this machine reach it, or correct \
                      `{key}.token_url`; {lapses}"
                 ),
@@ -86,17 +78,13 @@ fn settled(settings: &Settings, key: &str) -> Finding {
     match &settings.http.public_url {
         Some(url) => {
             let url = url.trim_end_matches('/');
-            Finding::good(
-                HOP,
-                format!(
+            HOP.good(format!(
                     "`{key}`: its token_url answers as it should; the redirect URL to register there is \
                      {url}/portal/integrations/callback"
                 ),
             )
         }
-        None => Finding::warning(
-            HOP,
-            format!(
+        None => HOP.warning(format!(
                 "`{key}`: its token_url answers as it should, and `http.public_url` is not set: set it, as the application \
                  sends members back to an address that is registered there"
             ),

@@ -6,12 +6,12 @@ use offhook_engine::ports::EmbeddingError;
 use offhook_providers::embeddings;
 use tokio::time::timeout;
 
-use super::Finding;
 use super::upstream::Question;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 
-const MODELS: &str = "models";
-const EMBEDDINGS: &str = "embeddings";
+const MODELS: Hop = Hop("models");
+const EMBEDDINGS: Hop = Hop("embeddings");
 
 /// How long a vector may take, all tries included.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -38,19 +38,16 @@ pub(super) async fn vectors(settings: &Settings) -> Option<Finding> {
     let settings = settings.embeddings.as_ref()?;
     let service = match embeddings(settings) {
         Ok(service) => service,
-        Err(error) => return Some(Finding::failed(EMBEDDINGS, error.to_string())),
+        Err(error) => return Some(EMBEDDINGS.failed(error.to_string())),
     };
     let model = &settings.model;
     let texts = ["offhook doctor".to_owned()];
     let asked = timeout(LIMIT, service.embed(&texts)).await;
     Some(match asked.unwrap_or(Err(EmbeddingError::Timeout)) {
-        Ok(vectors) => Finding::good(
-            EMBEDDINGS,
-            format!(
-                "`{model}` makes vectors of {} numbers",
-                vectors.first().map_or(0, Vec::len)
-            ),
-        ),
+        Ok(vectors) => EMBEDDINGS.good(format!(
+            "`{model}` makes vectors of {} numbers",
+            vectors.first().map_or(0, Vec::len)
+        )),
         Err(error) => {
             let remedy = match &error {
                 EmbeddingError::Refused(401 | 403) => "correct `knowledge.embeddings.api_key`",
@@ -63,9 +60,7 @@ pub(super) async fn vectors(settings: &Settings) -> Option<Finding> {
                 }
                 EmbeddingError::Malformed(_) => "correct `knowledge.embeddings.base_url`",
             };
-            Finding::failed(
-                EMBEDDINGS,
-                format!(
+            EMBEDDINGS.failed(format!(
                     "`{model}` makes no vectors, so that documents are found by their words alone ({error}): {remedy}"
                 ),
             )

@@ -7,28 +7,24 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Url;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 
-pub(super) const CARRIER: &str = "carrier";
+pub(super) const CARRIER: Hop = Hop("carrier");
 
-const TRACES: &str = "traces";
+const TRACES: Hop = Hop("traces");
 
 /// How long a connection may take.
 const LIMIT: Duration = Duration::from_secs(3);
 
 pub(super) async fn carrier(settings: &Settings) -> Finding {
     let Some(url) = &settings.simulator.url else {
-        return Finding::good(CARRIER, "the simulated network of this process");
+        return CARRIER.good("the simulated network of this process");
     };
     match connect(url).await {
-        Ok(()) => Finding::good(
-            CARRIER,
-            "the simulator of `simulator.url` can be connected to",
+        Ok(()) => CARRIER.good("the simulator of `simulator.url` can be connected to",
         ),
-        Err(error) => Finding::failed(
-            CARRIER,
-            format!(
+        Err(error) => CARRIER.failed(format!(
                 "the simulator of `simulator.url` cannot be connected to ({error:#}): start it with `offhook simulator`, or \
                  correct the setting"
             ),
@@ -40,13 +36,9 @@ pub(super) async fn carrier(settings: &Settings) -> Finding {
 pub(super) async fn collector(settings: &Settings) -> Option<Finding> {
     let telemetry = settings.telemetry.as_ref()?;
     Some(match connect(&telemetry.otlp_endpoint).await {
-        Ok(()) => Finding::good(
-            TRACES,
-            "the collector of `telemetry.otlp_endpoint` can be connected to",
+        Ok(()) => TRACES.good("the collector of `telemetry.otlp_endpoint` can be connected to",
         ),
-        Err(error) => Finding::failed(
-            TRACES,
-            format!(
+        Err(error) => TRACES.failed(format!(
                 "the collector of `telemetry.otlp_endpoint` cannot be connected to, so traces are lost ({error:#}): start it, \
                  or correct the setting"
             ),

@@ -4,11 +4,11 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use offhook_objects::ObjectError;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::parts;
 use crate::settings::{ObjectsSettings, Settings};
 
-const HOP: &str = "objects";
+const HOP: Hop = Hop("objects");
 
 const CONTENT: &[u8] = b"offhook doctor";
 
@@ -21,24 +21,16 @@ pub(super) async fn look(settings: &Settings) -> Finding {
         let fault = error.downcast_ref::<ObjectError>();
         let remedy = remedy(settings, fault);
         let said = one_line(&format!("{error:#}"));
-        return Finding::failed(
-            HOP,
-            format!("{place} does not keep files ({said}): {remedy}"),
-        );
+        return HOP.failed(format!("{place} does not keep files ({said}): {remedy}"));
     }
     if matches!(settings.objects, ObjectsSettings::Own) && settings.redis_url.is_some() {
-        return Finding::warning(
-            HOP,
-            format!(
+        return HOP.warning(format!(
                 "{place} is this machine's own, where other processes do not find files: set `storage.objects` to a bucket, \
                  or to a directory that is the same one on every machine"
             ),
         );
     }
-    Finding::good(
-        HOP,
-        format!("{place}: a file was written, read and deleted"),
-    )
+    HOP.good(format!("{place}: a file was written, read and deleted"))
 }
 
 fn place(settings: &Settings) -> String {

@@ -7,10 +7,10 @@ use offhook_ratelimit::{AboutRedis, RedisFault, RedisStore};
 use offhook_services::SystemClock;
 use url::Url;
 
-use super::{Finding, SKEW_AT_MOST};
+use super::{Finding, Hop, SKEW_AT_MOST};
 use crate::settings::Settings;
 
-const HOP: &str = "redis";
+const HOP: Hop = Hop("redis");
 
 /// A check that takes longer is given up, and its request refused.
 const CHECK_LIMIT: Duration = Duration::from_millis(100);
@@ -18,15 +18,13 @@ const CHECK_LIMIT: Duration = Duration::from_millis(100);
 /// `others` are the names of the Redises that running processes count in.
 pub(super) async fn look(settings: &Settings, others: &[String]) -> Finding {
     let Some(url) = &settings.redis_url else {
-        return Finding::good(
-            HOP,
-            "none (`redis_url`): one process serves and counts requests in its memory",
-        );
+        return HOP
+            .good("none (`redis_url`): one process serves and counts requests in its memory");
     };
     let place = place(url.expose());
     match RedisStore::about(url.expose(), || SystemClock.now().micros()).await {
         Ok(about) => judge(&about, &place, others),
-        Err(fault) => Finding::failed(HOP, sentence(&fault, &place)),
+        Err(fault) => HOP.failed(sentence(&fault, &place)),
     }
 }
 
@@ -67,9 +65,7 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
     let version = about.version.as_deref().unwrap_or("of unknown version");
     let redis = format!("Redis {version} at {place}");
     if about.took > CHECK_LIMIT {
-        return Finding::failed(
-            HOP,
-            format!(
+        return HOP.failed(format!(
                 "{redis} took {} ms for one check, and a check has {} ms: move it nearer, or see what keeps it",
                 about.took.as_millis(),
                 CHECK_LIMIT.as_millis()
@@ -82,9 +78,7 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
             true => "ahead of",
             false => "behind",
         };
-        return Finding::failed(
-            HOP,
-            format!(
+        return HOP.failed(format!(
                 "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
                  both by chrony or ntpd, which slew them",
                 skew.as_secs_f64()
@@ -93,25 +87,19 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
     }
     let is_another = |other: &String| about.name.as_ref() != Some(other);
     if others.iter().any(is_another) {
-        return Finding::failed(
-            HOP,
-            format!(
+        return HOP.failed(format!(
                 "{redis} is not the one that every running process on this database counts in, so they do not share their \
                  limits: give every process the same `redis_url`"
             ),
         );
     }
     match about.eviction.as_deref() {
-        Some("noeviction") => Finding::good(HOP, format!("{redis} counts and forgets nothing")),
-        Some(policy) => Finding::warning(
-            HOP,
-            format!(
+        Some("noeviction") => HOP.good(format!("{redis} counts and forgets nothing")),
+        Some(policy) => HOP.warning(format!(
                 "{redis} forgets counts when its memory is full ({policy}): set `maxmemory-policy noeviction`"
             ),
         ),
-        None => Finding::good(
-            HOP,
-            format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction"),
+        None => HOP.good(format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction"),
         ),
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::data_dir;
 use crate::settings::Settings;
 
-const HOP: &str = "service";
+const HOP: Hop = Hop("service");
 
 /// How long it may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -17,23 +17,18 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub(super) async fn look(settings: &Settings) -> Option<Finding> {
     let address = data_dir::read_listen(&settings.data_dir)?;
     if settings.http.tls.is_some() {
-        return Some(Finding::skipped(
-            HOP,
+        return Some(HOP.skipped(
             "it ends TLS itself, under a name that this command does not know: ask GET /readyz",
         ));
     }
     Some(match ask(address, "/readyz").await {
-        Ok((200, _)) => Finding::good(HOP, format!("the one at {address} is ready")),
-        Ok((status, body)) => Finding::failed(
-            HOP,
-            format!(
+        Ok((200, _)) => HOP.good(format!("the one at {address} is ready")),
+        Ok((status, body)) => HOP.failed(format!(
                 "the one at {address} is not ready ({status}): {}; put that right, and it is ready by itself",
                 body["reason"].as_str().unwrap_or("no reason given")
             ),
         ),
-        Err(error) => Finding::failed(
-            HOP,
-            format!(
+        Err(error) => HOP.failed(format!(
                 "nothing answers at {address}, where one should serve ({error}): start it, or remove the file `listen` \
                  from the data directory if it was killed and is to stay so"
             ),

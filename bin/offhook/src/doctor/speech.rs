@@ -4,12 +4,12 @@ use std::path::Path;
 
 use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider};
 
-use super::Finding;
 use super::models::bearer;
 use super::upstream::Question;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 
-const HOP: &str = "speech";
+const HOP: Hop = Hop("speech");
 
 /// Asks each service for what it lists, which is neither heard nor said and costs nothing, and looks at each program.
 pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
@@ -74,18 +74,14 @@ fn programs(
         .map(|(does, file)| format!("`{section}.{does}.command`: {file}"))
         .collect();
     if missing.is_empty() {
-        return Finding::good(
-            HOP,
-            format!("`{section}`: its programs are there and may be run"),
-        );
+        return HOP.good(format!(
+            "`{section}`: its programs are there and may be run"
+        ));
     }
-    Finding::failed(
-        HOP,
-        format!(
-            "no program that this user may run is at {}: install it, or correct the setting",
-            missing.join(" and ")
-        ),
-    )
+    HOP.failed(format!(
+        "no program that this user may run is at {}: install it, or correct the setting",
+        missing.join(" and ")
+    ))
 }
 
 #[cfg(unix)]

@@ -9,13 +9,13 @@ use offhook_sip::{
     Listen, NoAnswer, SipSettings as Endpoint, SipTrunks, Timers, Transport, TrunkSettings,
 };
 
-use super::Finding;
 use super::network::CARRIER;
+use super::{Finding, Hop};
 use crate::data_dir;
 use crate::settings::{RtpSettings, Settings, SipListener, SipSettings};
 
-const LISTENER: &str = "sip_listener";
-const SOUND: &str = "rtp";
+const LISTENER: Hop = Hop("sip_listener");
+const SOUND: Hop = Hop("rtp");
 
 /// Sockets that are opened at once to see how many are free.
 const TRIED: u16 = 64;
@@ -40,23 +40,15 @@ fn listener(listener: &SipListener, is_serving: bool) -> Finding {
         Transport::Tcp | Transport::Tls => TcpListener::bind(address).map(drop),
     };
     match opened {
-        Ok(()) => Finding::good(
-            LISTENER,
-            format!("`sip.{name}`: {address} can be listened on"),
+        Ok(()) => LISTENER.good(format!("`sip.{name}`: {address} can be listened on"),
         ),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_serving => Finding::good(
-            LISTENER,
-            format!(
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_serving => LISTENER.good(format!(
                 "`sip.{name}`: {address} is listened on, as the service of this data directory runs"
             ),
         ),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Finding::failed(
-            LISTENER,
-            format!("`sip.{name}`: another program has {address}: end it, or choose another port"),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => LISTENER.failed(format!("`sip.{name}`: another program has {address}: end it, or choose another port"),
         ),
-        Err(error) => Finding::failed(
-            LISTENER,
-            format!(
+        Err(error) => LISTENER.failed(format!(
                 "`sip.{name}`: {address} cannot be listened on ({error}): name an address of this machine"
             ),
         ),
@@ -80,28 +72,20 @@ async fn sound(rtp: &RtpSettings) -> Finding {
     }
     let (free, address) = (sockets.len(), rtp.address);
     match fault {
-        None => Finding::good(
-            SOUND,
-            format!(
+        None => SOUND.good(format!(
                 "the sound of {free} calls at once could be carried on {address}; the range has ports for {}",
                 rtp.ports.count()
             ),
         ),
-        Some(PortError::NoneFree(_)) if free > 0 => Finding::warning(
-            SOUND,
-            format!(
+        Some(PortError::NoneFree(_)) if free > 0 => SOUND.warning(format!(
                 "on {address} the ports of {free} calls are free, of {}: widen `sip.rtp_ports`, unless calls have the \
                  others",
                 rtp.ports.count()
             ),
         ),
-        Some(PortError::NoneFree(_)) => Finding::failed(
-            SOUND,
-            format!("on {address} no port of `sip.rtp_ports` is free: widen it"),
+        Some(PortError::NoneFree(_)) => SOUND.failed(format!("on {address} no port of `sip.rtp_ports` is free: widen it"),
         ),
-        Some(error @ PortError::Socket { .. }) => Finding::failed(
-            SOUND,
-            format!("{error}: `sip.rtp_address` is to be an address of this machine"),
+        Some(error @ PortError::Socket { .. }) => SOUND.failed(format!("{error}: `sip.rtp_address` is to be an address of this machine"),
         ),
     }
 }
@@ -111,35 +95,27 @@ async fn carrier(sip: &SipSettings, settings: TrunkSettings) -> Finding {
     let (name, server) = (settings.name.clone(), settings.server.clone());
     let asked = Instant::now();
     match ask(sip, settings).await {
-        Ok(Ok(403)) => Finding::warning(
-            CARRIER,
-            format!(
+        Ok(Ok(403)) => CARRIER.warning(format!(
                 "trunk `{name}`: {server} refuses this machine (403): put its address on the trunk's access list, if calls \
                  fail too"
             ),
         ),
-        Ok(Ok(status)) => Finding::good(
-            CARRIER,
-            format!(
+        Ok(Ok(status)) => CARRIER.good(format!(
                 "trunk `{name}`: {server} answers an OPTIONS with {status}, after {} ms",
                 asked.elapsed().as_millis()
             ),
         ),
-        Ok(Err(NoAnswer::Silence)) => Finding::failed(
-            CARRIER,
-            format!(
+        Ok(Err(NoAnswer::Silence)) => CARRIER.failed(format!(
                 "trunk `{name}`: {server} does not answer an OPTIONS within {} s: see that the name and the port are the \
                  carrier's, that it lets this machine's address in, and that the firewall lets answers through",
                 Timers::default().keep_alive.as_secs()
             ),
         ),
-        Ok(Err(error)) => Finding::failed(
-            CARRIER,
-            format!(
+        Ok(Err(error)) => CARRIER.failed(format!(
                 "trunk `{name}`: {error}: correct `sip.trunks.{name}.server`, or open the way to it"
             ),
         ),
-        Err(error) => Finding::failed(CARRIER, format!("trunk `{name}`: {error:#}")),
+        Err(error) => CARRIER.failed(format!("trunk `{name}`: {error:#}")),
     }
 }
 
@@ -179,9 +155,7 @@ async fn outside(sip: &SipSettings) -> Option<Finding> {
         .by_ref()
         .chain([sound])
         .find(|(_, address, has_external)| is_inside(*address) && !has_external)?;
-    Some(Finding::warning(
-        LISTENER,
-        format!(
+    Some(LISTENER.warning(format!(
             "the carrier is outside and would be told {address}, which only this network knows: give what it reaches as \
              `sip.{name}_external`"
         ),
@@ -229,7 +203,7 @@ mod tests {
         Settings::from_parts(Flags::default(), variables).unwrap()
     }
 
-    async fn findings(settings: &Settings) -> Vec<(&'static str, State, String)> {
+    async fn findings(settings: &Settings) -> Vec<(Hop, State, String)> {
         let sip = settings.sip.as_ref().unwrap();
         let findings = look(settings, sip).await;
         findings

@@ -14,31 +14,23 @@ pub(super) async fn look(settings: &TwilioSettings) -> Finding {
         Ok(client) => client,
         Err(error) => {
             let (field, fault) = (error.field, error.fault);
-            return Finding::failed(CARRIER, format!("setting `twilio.{field}` {fault}"));
+            return CARRIER.failed(format!("setting `twilio.{field}` {fault}"));
         }
     };
     match client.is_active().await {
-        Ok(true) => Finding::good(
-            CARRIER,
-            "Twilio opens the account of `twilio.account_sid`, and it may make calls",
+        Ok(true) => CARRIER.good("Twilio opens the account of `twilio.account_sid`, and it may make calls",
         ),
-        Ok(false) => Finding::failed(
-            CARRIER,
-            "Twilio has suspended or closed the account of `twilio.account_sid`: look into Twilio's console",
+        Ok(false) => CARRIER.failed("Twilio has suspended or closed the account of `twilio.account_sid`: look into Twilio's console",
         ),
         Err(TwilioError::Refused {
             status: 401 | 403, ..
-        }) => Finding::failed(
-            CARRIER,
-            "Twilio does not open the account of `twilio.account_sid`: correct `twilio.auth_token`, or `twilio.api_key` \
+        }) => CARRIER.failed("Twilio does not open the account of `twilio.account_sid`: correct `twilio.auth_token`, or `twilio.api_key` \
              and `twilio.api_key_secret`",
         ),
         Err(error @ TwilioError::RateLimited(_)) => {
-            Finding::failed(CARRIER, format!("{error}: look again in a minute"))
+            CARRIER.failed(format!("{error}: look again in a minute"))
         }
-        Err(error) => Finding::failed(
-            CARRIER,
-            format!("{error}: correct `twilio.base_url`, or let this machine reach it"),
+        Err(error) => CARRIER.failed(format!("{error}: correct `twilio.base_url`, or let this machine reach it"),
         ),
     }
 }

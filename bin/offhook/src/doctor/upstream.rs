@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, Hop};
 
 /// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) struct Question<'a> {
     /// The hop that it is about.
-    pub(super) hop: &'static str,
+    pub(super) hop: Hop,
     /// The section of the settings, such as `models.openai`.
     pub(super) section: &'a str,
     /// Where the service is: `<section>.base_url`.
@@ -43,18 +43,13 @@ impl Question<'_> {
     pub(super) async fn ask(&self) -> Finding {
         let (hop, section) = (self.hop, self.section);
         let Some(url) = self.url() else {
-            return Finding::failed(
-                hop,
-                format!(
-                    "`{section}.base_url` is no URL: write it whole, such as https://api.example.com"
-                ),
-            );
+            return hop.failed(format!(
+                "`{section}.base_url` is no URL: write it whole, such as https://api.example.com"
+            ));
         };
         let place = place(&url);
         let Some((client, headers)) = self.client() else {
-            return Finding::failed(
-                hop,
-                format!(
+            return hop.failed(format!(
                     "`{section}` cannot be asked: see that `{section}.api_key` is one line of plain characters, and that the \
                      system's roots of TLS are installed (ca-certificates)"
                 ),
@@ -95,17 +90,13 @@ impl Question<'_> {
     async fn judge(&self, place: &str, answer: Response, began: Instant) -> Finding {
         let (hop, section) = (self.hop, self.section);
         match is_json(answer).await {
-            Ok(true) => Finding::good(
-                hop,
-                format!(
+            Ok(true) => hop.good(format!(
                     "`{section}`: {place} lists {}, after {} ms",
                     self.list,
                     began.elapsed().as_millis()
                 ),
             ),
-            Ok(false) => Finding::failed(
-                hop,
-                format!(
+            Ok(false) => hop.failed(format!(
                     "`{section}`: {place} answers, and not as such a service does: correct `{section}.base_url`, which its \
                      paths follow"
                 ),
@@ -144,9 +135,7 @@ impl Question<'_> {
                 "see that it runs and the firewall lets this machine out to it",
             ),
         };
-        Finding::failed(
-            self.hop,
-            format!(
+        self.hop.failed(format!(
                 "`{section}`: {place} cannot be asked, as {what}: {remedy}, or correct `{section}.base_url`"
             ),
         )
@@ -156,44 +145,30 @@ impl Question<'_> {
         let (hop, section, list) = (self.hop, self.section, self.list);
         let says = format!("`{section}`: {place} answers with {status}");
         match status {
-            401 | 403 if self.key.is_none() => Finding::failed(
-                hop,
-                format!("{says} as it wants a key: set `{section}.api_key`"),
+            401 | 403 if self.key.is_none() => hop.failed(format!("{says} as it wants a key: set `{section}.api_key`"),
             ),
-            401 => Finding::failed(
-                hop,
-                format!(
+            401 => hop.failed(format!(
                     "{says}, so it does not know the key: correct `{section}.api_key`, or let that key list {list}"
                 ),
             ),
-            403 => Finding::failed(
-                hop,
-                format!(
+            403 => hop.failed(format!(
                     "{says}, so the key may not list {list}: allow it there, or give another `{section}.api_key`"
                 ),
             ),
-            404 | 405 if self.may_lack_path => Finding::warning(
-                hop,
-                format!(
+            404 | 405 if self.may_lack_path => hop.warning(format!(
                     "{says}: it has no list of {list} by which the key could be tried; if agents get no answer either, correct \
                      `{section}.base_url`"
                 ),
             ),
-            429 => Finding::warning(
-                hop,
-                format!(
+            429 => hop.warning(format!(
                     "{says}, so it has too much to do, or the key's share is used up: see the limits of its plan"
                 ),
             ),
-            500.. => Finding::failed(
-                hop,
-                format!(
+            500.. => hop.failed(format!(
                     "{says}, a fault of its own: see its status page or its log, and try again later"
                 ),
             ),
-            _ => Finding::failed(
-                hop,
-                format!(
+            _ => hop.failed(format!(
                     "{says}, where it should list {list}: correct `{section}.base_url`, which its paths follow"
                 ),
             ),

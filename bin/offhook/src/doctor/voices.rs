@@ -2,12 +2,12 @@
 
 use offhook_domain::VoiceProvider;
 
-use super::Finding;
 use super::models::bearer;
 use super::upstream::Question;
+use super::{Finding, Hop};
 use crate::settings::Settings;
 
-const HOP: &str = "voices";
+const HOP: Hop = Hop("voices");
 
 /// Asks each provider for the beginning of its list.
 pub(super) async fn look(settings: &Settings) -> Vec<Finding> {

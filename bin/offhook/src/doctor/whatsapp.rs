@@ -7,10 +7,10 @@ use offhook_providers::WhatsAppSettings;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::Finding;
+use super::{Finding, Hop};
 use crate::parts;
 
-const HOP: &str = "whatsapp";
+const HOP: Hop = Hop("whatsapp");
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -20,13 +20,10 @@ const MOST_BYTES: usize = 64 * 1024;
 pub(super) async fn look(settings: &WhatsAppSettings) -> Finding {
     let asked = timeout(LIMIT, ask(settings)).await;
     match asked.unwrap_or_else(|_| Err("no answer came within 10 s".to_owned())) {
-        Ok((_, true)) => Finding::good(
-            HOP,
-            format!(
-                "the Cloud API ({}) answers; accounts' tokens are looked at when they send",
-                settings.version
-            ),
-        ),
+        Ok((_, true)) => HOP.good(format!(
+            "the Cloud API ({}) answers; accounts' tokens are looked at when they send",
+            settings.version
+        )),
         Ok((status, false)) => failed(&format!(
             "what answers there, with status {status}, is not the Cloud API"
         )),
@@ -35,9 +32,7 @@ pub(super) async fn look(settings: &WhatsAppSettings) -> Finding {
 }
 
 fn failed(why: &str) -> Finding {
-    Finding::failed(
-        HOP,
-        format!(
+    HOP.failed(format!(
             "customers on WhatsApp are not answered: {why}; see `whatsapp.base_url`, and that the way to it is open"
         ),
     )

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
-use super::SettingsError;
+use super::{Result, SettingsError};
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "OFFHOOK_";
@@ -63,7 +63,7 @@ pub(super) struct Given {
 
 impl Given {
     /// Takes over a file's settings.
-    pub(super) fn file(&mut self, path: &Path) -> Result<(), SettingsError> {
+    pub(super) fn file(&mut self, path: &Path) -> Result<()> {
         let fault = |what: String| SettingsError(format!("{}: {what}", path.display()));
         let text = std::fs::read_to_string(path)
             .map_err(|error| fault(format!("cannot be read: {error}")))?;
@@ -92,7 +92,7 @@ impl Given {
     pub(super) fn environment(
         &mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Result<(), SettingsError> {
+    ) -> Result<()> {
         for (name, value) in variables {
             if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
                 && name.starts_with(OF_OTHERS)
@@ -145,7 +145,7 @@ impl Given {
         &mut self,
         key: &str,
         read: impl FnOnce(Raw) -> Result<T, String>,
-    ) -> Result<Option<T>, SettingsError> {
+    ) -> Result<Option<T>> {
         self.known.push(key.to_owned());
         let Some(Entry { value, origin }) = self.entries.remove(key) else {
             return Ok(None);
@@ -157,7 +157,7 @@ impl Given {
     }
 
     /// Refuses what nobody read.
-    pub(super) fn finish(self) -> Result<(), SettingsError> {
+    pub(super) fn finish(self) -> Result<()> {
         let is_known_section = |key: &str, value: &Value| {
             let section = format!("{key}.");
             value.as_table().is_some_and(toml::Table::is_empty)

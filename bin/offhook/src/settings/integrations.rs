@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use offhook_providers::{APPLICATIONS, ApplicationSettings};
 
-use super::SettingsError;
 use super::given::{Given, Raw};
 use super::read::base_url;
+use super::{Result, SettingsError};
 
 pub(super) fn integrations(
     given: &mut Given,
-) -> Result<BTreeMap<&'static str, ApplicationSettings>, SettingsError> {
+) -> Result<BTreeMap<&'static str, ApplicationSettings>> {
     let mut integrations = BTreeMap::new();
     for toolkit in APPLICATIONS {
         let key = |name: &str| format!("integrations.{toolkit}.{name}");

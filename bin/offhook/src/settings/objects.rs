@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use offhook_objects::S3Settings;
 
-use super::SettingsError;
 use super::given::{Given, Raw};
 use super::read::base_url;
+use super::{Result, SettingsError};
 
 /// `storage.objects`.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ const OF_A_BUCKET: [(&str, &[&str]); 5] = [
     ("storage.s3.session_token", &["AWS_SESSION_TOKEN"]),
 ];
 
-pub(super) fn objects(given: &mut Given) -> Result<ObjectsSettings, SettingsError> {
+pub(super) fn objects(given: &mut Given) -> Result<ObjectsSettings> {
     let place = given.read("storage.objects", place)?;
     let mut texts = Vec::new();
     for (key, _) in OF_A_BUCKET {

@@ -17,7 +17,7 @@ use super::speech::speech;
 use super::twilio::twilio;
 use super::whatsapp::whatsapp;
 use super::{
-    CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
+    CallSettings, HttpSettings, LimitSettings, LogFormat, Result, Secret, Settings, SettingsError,
     SimulatorSettings, TelemetrySettings, TlsSettings, WebhookSettings,
 };
 
@@ -42,7 +42,7 @@ const DAY_SECONDS: u32 = 86_400;
 /// Providers that are built in.
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
-pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
+pub(super) fn settings(given: &mut Given) -> Result<Settings> {
     let carrier = given.read("calls.carrier", carrier)?;
     let is_sip = carrier == Some(CarrierName::Sip);
     let is_twilio = carrier == Some(CarrierName::Twilio);
@@ -88,7 +88,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
     })
 }
 
-fn http(given: &mut Given) -> Result<HttpSettings, SettingsError> {
+fn http(given: &mut Given) -> Result<HttpSettings> {
     Ok(HttpSettings {
         tls: tls(given)?,
         public_url: given.read("http.public_url", origin)?,
@@ -104,7 +104,7 @@ fn http(given: &mut Given) -> Result<HttpSettings, SettingsError> {
     })
 }
 
-fn tls(given: &mut Given) -> Result<Option<TlsSettings>, SettingsError> {
+fn tls(given: &mut Given) -> Result<Option<TlsSettings>> {
     let cert = given.read("http.tls_cert", path)?;
     let key = given.read("http.tls_key", path)?;
     let lone = |given: &str, missing: &str, what: &str| {
@@ -120,7 +120,7 @@ fn tls(given: &mut Given) -> Result<Option<TlsSettings>, SettingsError> {
     }
 }
 
-fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
+fn webhooks(given: &mut Given) -> Result<WebhookSettings> {
     Ok(WebhookSettings {
         allow_private_targets: given
             .read("webhooks.allow_private_targets", Raw::bool)?
@@ -134,7 +134,7 @@ fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
     })
 }
 
-fn calls(given: &mut Given) -> Result<CallSettings, SettingsError> {
+fn calls(given: &mut Given) -> Result<CallSettings> {
     let mut seconds = |key, min, default| {
         given
             .read(key, |raw| raw.integer(min, DAY_SECONDS))
@@ -149,7 +149,7 @@ fn calls(given: &mut Given) -> Result<CallSettings, SettingsError> {
     })
 }
 
-fn plans(given: &mut Given) -> Result<Plans, SettingsError> {
+fn plans(given: &mut Given) -> Result<Plans> {
     let mut plans = Plans::default();
     for plan in Plan::ALL {
         let terms = terms(given, plan.as_str(), plans.terms(plan))?;
@@ -158,7 +158,7 @@ fn plans(given: &mut Given) -> Result<Plans, SettingsError> {
     Ok(plans)
 }
 
-fn terms(given: &mut Given, plan: &str, default: &PlanTerms) -> Result<PlanTerms, SettingsError> {
+fn terms(given: &mut Given, plan: &str, default: &PlanTerms) -> Result<PlanTerms> {
     let mut terms = default.clone();
     let key = |name: &str| format!("plans.{plan}.{name}");
     terms.requests_per_minute = per_minute(
@@ -191,7 +191,7 @@ fn terms(given: &mut Given, plan: &str, default: &PlanTerms) -> Result<PlanTerms
     Ok(terms)
 }
 
-fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>, SettingsError> {
+fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>> {
     let mut models = BTreeMap::new();
     for provider in given.names_in("models") {
         let key = |name: &str| format!("models.{provider}.{name}");
@@ -217,9 +217,7 @@ fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>, Setti
     Ok(models)
 }
 
-fn voices(
-    given: &mut Given,
-) -> Result<BTreeMap<VoiceProvider, VoiceLibrarySettings>, SettingsError> {
+fn voices(given: &mut Given) -> Result<BTreeMap<VoiceProvider, VoiceLibrarySettings>> {
     let mut voices = BTreeMap::new();
     for provider in VoiceProvider::ALL.iter().copied() {
         let key = |name: &str| format!("voices.{provider}.{name}");
@@ -244,7 +242,7 @@ fn voices(
     Ok(voices)
 }
 
-fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>, SettingsError> {
+fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>> {
     let base_url = given.read("knowledge.embeddings.base_url", base_url)?;
     let model = given.read("knowledge.embeddings.model", Raw::text)?;
     let api_key = given.read("knowledge.embeddings.api_key", Raw::text)?;
@@ -269,7 +267,7 @@ fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>, SettingsE
     }
 }
 
-fn telemetry(given: &mut Given) -> Result<Option<TelemetrySettings>, SettingsError> {
+fn telemetry(given: &mut Given) -> Result<Option<TelemetrySettings>> {
     let endpoint = given.read("telemetry.otlp_endpoint", base_url)?;
     let sample = given.read("telemetry.sample", |raw| raw.positive(1.0))?;
     match (endpoint, sample) {
@@ -285,7 +283,7 @@ fn telemetry(given: &mut Given) -> Result<Option<TelemetrySettings>, SettingsErr
     }
 }
 
-fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32, SettingsError> {
+fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32> {
     let value = given.read(key, |raw| raw.integer(1, MAX_PER_MINUTE))?;
     Ok(value.unwrap_or(default))
 }

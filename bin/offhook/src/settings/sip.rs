@@ -7,7 +7,7 @@ use offhook_sip::{Transport, TrunkSettings};
 
 use super::given::{Given, Raw};
 use super::read::{path, socket_address};
-use super::{SettingsError, TlsSettings};
+use super::{Result, SettingsError, TlsSettings};
 
 /// The ports of calls' sound: of 500 calls.
 const RTP_PORTS: (u16, u16) = (40_000, 40_999);
@@ -82,10 +82,7 @@ impl SipSettings {
 }
 
 /// Reads everything of `sip`; `is_carrier` says whether it is of any effect.
-pub(super) fn sip(
-    given: &mut Given,
-    is_carrier: bool,
-) -> Result<Option<SipSettings>, SettingsError> {
+pub(super) fn sip(given: &mut Given, is_carrier: bool) -> Result<Option<SipSettings>> {
     let is_given = !given.names_in("sip").is_empty();
     let trunk = given.read("calls.trunk", Raw::text)?;
     let mut listeners = Vec::new();
@@ -133,11 +130,7 @@ pub(super) fn sip(
     }))
 }
 
-fn listener(
-    given: &mut Given,
-    name: &str,
-    transport: Transport,
-) -> Result<Option<SipListener>, SettingsError> {
+fn listener(given: &mut Given, name: &str, transport: Transport) -> Result<Option<SipListener>> {
     let (key, external_key) = (format!("sip.{name}"), format!("sip.{name}_external"));
     let address = given.read(&key, socket_address)?;
     let external = given.read(&external_key, external_address)?;
@@ -164,7 +157,7 @@ fn listener(
     }))
 }
 
-fn certificate(given: &mut Given, has_tls: bool) -> Result<Option<TlsSettings>, SettingsError> {
+fn certificate(given: &mut Given, has_tls: bool) -> Result<Option<TlsSettings>> {
     let cert = given.read("sip.tls_cert", path)?;
     let key = given.read("sip.tls_key", path)?;
     match (has_tls, cert, key) {
@@ -201,7 +194,7 @@ struct Rtp {
 
 impl Rtp {
     /// Sound goes the way of the signalling, unless it is said otherwise.
-    fn settings(self, listeners: &[SipListener]) -> Result<RtpSettings, SettingsError> {
+    fn settings(self, listeners: &[SipListener]) -> Result<RtpSettings> {
         let first = listeners.first();
         let address = self.address.or(first.map(|first| first.address.ip()));
         let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
@@ -230,7 +223,7 @@ impl Rtp {
     }
 }
 
-fn trunk_settings(given: &mut Given, name: String) -> Result<TrunkSettings, SettingsError> {
+fn trunk_settings(given: &mut Given, name: String) -> Result<TrunkSettings> {
     let key = |setting: &str| format!("sip.trunks.{name}.{setting}");
     let server = given.read(&key("server"), Raw::text)?;
     let server = server.ok_or_else(|| {
@@ -269,7 +262,7 @@ fn trunk_settings(given: &mut Given, name: String) -> Result<TrunkSettings, Sett
 }
 
 /// Each trunk speaks by a transport that is listened to.
-fn check_trunks(listeners: &[SipListener], trunks: &[TrunkSettings]) -> Result<(), SettingsError> {
+fn check_trunks(listeners: &[SipListener], trunks: &[TrunkSettings]) -> Result<()> {
     if trunks.is_empty() {
         return Err(SettingsError(
             "section `sip.trunks` is missing: `calls.carrier` is `sip`, and calls go by a trunk; describe it as \
@@ -308,7 +301,7 @@ fn check_trunks(listeners: &[SipListener], trunks: &[TrunkSettings]) -> Result<(
 }
 
 /// The trunk by which calls go out.
-fn chosen(named: Option<String>, trunks: &[TrunkSettings]) -> Result<String, SettingsError> {
+fn chosen(named: Option<String>, trunks: &[TrunkSettings]) -> Result<String> {
     let names: Vec<&str> = trunks.iter().map(|trunk| trunk.name.as_str()).collect();
     let known = names.join("`, `");
     match (named, &names[..]) {

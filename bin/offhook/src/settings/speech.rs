@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
 
-use super::SettingsError;
 use super::given::{Given, Raw};
 use super::read::base_url;
+use super::{Result, SettingsError};
 
 /// The provider that is built in.
 const BUILT_IN: &str = "scripted";
@@ -84,7 +84,7 @@ struct Program {
     at_once: Option<u32>,
 }
 
-pub(super) fn speech(given: &mut Given) -> Result<BTreeMap<String, SpeechProvider>, SettingsError> {
+pub(super) fn speech(given: &mut Given) -> Result<BTreeMap<String, SpeechProvider>> {
     let mut providers = BTreeMap::new();
     for name in given.names_in("speech") {
         if name == BUILT_IN {
@@ -101,7 +101,7 @@ pub(super) fn speech(given: &mut Given) -> Result<BTreeMap<String, SpeechProvide
     Ok(providers)
 }
 
-fn said(given: &mut Given, name: String) -> Result<Said, SettingsError> {
+fn said(given: &mut Given, name: String) -> Result<Said> {
     let key = |setting: &str| format!("speech.{name}.{setting}");
     let kind = given.read(&key("kind"), kind)?;
     let kind = kind.ok_or_else(|| {
@@ -122,7 +122,7 @@ fn said(given: &mut Given, name: String) -> Result<Said, SettingsError> {
     })
 }
 
-fn program(given: &mut Given, section: &str) -> Result<Program, SettingsError> {
+fn program(given: &mut Given, section: &str) -> Result<Program> {
     let key = |setting: &str| format!("{section}.{setting}");
     // The sound that a program makes says its own rate.
     let sample_rate = match section.ends_with(".listen") {
@@ -138,7 +138,7 @@ fn program(given: &mut Given, section: &str) -> Result<Program, SettingsError> {
 }
 
 impl Said {
-    fn provider(self) -> Result<SpeechProvider, SettingsError> {
+    fn provider(self) -> Result<SpeechProvider> {
         self.check_effects()?;
         if self.kind == Kind::Exec {
             let (listen, speak) = (
@@ -173,7 +173,7 @@ impl Said {
     }
 
     /// Refuses what this kind of provider does not read.
-    fn check_effects(&self) -> Result<(), SettingsError> {
+    fn check_effects(&self) -> Result<()> {
         let is_program = self.kind == Kind::Exec;
         let unread = [
             ("base_url", self.base_url.is_some() && is_program),
@@ -204,7 +204,7 @@ impl Program {
             || self.at_once.is_some()
     }
 
-    fn program(self, provider: &str, way: &str) -> Result<Option<SpeechProgram>, SettingsError> {
+    fn program(self, provider: &str, way: &str) -> Result<Option<SpeechProgram>> {
         let is_given = self.is_given();
         let Some(command) = self.command else {
             if is_given {

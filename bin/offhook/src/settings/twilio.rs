@@ -4,7 +4,7 @@ use offhook_twilio::{Login, TwilioSettings};
 
 use super::given::{Given, Raw};
 use super::read::{base_url, origin};
-use super::{HttpSettings, SettingsError};
+use super::{HttpSettings, Result, SettingsError};
 
 /// Reads everything of `twilio`; `is_carrier` says whether it is of any effect, `is_shared` whether there may be other
 /// processes beside this one.
@@ -13,7 +13,7 @@ pub(super) fn twilio(
     is_carrier: bool,
     http: &HttpSettings,
     is_shared: bool,
-) -> Result<Option<TwilioSettings>, SettingsError> {
+) -> Result<Option<TwilioSettings>> {
     let is_given = !given.names_in("twilio").is_empty();
     let address = given.read("twilio.base_url", base_url)?;
     let account_sid = given.read("twilio.account_sid", Raw::text)?;
@@ -72,11 +72,7 @@ pub(super) fn twilio(
 }
 
 /// Where Twilio reaches this very process: what is known of a call is nowhere else.
-fn our_url(
-    node_url: Option<String>,
-    http: &HttpSettings,
-    is_shared: bool,
-) -> Result<String, SettingsError> {
+fn our_url(node_url: Option<String>, http: &HttpSettings, is_shared: bool) -> Result<String> {
     let (setting, url) = match (node_url, &http.public_url) {
         (Some(url), _) => ("twilio.node_url", url),
         (None, _) if is_shared => {

@@ -2,11 +2,11 @@
 
 use offhook_providers::WhatsAppSettings;
 
-use super::SettingsError;
+use super::Result;
 use super::given::{Given, Raw};
 use super::read::base_url;
 
-pub(super) fn whatsapp(given: &mut Given) -> Result<Option<WhatsAppSettings>, SettingsError> {
+pub(super) fn whatsapp(given: &mut Given) -> Result<Option<WhatsAppSettings>> {
     let base_url = given.read("whatsapp.base_url", base_url)?;
     let version = given.read("whatsapp.version", version)?;
     if base_url.is_none() && version.is_none() {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::settings::{Flags, Settings};
 
-    fn read(name: &str, value: &str) -> Result<Option<WhatsAppSettings>, SettingsError> {
+    fn read(name: &str, value: &str) -> Result<Option<WhatsAppSettings>> {
         let environment = [(name.into(), value.into())];
         Settings::from_parts(Flags::default(), environment).map(|settings| settings.whatsapp)
     }

@@ -2,11 +2,11 @@
 
 use super::Pronunciation;
 use super::read::{NAME, list};
-use crate::json::{FieldError, Fields, Rule, item_path, member_path};
+use crate::json::{FieldError, Fields, Result, Rule, item_path, member_path};
 
 const MOST: usize = 200;
 
-pub(super) fn pronunciation(fields: &mut Fields<'_>) -> Result<Vec<Pronunciation>, FieldError> {
+pub(super) fn pronunciation(fields: &mut Fields<'_>) -> Result<Vec<Pronunciation>> {
     let name = "pronunciation";
     let rules = list(fields, name, MOST, rule)?;
     for (at, rule) in rules.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(super) fn pronunciation(fields: &mut Fields<'_>) -> Result<Vec<Pronunciation
     Ok(rules)
 }
 
-fn rule(mut fields: Fields<'_>) -> Result<Pronunciation, FieldError> {
+fn rule(mut fields: Fields<'_>) -> Result<Pronunciation> {
     let rule = Pronunciation {
         term: fields.required_string("term", NAME)?.to_owned(),
         say: fields.required_string("say", NAME)?.to_owned(),

@@ -12,7 +12,9 @@ use super::{
     KnowledgeMode, Llm, ModelRef, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
     is_bcp47_shape,
 };
-use crate::json::{Fault, FieldError, Fields, Json, Rule, check_string, item_path, member_path};
+use crate::json::{
+    Fault, FieldError, Fields, Json, Result, Rule, check_string, item_path, member_path,
+};
 use crate::metadata::check_scalar;
 
 pub(super) const NAME: RangeInclusive<usize> = 1..=200;
@@ -29,11 +31,7 @@ const MAX_TOOLS: usize = 64;
 /// Bytes of compact JSON of a provider's `settings`.
 const MAX_SETTINGS_BYTES: usize = 16_384;
 
-pub(super) fn config(
-    json: &Json,
-    path: &str,
-    default_language: &str,
-) -> Result<ConfigWrite, FieldError> {
+pub(super) fn config(json: &Json, path: &str, default_language: &str) -> Result<ConfigWrite> {
     let mut fields = Fields::of(json, path)?;
     let version = fields.optional_integer("version", 0..=i64::from(i32::MAX))?;
     let config = AgentConfig {
@@ -55,14 +53,14 @@ pub(super) fn config(
 fn section<T: Default>(
     fields: &mut Fields<'_>,
     name: &str,
-    read: fn(Fields<'_>) -> Result<T, FieldError>,
-) -> Result<T, FieldError> {
+    read: fn(Fields<'_>) -> Result<T>,
+) -> Result<T> {
     fields
         .optional_object(name)?
         .map_or_else(|| Ok(T::default()), read)
 }
 
-fn llm(mut fields: Fields<'_>) -> Result<Llm, FieldError> {
+fn llm(mut fields: Fields<'_>) -> Result<Llm> {
     let default = Llm::default();
     let llm = Llm {
         provider: owned(&mut fields, "provider", NAME)?,
@@ -81,7 +79,7 @@ fn llm(mut fields: Fields<'_>) -> Result<Llm, FieldError> {
     Ok(llm)
 }
 
-fn model_ref(mut fields: Fields<'_>) -> Result<ModelRef, FieldError> {
+fn model_ref(mut fields: Fields<'_>) -> Result<ModelRef> {
     let model = ModelRef {
         provider: fields.required_string("provider", NAME)?.to_owned(),
         model: fields.required_string("model", NAME)?.to_owned(),
@@ -90,7 +88,7 @@ fn model_ref(mut fields: Fields<'_>) -> Result<ModelRef, FieldError> {
     Ok(model)
 }
 
-fn stt(mut fields: Fields<'_>) -> Result<Stt, FieldError> {
+fn stt(mut fields: Fields<'_>) -> Result<Stt> {
     let stt = Stt {
         provider: owned(&mut fields, "provider", NAME)?,
         model: owned(&mut fields, "model", NAME)?,
@@ -102,7 +100,7 @@ fn stt(mut fields: Fields<'_>) -> Result<Stt, FieldError> {
     Ok(stt)
 }
 
-fn voice(mut fields: Fields<'_>) -> Result<Voice, FieldError> {
+fn voice(mut fields: Fields<'_>) -> Result<Voice> {
     let voice = Voice {
         provider: owned(&mut fields, "provider", NAME)?,
         model: owned(&mut fields, "model", NAME)?,
@@ -116,7 +114,7 @@ fn voice(mut fields: Fields<'_>) -> Result<Voice, FieldError> {
     Ok(voice)
 }
 
-fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, FieldError> {
+fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>> {
     let name = "fallback_voices";
     let voices = members(fields, name, MAX_FALLBACK_VOICES)?;
     let path = fields.path_of(name);
@@ -131,7 +129,7 @@ fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, Fie
     present(voices).map(read).collect()
 }
 
-fn knowledge_base(mut fields: Fields<'_>) -> Result<KnowledgeBase, FieldError> {
+fn knowledge_base(mut fields: Fields<'_>) -> Result<KnowledgeBase> {
     let default = KnowledgeBase::default();
     let knowledge = KnowledgeBase {
         doc_ids: uuids(&mut fields, "doc_ids", MAX_DOCUMENTS)?,
@@ -147,7 +145,7 @@ fn knowledge_base(mut fields: Fields<'_>) -> Result<KnowledgeBase, FieldError> {
     Ok(knowledge)
 }
 
-fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>, FieldError> {
+fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>> {
     let name = "dynamic_variables";
     let variables = members(fields, name, MAX_VARIABLES)?;
     let path = fields.path_of(name);
@@ -169,7 +167,7 @@ fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>, Fi
     present(variables).map(read).collect()
 }
 
-fn conversation(mut fields: Fields<'_>) -> Result<Conversation, FieldError> {
+fn conversation(mut fields: Fields<'_>) -> Result<Conversation> {
     let default = Conversation::default();
     let conversation = Conversation {
         max_duration_s: fields
@@ -188,7 +186,7 @@ fn conversation(mut fields: Fields<'_>) -> Result<Conversation, FieldError> {
     Ok(conversation)
 }
 
-fn recording(mut fields: Fields<'_>) -> Result<Recording, FieldError> {
+fn recording(mut fields: Fields<'_>) -> Result<Recording> {
     let recording = Recording {
         enabled: fields.optional_bool("enabled")?.unwrap_or_default(),
         consent_text: owned(&mut fields, "consent_text", 0..=TEXT_CHARS)?,
@@ -197,7 +195,7 @@ fn recording(mut fields: Fields<'_>) -> Result<Recording, FieldError> {
     Ok(recording)
 }
 
-fn turns(mut fields: Fields<'_>) -> Result<Turns, FieldError> {
+fn turns(mut fields: Fields<'_>) -> Result<Turns> {
     let default = Turns::default();
     let turns = Turns {
         endpointing_ms: fields
@@ -217,7 +215,7 @@ fn turns(mut fields: Fields<'_>) -> Result<Turns, FieldError> {
     Ok(turns)
 }
 
-fn audio(mut fields: Fields<'_>) -> Result<Audio, FieldError> {
+fn audio(mut fields: Fields<'_>) -> Result<Audio> {
     let default = Audio::default();
     let audio = Audio {
         ambient: owned(&mut fields, "ambient", NAME)?,
@@ -229,7 +227,7 @@ fn audio(mut fields: Fields<'_>) -> Result<Audio, FieldError> {
     Ok(audio)
 }
 
-fn calling_hours(mut fields: Fields<'_>) -> Result<CallingHours, FieldError> {
+fn calling_hours(mut fields: Fields<'_>) -> Result<CallingHours> {
     let hours = CallingHours {
         timezone: fields.required_string("timezone", 1..=64)?.to_owned(),
         days: days(&mut fields)?,
@@ -240,7 +238,7 @@ fn calling_hours(mut fields: Fields<'_>) -> Result<CallingHours, FieldError> {
     Ok(hours)
 }
 
-fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>, FieldError> {
+fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>> {
     let name = "days";
     fields.required(name)?;
     let items = fields.optional_array(name, 1..=7)?.unwrap_or_default();
@@ -260,7 +258,7 @@ fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>, FieldError> {
     Ok(days)
 }
 
-fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay, FieldError> {
+fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay> {
     let text = fields.required_string(name, 0..=usize::MAX)?;
     text.parse()
         .map_err(|_| fields.fault(name, Rule::TimeOfDay))
@@ -271,12 +269,12 @@ fn owned(
     fields: &mut Fields<'_>,
     name: &str,
     chars: RangeInclusive<usize>,
-) -> Result<Option<String>, FieldError> {
+) -> Result<Option<String>> {
     Ok(fields.optional_string(name, chars)?.map(str::to_owned))
 }
 
 /// A text with `{{variables}}`; empty by default.
-fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String, FieldError> {
+fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String> {
     let text = fields.optional_string(name, 0..=chars)?.unwrap_or_default();
     if text.matches("{{").count() > MAX_PLACEHOLDERS {
         let message = format!("more than {MAX_PLACEHOLDERS} `{{{{`");
@@ -285,7 +283,7 @@ fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String,
     Ok(text.to_owned())
 }
 
-fn language(fields: &mut Fields<'_>) -> Result<Option<String>, FieldError> {
+fn language(fields: &mut Fields<'_>) -> Result<Option<String>> {
     let name = "language";
     match fields.optional_string(name, 0..=usize::MAX)? {
         Some(tag) if !is_bcp47_shape(tag) => Err(fields.fault(name, Rule::Language)),
@@ -293,7 +291,7 @@ fn language(fields: &mut Fields<'_>) -> Result<Option<String>, FieldError> {
     }
 }
 
-fn sample_rate(fields: &mut Fields<'_>) -> Result<Option<i64>, FieldError> {
+fn sample_rate(fields: &mut Fields<'_>) -> Result<Option<i64>> {
     let name = "sample_rate";
     match fields.present(name).map(Json::as_i64) {
         None => Ok(None),
@@ -302,7 +300,7 @@ fn sample_rate(fields: &mut Fields<'_>) -> Result<Option<i64>, FieldError> {
     }
 }
 
-fn settings(fields: &mut Fields<'_>) -> Result<Json, FieldError> {
+fn settings(fields: &mut Fields<'_>) -> Result<Json> {
     let name = "settings";
     let Some(settings) = fields.present(name) else {
         return Ok(Json::Object(Vec::new()));
@@ -322,8 +320,8 @@ pub(super) fn list<T>(
     fields: &mut Fields<'_>,
     name: &str,
     most: usize,
-    read: fn(Fields<'_>) -> Result<T, FieldError>,
-) -> Result<Vec<T>, FieldError> {
+    read: fn(Fields<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
     let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
     let path = fields.path_of(name);
     let read = |(at, item)| read(Fields::of(item, &item_path(&path, at))?);
@@ -331,7 +329,7 @@ pub(super) fn list<T>(
 }
 
 /// An array of different UUIDs, written with hyphens; empty by default.
-fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>, FieldError> {
+fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>> {
     let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
     let path = fields.path_of(name);
     let mut seen = HashSet::new();
@@ -352,11 +350,7 @@ fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>, 
 }
 
 /// The members of an object whose names are the client's to choose; none by default.
-fn members<'a>(
-    fields: &mut Fields<'a>,
-    name: &str,
-    most: usize,
-) -> Result<&'a [(String, Json)], FieldError> {
+fn members<'a>(fields: &mut Fields<'a>, name: &str, most: usize) -> Result<&'a [(String, Json)]> {
     let Some(value) = fields.present(name) else {
         return Ok(&[]);
     };

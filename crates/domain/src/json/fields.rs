@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{Fault, FieldError, Json, Rule, member_path};
+use super::{Fault, FieldError, Json, Result, Rule, member_path};
 
 /// The members of an object that are still to be read.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `must be an object`.
-    pub fn of(json: &'a Json, path: &str) -> Result<Self, FieldError> {
+    pub fn of(json: &'a Json, path: &str) -> Result<Self> {
         let Json::Object(members) = json else {
             return Err(FieldError::new(path, Fault::NotObject));
         };
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `is required`.
-    pub fn required(&mut self, name: &str) -> Result<&'a Json, FieldError> {
+    pub fn required(&mut self, name: &str) -> Result<&'a Json> {
         self.present(name)
             .ok_or_else(|| self.fault(name, Fault::Required))
     }
@@ -72,11 +72,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `is required`, `must be a string`, `must not be empty`, `longer than N characters`.
-    pub fn required_string(
-        &mut self,
-        name: &str,
-        chars: RangeInclusive<usize>,
-    ) -> Result<&'a str, FieldError> {
+    pub fn required_string(&mut self, name: &str, chars: RangeInclusive<usize>) -> Result<&'a str> {
         let value = self.required(name)?;
         self.string(name, value, &chars)
     }
@@ -89,7 +85,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &str,
         chars: RangeInclusive<usize>,
-    ) -> Result<Option<&'a str>, FieldError> {
+    ) -> Result<Option<&'a str>> {
         self.present(name)
             .map(|value| self.string(name, value, &chars))
             .transpose()
@@ -100,7 +96,7 @@ impl<'a> Fields<'a> {
         name: &str,
         value: &'a Json,
         chars: &RangeInclusive<usize>,
-    ) -> Result<&'a str, FieldError> {
+    ) -> Result<&'a str> {
         check_string(value, chars).map_err(|fault| self.fault(name, fault))
     }
 
@@ -112,7 +108,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &str,
         choices: fn() -> String,
-    ) -> Result<Option<T>, FieldError> {
+    ) -> Result<Option<T>> {
         let Some(word) = self.optional_string(name, 0..=usize::MAX)? else {
             return Ok(None);
         };
@@ -130,7 +126,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &str,
         range: RangeInclusive<i64>,
-    ) -> Result<Option<i64>, FieldError> {
+    ) -> Result<Option<i64>> {
         let Some(value) = self.present(name) else {
             return Ok(None);
         };
@@ -151,7 +147,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &str,
         range: RangeInclusive<f64>,
-    ) -> Result<Option<f64>, FieldError> {
+    ) -> Result<Option<f64>> {
         let Some(value) = self.present(name) else {
             return Ok(None);
         };
@@ -169,7 +165,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `must be true or false`.
-    pub fn optional_bool(&mut self, name: &str) -> Result<Option<bool>, FieldError> {
+    pub fn optional_bool(&mut self, name: &str) -> Result<Option<bool>> {
         self.present(name)
             .map(|value| {
                 value
@@ -183,7 +179,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `must be an object`.
-    pub fn optional_object(&mut self, name: &str) -> Result<Option<Fields<'a>>, FieldError> {
+    pub fn optional_object(&mut self, name: &str) -> Result<Option<Fields<'a>>> {
         self.present(name)
             .map(|value| Fields::of(value, &self.path_of(name)))
             .transpose()
@@ -197,7 +193,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &str,
         items: RangeInclusive<usize>,
-    ) -> Result<Option<&'a [Json]>, FieldError> {
+    ) -> Result<Option<&'a [Json]>> {
         let Some(value) = self.present(name) else {
             return Ok(None);
         };
@@ -217,7 +213,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// The first member that nobody asked for: `unknown field`.
-    pub fn finish(self) -> Result<(), FieldError> {
+    pub fn finish(self) -> Result<()> {
         match self.taken.iter().position(|taken| !taken) {
             Some(at) => Err(self.fault(&self.members[at].0, Fault::Unknown)),
             None => Ok(()),
@@ -270,10 +266,7 @@ mod tests {
     }
 
     /// What `read` says of the object `text` at the path `p`.
-    fn message<T>(
-        text: &str,
-        read: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
-    ) -> String {
+    fn message<T>(text: &str, read: impl FnOnce(&mut Fields<'_>) -> Result<T>) -> String {
         let json = parsed(text);
         let mut fields = Fields::of(&json, "p").unwrap();
         match read(&mut fields) {

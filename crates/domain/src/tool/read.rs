@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 
 use super::{HIDDEN, Header, HttpMethod, HttpRequest, Tool, ToolKind, TransferTarget};
 use crate::E164;
-use crate::json::{Fault, FieldError, Fields, Json, Rule, check_string, item_path, member_path};
+use crate::json::{
+    Fault, FieldError, Fields, Json, Result, Rule, check_string, item_path, member_path,
+};
 
 const NAME_CHARS: RangeInclusive<usize> = 1..=64;
 const DESCRIPTION: RangeInclusive<usize> = 1..=1_024;
@@ -36,7 +38,7 @@ const OWN_HEADERS: [&str; 14] = [
     "upgrade",
 ];
 
-pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>), FieldError> {
+pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> {
     let mut fields = Fields::of(json, "")?;
     let name = fields.required_string("name", 1..=usize::MAX)?;
     let name = identifier(name)
@@ -91,11 +93,7 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>), 
     Ok((tool, values))
 }
 
-pub(super) fn merged(
-    old: &Tool,
-    patch: &Json,
-    kept: &[Header],
-) -> Result<(Tool, Vec<Header>), FieldError> {
+pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> {
     let Some(changes) = patch.as_object() else {
         return Err(FieldError::new("", "must be an object"));
     };
@@ -127,7 +125,7 @@ pub(super) fn merged(
 }
 
 /// A stored tool: its header values are elsewhere.
-pub(super) fn stored(json: &Json) -> Result<Tool, FieldError> {
+pub(super) fn stored(json: &Json) -> Result<Tool> {
     let headers = json.get("http").and_then(|http| http.get("headers"));
     let names = headers.and_then(Json::as_object).unwrap_or_default();
     let kept: Vec<Header> = names
@@ -163,7 +161,7 @@ fn parameters_of(
     given: Option<&Json>,
     targets: Option<&[TransferTarget]>,
     fields: &Fields<'_>,
-) -> Result<Json, FieldError> {
+) -> Result<Json> {
     let own = derived(kind, targets);
     match (kind, given) {
         (_, None) => Ok(own),
@@ -219,10 +217,7 @@ fn derived(kind: ToolKind, targets: Option<&[TransferTarget]>) -> Json {
     }
 }
 
-fn request(
-    mut fields: Fields<'_>,
-    kept: &[Header],
-) -> Result<(HttpRequest, Vec<Header>), FieldError> {
+fn request(mut fields: Fields<'_>, kept: &[Header]) -> Result<(HttpRequest, Vec<Header>)> {
     let method = fields
         .optional_choice::<HttpMethod>("method", HttpMethod::choices)?
         .ok_or_else(|| fields.fault("method", Fault::Required))?;
@@ -241,7 +236,7 @@ fn request(
     Ok((request, values))
 }
 
-fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>, FieldError> {
+fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>> {
     let Some(value) = fields.present("headers") else {
         return Ok(Vec::new());
     };
@@ -300,7 +295,7 @@ fn check_header_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn targets(mut fields: Fields<'_>) -> Result<Vec<TransferTarget>, FieldError> {
+fn targets(mut fields: Fields<'_>) -> Result<Vec<TransferTarget>> {
     let items = fields
         .optional_array("targets", TARGETS)?
         .ok_or_else(|| fields.fault("targets", Fault::Required))?;

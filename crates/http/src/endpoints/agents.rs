@@ -38,11 +38,8 @@ impl FromQuery for AgentFilter {
 async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
     let page = ask.query.page_request(AgentId::from_uuid);
     let filter = ask.query.filters.clone();
-    let agents = ask
-        .services()
-        .agents()
-        .list(ask.account(), filter, page)
-        .await?;
+    let agents = ask.services().agents();
+    let agents = agents.list(ask.account(), filter, page).await?;
     let numbers = ask.services().agents();
     let numbers = numbers.numbers_of(ask.account(), &agents.items).await?;
     ask.query.answer(

@@ -77,11 +77,8 @@ async fn transactions(ask: Ask<BillingRead, (), Listing<LedgerFilter>>) -> Reply
 /// `GET /v1/billing/invoices`: the sort key is the month.
 async fn invoices(ask: Ask<BillingRead, (), Listing<()>>) -> Reply {
     let (after, limit) = (number_after(&ask.query), ask.query.limit);
-    let page = ask
-        .services()
-        .billing()
-        .invoices(ask.account(), after, limit)
-        .await?;
+    let billing = ask.services().billing();
+    let page = billing.invoices(ask.account(), after, limit).await?;
     ask.query
         .answer(&page, |invoice| key(invoice.month), InvoiceBody::from)
 }
@@ -100,7 +97,7 @@ async fn usage(ask: Ask<BillingRead, (), UsageListing>) -> Reply {
     let billing = ask.services().billing();
     let days = billing.usage_days(from, to).map_err(|fault| {
         let fault = FieldError::new("from", fault);
-        ApiError::new(Code::InvalidQuery, fault.to_string())
+        Code::InvalidQuery.error(fault.to_string())
     })?;
     let (after, limit) = (number_after(&ask.query), ask.query.limit);
     let page = billing.usage(ask.account(), days, after, limit).await?;

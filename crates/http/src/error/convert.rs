@@ -1,11 +1,12 @@
 //! What the use cases refuse, in the interface's codes. Every conversion is exhaustive.
 
 use offhook_domain::FieldError;
+use offhook_services::ResourceError;
 use offhook_services::objects::ObjectError;
 use offhook_services::store::StoreError;
 use offhook_services::{
-    AgentError, BatchError, ChatError, HangUpError, KnowledgeError, NumberError, PlaceCallError,
-    RecordingError, Refusal, TalkError, ToolError, WebhookError,
+    BatchError, ChatError, HangUpError, KnowledgeError, PlaceCallError, RecordingError, Refusal,
+    TalkError,
 };
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
@@ -20,9 +21,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(_) | StoreError::Locked => Self::database_unavailable(error),
-            StoreError::UnknownCommit(_) => Self::new(
-                Code::ServiceUnavailable,
-                "The change may have been made: the connection to the database broke while it was being written.",
+            StoreError::UnknownCommit(_) => Code::ServiceUnavailable.error("The change may have been made: the connection to the database broke while it was being written.",
             )
             .retry_after(STORE_RETRY_AFTER_S)
             .because(error),
@@ -40,49 +39,24 @@ impl From<FieldError> for ApiError {
         let message = fault.to_string();
         Self {
             fault: Some(Box::new(fault)),
-            ..Self::new(Code::InvalidBody, message)
+            ..Code::InvalidBody.error(message)
         }
     }
 }
 
-impl From<AgentError> for ApiError {
-    fn from(error: AgentError) -> Self {
+impl From<ResourceError> for ApiError {
+    fn from(error: ResourceError) -> Self {
         match error {
-            AgentError::NotFound => Self::not_found(),
-            AgentError::Invalid(fault) => fault.into(),
-            AgentError::Conflict(refusal) => conflict(refusal),
-            AgentError::UnsupportedRuntime(refusal) => refused(Code::UnsupportedRuntime, refusal),
-            AgentError::Upstream(cause) => upstream("The provider of the legacy agents", cause),
-            AgentError::VoiceProvider(cause) => upstream("The provider of the voice", cause),
-            AgentError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<ToolError> for ApiError {
-    fn from(error: ToolError) -> Self {
-        match error {
-            ToolError::NotFound => Self::not_found(),
-            ToolError::Invalid(fault) => fault.into(),
-            ToolError::Conflict(refusal) => conflict(refusal),
-            ToolError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<WebhookError> for ApiError {
-    fn from(error: WebhookError) -> Self {
-        match error {
-            WebhookError::NotFound => Self::not_found(),
-            WebhookError::Invalid(fault) => fault.into(),
-            WebhookError::Conflict(refusal) => conflict(refusal),
-            WebhookError::StillCancelling => Self::new(
-                Code::ServiceUnavailable,
-                "What was due when the endpoint was disabled is still being cancelled. Nothing was changed; try again \
+            ResourceError::NotFound => Self::not_found(),
+            ResourceError::Invalid(fault) => fault.into(),
+            ResourceError::Conflict(refusal) => conflict(refusal),
+            ResourceError::UnsupportedRuntime(refusal) => refused(Code::UnsupportedRuntime, refusal),
+            ResourceError::Upstream(who, cause) => upstream(who, cause),
+            ResourceError::StillCancelling => Code::ServiceUnavailable.error("What was due when the endpoint was disabled is still being cancelled. Nothing was changed; try again \
                  in a moment.",
             )
             .retry_after(SOON_S),
-            WebhookError::Store(error) => error.into(),
+            ResourceError::Store(error) => error.into(),
         }
     }
 }
@@ -90,12 +64,10 @@ impl From<WebhookError> for ApiError {
 /// Files are out of reach, whatever was to be done with them.
 impl From<ObjectError> for ApiError {
     fn from(error: ObjectError) -> Self {
-        Self::new(
-            Code::ServiceUnavailable,
-            "The service cannot reach its files at the moment. Try again shortly.",
-        )
-        .retry_after(STORE_RETRY_AFTER_S)
-        .because(error)
+        Code::ServiceUnavailable
+            .error("The service cannot reach its files at the moment. Try again shortly.")
+            .retry_after(STORE_RETRY_AFTER_S)
+            .because(error)
     }
 }
 
@@ -119,25 +91,13 @@ impl From<BatchError> for ApiError {
             BatchError::UnsupportedRuntime(refusal) => refused(Code::UnsupportedRuntime, refusal),
             BatchError::IdempotencyConflict => PlaceCallError::IdempotencyConflict.into(),
             BatchError::InFlight => PlaceCallError::InFlight.into(),
-            BatchError::UnknownCommit => Self::new(
-                Code::ServiceUnavailable,
-                "The batch may have been written: a retry with the same Idempotency-Key tells.",
-            )
-            .retry_after(SOON_S)
-            .because("the outcome of a commit is unknown"),
+            BatchError::UnknownCommit => Code::ServiceUnavailable
+                .error(
+                    "The batch may have been written: a retry with the same Idempotency-Key tells.",
+                )
+                .retry_after(SOON_S)
+                .because("the outcome of a commit is unknown"),
             BatchError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<NumberError> for ApiError {
-    fn from(error: NumberError) -> Self {
-        match error {
-            NumberError::NotFound => Self::not_found(),
-            NumberError::Invalid(fault) => fault.into(),
-            NumberError::Conflict(refusal) => conflict(refusal),
-            NumberError::Upstream(cause) => upstream("The carrier", cause),
-            NumberError::Store(error) => error.into(),
         }
     }
 }
@@ -169,18 +129,12 @@ impl From<PlaceCallError> for ApiError {
     fn from(error: PlaceCallError) -> Self {
         match error {
             PlaceCallError::Invalid(fault) => fault.into(),
-            PlaceCallError::PlanLimit => Self::new(
-                Code::PlanLimit,
-                "The account's plan holds no calls: choose one that does.",
+            PlaceCallError::PlanLimit => Code::PlanLimit.error("The account's plan holds no calls: choose one that does.",
             ),
-            PlaceCallError::AgentNotFound => Self::new(
-                Code::AgentNotFound,
-                "`agent_id`: no agent of this account has this id",
+            PlaceCallError::AgentNotFound => Code::AgentNotFound.error("`agent_id`: no agent of this account has this id",
             ),
             PlaceCallError::AgentDisabled(refusal) => refused(Code::AgentDisabled, refusal),
-            PlaceCallError::IdempotencyConflict => Self::new(
-                Code::IdempotencyConflict,
-                "This Idempotency-Key was used with another body in the last 24 hours.",
+            PlaceCallError::IdempotencyConflict => Code::IdempotencyConflict.error("This Idempotency-Key was used with another body in the last 24 hours.",
             ),
             PlaceCallError::InFlight => {
                 conflict(Refusal::InFlight).retry_after(SOON_S)
@@ -195,34 +149,22 @@ impl From<PlaceCallError> for ApiError {
                     None => conflict,
                 }
             }
-            PlaceCallError::PaymentRequired => Self::new(
-                Code::PaymentRequired,
-                "The account's credits do not cover this call.",
+            PlaceCallError::PaymentRequired => Code::PaymentRequired.error("The account's credits do not cover this call.",
             ),
-            PlaceCallError::KeyBudgetExhausted => Self::new(
-                Code::KeyBudgetExhausted,
-                "The monthly credit budget of this key does not cover this call.",
+            PlaceCallError::KeyBudgetExhausted => Code::KeyBudgetExhausted.error("The monthly credit budget of this key does not cover this call.",
             ),
-            PlaceCallError::UpstreamUnreachable => Self::new(
-                Code::UpstreamUnreachable,
-                "The phone network cannot be reached at the moment. Nothing was dialed.",
+            PlaceCallError::UpstreamUnreachable => Code::UpstreamUnreachable.error("The phone network cannot be reached at the moment. Nothing was dialed.",
             )
             .because("the carrier is known to be down"),
-            PlaceCallError::Stopping => Self::new(
-                Code::ServiceUnavailable,
-                "This process is being stopped and places no more calls. Nothing was placed; try again shortly.",
+            PlaceCallError::Stopping => Code::ServiceUnavailable.error("This process is being stopped and places no more calls. Nothing was placed; try again shortly.",
             )
             .retry_after(STOPPING_RETRY_AFTER_S)
             .because("the process is being stopped"),
-            PlaceCallError::QueueFull => Self::new(
-                Code::ServiceUnavailable,
-                "Too many calls wait to be dialed. Nothing was placed; try again shortly.",
+            PlaceCallError::QueueFull => Code::ServiceUnavailable.error("Too many calls wait to be dialed. Nothing was placed; try again shortly.",
             )
             .retry_after(SOON_S)
             .because("the dial queue is full"),
-            PlaceCallError::UnknownCommit => Self::new(
-                Code::ServiceUnavailable,
-                "The call may have been placed: a retry with the same Idempotency-Key tells.",
+            PlaceCallError::UnknownCommit => Code::ServiceUnavailable.error("The call may have been placed: a retry with the same Idempotency-Key tells.",
             )
             .retry_after(SOON_S)
             .because("the outcome of a commit is unknown"),
@@ -237,52 +179,34 @@ impl From<ChatError> for ApiError {
             ChatError::Invalid(fault) => fault.into(),
             ChatError::NotFound => Self::not_found(),
             ChatError::Origin => Self::foreign_page(),
-            ChatError::Unauthorized => Self::new(
-                Code::Unauthorized,
-                "Send the session's token as `Authorization: Bearer <token>`. It opens its own session alone, for four \
+            ChatError::Unauthorized => Code::Unauthorized.error("Send the session's token as `Authorization: Bearer <token>`. It opens its own session alone, for four \
                  hours.",
             ),
             ChatError::AgentDisabled(refusal) => refused(Code::AgentDisabled, refusal),
-            ChatError::PlanLimit => Self::new(
-                Code::PlanLimit,
-                "The account's plan has no API, and so no widget.",
+            ChatError::PlanLimit => Code::PlanLimit.error("The account's plan has no API, and so no widget.",
             ),
-            ChatError::TooManySessions { retry_after_s } => Self::new(
-                Code::RateLimitExceeded,
-                "Too many sessions with this agent began in this minute.",
+            ChatError::TooManySessions { retry_after_s } => Code::RateLimitExceeded.error("Too many sessions with this agent began in this minute.",
             )
             .retry_after(retry_after_s),
-            ChatError::CapReached { retry_after_s } => Self::new(
-                Code::RateLimitExceeded,
-                "The widget's daily credits are used up, or held by conversations that are open. The next day begins at midnight UTC.",
+            ChatError::CapReached { retry_after_s } => Code::RateLimitExceeded.error("The widget's daily credits are used up, or held by conversations that are open. The next day begins at midnight UTC.",
             )
             .retry_after(retry_after_s),
-            ChatError::PaymentRequired => Self::new(
-                Code::PaymentRequired,
-                "The account's credits do not cover an answer.",
+            ChatError::PaymentRequired => Code::PaymentRequired.error("The account's credits do not cover an answer.",
             ),
             ChatError::Busy => {
                 conflict(Refusal::BeingAnswered).retry_after(SOON_S)
             }
-            ChatError::OtherText => Self::new(
-                Code::IdempotencyConflict,
-                "`message_id`: was used in this session for another text",
+            ChatError::OtherText => Code::IdempotencyConflict.error("`message_id`: was used in this session for another text",
             ),
             ChatError::Ended => conflict(Refusal::SessionEnded),
-            ChatError::NoReply => Self::new(
-                Code::UpstreamError,
-                "No model answered. The message is kept and nothing was charged; send it again with the same `message_id`.",
+            ChatError::NoReply => Code::UpstreamError.error("No model answered. The message is kept and nothing was charged; send it again with the same `message_id`.",
             )
             .because("no model answered a chat"),
-            ChatError::Stopping => Self::new(
-                Code::ServiceUnavailable,
-                "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.",
+            ChatError::Stopping => Code::ServiceUnavailable.error("This process is being stopped and begins nothing more. Nothing was changed; try again shortly.",
             )
             .retry_after(STOPPING_RETRY_AFTER_S)
             .because("the process is being stopped"),
-            ChatError::UnknownCommit => Self::new(
-                Code::ServiceUnavailable,
-                "It may have been done: a retry with the same `message_id` tells.",
+            ChatError::UnknownCommit => Code::ServiceUnavailable.error("It may have been done: a retry with the same `message_id` tells.",
             )
             .retry_after(SOON_S)
             .because("the outcome of a commit is unknown"),
@@ -306,9 +230,7 @@ impl From<TalkError> for ApiError {
                     None => closed,
                 }
             }
-            TalkError::Full => Self::new(
-                Code::ServiceUnavailable,
-                "This process holds as many calls as it can. Nothing was changed; try again shortly.",
+            TalkError::Full => Code::ServiceUnavailable.error("This process holds as many calls as it can. Nothing was changed; try again shortly.",
             )
             .retry_after(STOPPING_RETRY_AFTER_S)
             .because("this process holds as many calls as it can"),
@@ -324,7 +246,7 @@ fn refused(code: Code, refusal: Refusal) -> ApiError {
     let message = sentence(refusal.to_string());
     ApiError {
         refusal: Some(Box::new(refusal)),
-        ..ApiError::new(code, message)
+        ..code.error(message)
     }
 }
 
@@ -332,7 +254,7 @@ fn refused(code: Code, refusal: Refusal) -> ApiError {
 /// What it has done although it did not say so nobody knows here.
 fn upstream(who: &str, cause: String) -> ApiError {
     let message = format!("{who} did not do its part: {cause}. Nothing was changed here.");
-    ApiError::new(Code::UpstreamError, message).because(cause)
+    Code::UpstreamError.error(message).because(cause)
 }
 
 /// The rules speak in clauses; a message that begins with a field's path stays as it is.

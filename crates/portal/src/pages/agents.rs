@@ -23,7 +23,7 @@ use crate::parts::form::{Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Viewer, Visit, Visitor};
 
 /// The longest search text.
@@ -64,7 +64,7 @@ pub(super) fn routes() -> Vec<Page> {
 }
 
 /// The agent of the path.
-async fn agent_of(visitor: &Visitor) -> Result<AgentView, Trouble> {
+async fn agent_of(visitor: &Visitor) -> Result<AgentView> {
     let id = visitor.id::<AgentId>("id")?;
     Ok(visitor
         .services()
@@ -74,7 +74,7 @@ async fn agent_of(visitor: &Visitor) -> Result<AgentView, Trouble> {
 }
 
 /// The agent, if this service runs it.
-async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
+async fn engine_agent(visitor: &Visitor) -> Result<AgentView> {
     let view = agent_of(visitor).await?;
     match view.agent.runtime {
         Runtime::Engine => Ok(view),
@@ -148,11 +148,8 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let is_filtered = filter.runtime.is_some() || filter.status.is_some() || filter.q.is_some();
     let page = visit.page_of(AgentId::from_uuid);
     let is_first = page.after.is_none();
-    let found = visit
-        .services()
-        .agents()
-        .list(visit.account(), filter, page)
-        .await?;
+    let agents = visit.services().agents();
+    let found = agents.list(visit.account(), filter, page).await?;
     let rows: Vec<Markup> = found.items.iter().map(|agent| row(agent, t)).collect();
     let heads = [
         t.t("Name", "Nombre"),
@@ -162,10 +159,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         t.t("Versions", "Versiones"),
         t.t("Changed", "Modificado"),
     ];
-    let last = found
-        .items
-        .last()
-        .map(|last| (last.created_at, last.id.uuid()));
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
@@ -186,7 +179,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             ), may_make.then_some(("/agents/new", t.t("Make the first agent", "Crear el primer agente")))))
         } @else {
             (list::table(t.t("Agents", "Agentes"), &heads, &rows))
-            (list::more(&visit, found.has_more, last))
+            (list::more(&visit, &found, |last| (last.created_at, last.id.uuid())))
         }
     };
     Ok(visit.page(Section::Agents, t.t("Agents", "Agentes"), &body))

@@ -17,7 +17,7 @@ use crate::parts::form::Select;
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, count, when, when_if};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Viewer, Visit, Visitor};
 
 /// The paths.
@@ -41,7 +41,7 @@ pub(super) fn routes() -> Vec<Page> {
 }
 
 /// The agents that can call in batches.
-async fn callers(visitor: &Visitor) -> Result<AgentChoice, Trouble> {
+async fn callers(visitor: &Visitor) -> Result<AgentChoice> {
     let filter = AgentFilter {
         runtime: Some(Runtime::Legacy),
         ..AgentFilter::default()
@@ -83,10 +83,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         .iter()
         .map(|batch| line(batch, &agents, t))
         .collect();
-    let last = batches
-        .items
-        .last()
-        .map(|batch| (batch.created_at, batch.id.uuid()));
     let heads = [
         t.t("Name", "Nombre"),
         t.t("Agent", "Agente"),
@@ -114,7 +110,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         }
         @if rows.is_empty() { (nothing(&visit, &agents, filter)) }
         @else { (list::table(title, &heads, &rows)) }
-        (list::more(&visit, batches.has_more, last))
+        (list::more(&visit, &batches, |batch| (batch.created_at, batch.id.uuid())))
     };
     Ok(visit.page(Section::Batches, title, &body))
 }

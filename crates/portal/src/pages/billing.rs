@@ -90,9 +90,9 @@ fn credits(wallet: &Wallet, t: Lang) -> Markup {
             div.card { span.figure { (count(wallet.balance)) } (t.t("Balance", "Saldo")) }
             div.card { span.figure { (count(wallet.reserved)) } (t.t("Held for running calls", "Apartados para llamadas en curso")) }
         }
-        (list::facts(&[
-            (t.t("Auto-refill", "Recarga automática"), html! { (refill) }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Auto-refill", "Recarga automática"), refill))
+        }
     }
 }
 
@@ -110,41 +110,19 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
         || by_contract.to_owned(),
         |fee| format!("USD {}", count(i64::from(fee))),
     );
-    list::facts(&[
-        (
-            t.t("Plan", "Plan"),
-            html! { strong { (plan_name(caller.account.plan.as_str())) } },
-        ),
-        (t.t("A month", "Al mes"), html! { (fee) }),
-        (
-            t.t("Credits a month", "Créditos al mes"),
-            html! { (number(terms.credits_per_month, by_contract)) },
-        ),
-        (t.t("Renews", "Se renueva"), when_if(renews_at)),
-        (
-            t.t("Requests a minute", "Solicitudes por minuto"),
-            html! { (number(Some(terms.requests_per_minute), "")) },
-        ),
-        (
-            t.t("Calls at once", "Llamadas a la vez"),
-            html! { (number(Some(terms.live_calls), "")) },
-        ),
-        (
-            t.t("Seats", "Lugares"),
-            html! { (number(terms.seats_max, unlimited)) },
-        ),
-        (
-            t.t(
-                "Conversations stay for days",
-                "Días que se conservan conversaciones",
-            ),
-            html! { (number(terms.retention_days, unlimited)) },
-        ),
-        (
-            t.t("Engine module", "Módulo Engine"),
-            html! { (yes(terms.engine_module, t)) },
-        ),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("Plan", "Plan"), html! { strong { (plan_name(caller.account.plan.as_str())) } }))
+            (list::fact(t.t("A month", "Al mes"), fee))
+            (list::fact(t.t("Credits a month", "Créditos al mes"), number(terms.credits_per_month, by_contract)))
+            (list::fact(t.t("Renews", "Se renueva"), when_if(renews_at)))
+            (list::fact(t.t("Requests a minute", "Solicitudes por minuto"), number(Some(terms.requests_per_minute), "")))
+            (list::fact(t.t("Calls at once", "Llamadas a la vez"), number(Some(terms.live_calls), "")))
+            (list::fact(t.t("Seats", "Lugares"), number(terms.seats_max, unlimited)))
+            (list::fact(t.t("Conversations stay for days", "Días que se conservan conversaciones"), number(terms.retention_days, unlimited)))
+            (list::fact(t.t("Engine module", "Módulo Engine"), yes(terms.engine_module, t)))
+        }
+    }
 }
 
 /// A plan's name with a capital.
@@ -186,12 +164,12 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
         (chart::bars(t.t("Credits a day", "Créditos por día"), heads, &credits_by_day(days, t)))
-        (list::facts(&[
-            (t.t("Credits", "Créditos"), html! { (sum(|day| day.credits)) }),
-            (t.t("Calls", "Llamadas"), html! { (sum(|day| day.calls)) }),
-            (t.t("Conversations", "Conversaciones"), html! { (sum(|day| day.conversations)) }),
-            (t.t("Minutes", "Minutos"), html! { (count(days.iter().map(|day| day.duration_seconds).sum::<i64>() / 60)) }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
+            (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
+            (list::fact(t.t("Conversations", "Conversaciones"), sum(|day| day.conversations)))
+            (list::fact(t.t("Minutes", "Minutos"), count(days.iter().map(|day| day.duration_seconds).sum::<i64>() / 60)))
+        }
     }
 }
 
@@ -213,8 +191,6 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
     let rows = billing
         .transactions(visit.account(), filter, after, page.limit)
         .await?;
-    let last = rows.items.last();
-    let last = last.map(|entry| (Timestamp::from_micros(entry.seq), Uuid::nil()));
     let kinds = TransactionType::ALL.iter();
     let body = html! {
         (form::refusal(said))
@@ -232,7 +208,7 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
                 "Aquí se anotan los créditos que entran y salen.",
             ), Some(("/billing", t.t("To billing", "A facturación")))))
         } @else { (entries(&rows.items, t)) }
-        (list::more(&visit, rows.has_more, last))
+        (list::more(&visit, &rows, |entry| (Timestamp::from_micros(entry.seq), Uuid::nil())))
     };
     Ok(visit.page(Section::Billing, title, &body))
 }
@@ -291,18 +267,11 @@ async fn invoices(visit: Visit<Viewer>) -> Answer {
         .map(|(month, _)| i32::try_from(month.micros()).unwrap_or(i32::MAX));
     let billing = visit.services().billing();
     let invoices = billing.invoices(visit.account(), after, page.limit).await?;
-    let last = invoices.items.last();
-    let last = last.map(|invoice| {
-        (
-            Timestamp::from_micros(i64::from(invoice.month)),
-            Uuid::nil(),
-        )
-    });
     let body = html! {
         @if invoices.items.is_empty() {
             (list::empty(t.t("No invoices", "Sin facturas"), no_invoices(t), Some(("/billing", t.t("To billing", "A facturación")))))
         } @else { (invoice_table(&invoices.items, t)) }
-        (list::more(&visit, invoices.has_more, last))
+        (list::more(&visit, &invoices, |invoice| (Timestamp::from_micros(i64::from(invoice.month)), Uuid::nil())))
     };
     Ok(visit.page(Section::Billing, t.t("Invoices", "Facturas"), &body))
 }
@@ -360,11 +329,8 @@ fn dollars(cents: i64) -> String {
 /// `GET /portal/billing/invoices/{id}/pdf`
 async fn pdf(visit: Visit<Viewer>) -> Answer {
     let id: InvoiceId = visit.id("id")?;
-    let pdf = visit
-        .services()
-        .billing()
-        .invoice_pdf(visit.caller(), id)
-        .await?;
+    let billing = visit.services().billing();
+    let pdf = billing.invoice_pdf(visit.caller(), id).await?;
     let pdf = pdf.ok_or_else(Trouble::not_found)?;
     Ok(HttpResponse::Ok()
         .content_type("application/pdf")

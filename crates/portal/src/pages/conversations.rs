@@ -57,16 +57,12 @@ async fn all(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(ConversationId::from_uuid);
     let page = conversations.list(visit.caller(), filter, page).await?;
     let is_narrowed = FILTERS.iter().any(|name| visit.query().is_set(name));
-    let last = page.items.last().map(|view| {
-        let conversation = &view.conversation;
-        (conversation.started_at, conversation.id.uuid())
-    });
     let body = html! {
         (actions(&visit))
         (filters(&visit, &agents))
         @if page.items.is_empty() { (nothing(&visit, is_narrowed)) } @else {
             (table(&page.items, lang))
-            (list::more(&visit, page.has_more, last))
+            (list::more(&visit, &page, |view| (view.conversation.started_at, view.conversation.id.uuid())))
         }
     };
     Ok(visit.page(Section::Conversations, title, &body))

@@ -14,7 +14,7 @@ use crate::lang::Lang;
 use crate::layout;
 use crate::parts::form::{self, Input, Select};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{check_origin, go, read_form};
 use crate::{PATH, Portal};
 
@@ -97,7 +97,7 @@ const fn unknown_plan(lang: Lang) -> &'static str {
     )
 }
 
-fn sentence(error: BeginError, lang: Lang) -> Result<&'static str, Trouble> {
+fn sentence(error: BeginError, lang: Lang) -> Result<&'static str> {
     Ok(match error {
         BeginError::Begun => lang.t("There is an account already.", "Ya existe una cuenta."),
         BeginError::Code => lang.t(

@@ -7,7 +7,7 @@ mod search;
 
 use maud::{Markup, html};
 use offhook_domain::{DocumentId, DocumentSource, DocumentStatus, Json, MemberRole};
-use offhook_http::{ApiError, Code};
+use offhook_http::Code;
 use offhook_services::store::{Document, DocumentFilter, Folder};
 
 use crate::PATH;
@@ -17,7 +17,7 @@ use crate::parts::form::{Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Viewer, Visit, Visitor};
 
 /// The largest file.
@@ -56,11 +56,11 @@ pub(super) fn routes() -> Vec<Page> {
 }
 
 /// Knowledge comes with the Engine module, here as in the interface.
-fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
+fn entitled(visitor: &Visitor) -> Result<()> {
     if visitor.caller().terms.engine_module {
         return Ok(());
     }
-    Err(ApiError::new(Code::PlanLimit, not_in_plan(visitor.lang())).into())
+    Err(Code::PlanLimit.error(not_in_plan(visitor.lang())).into())
 }
 
 /// What the forms call the fields of documents and folders.
@@ -106,10 +106,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         .iter()
         .map(|row| line(row, &folders, t))
         .collect();
-    let last = documents
-        .items
-        .last()
-        .map(|row| (row.created_at, row.id.uuid()));
     let heads = [
         t.t("Name", "Nombre"),
         t.t("Folder", "Carpeta"),
@@ -127,7 +123,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
             @if rows.is_empty() { (nothing(&visit, is_filtered)) }
             @else { (list::table(t.t("Documents", "Documentos"), &heads, &rows)) }
-            (list::more(&visit, documents.has_more, last))
+            (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
         }
     };
     Ok(visit.page(Section::Knowledge, title, &body))

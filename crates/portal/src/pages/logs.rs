@@ -37,10 +37,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let entries = logs.list(visit.account(), filter, page).await?;
     let keys = visit.services().keys().list(visit.account()).await?;
     let rows: Vec<Markup> = entries.items.iter().map(|entry| line(entry, t)).collect();
-    let last = entries
-        .items
-        .last()
-        .map(|entry| (entry.created_at, entry.id.uuid()));
     let heads = [
         t.t("When", "Cuándo"),
         t.t("Request", "Solicitud"),
@@ -57,7 +53,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         (filters(&visit, &keys))
         @if rows.is_empty() { (nothing(&visit)) }
         @else { (list::table(title, &heads, &rows)) }
-        (list::more(&visit, entries.has_more, last))
+        (list::more(&visit, &entries, |entry| (entry.created_at, entry.id.uuid())))
     };
     Ok(visit.page(Section::Logs, title, &body))
 }

@@ -14,7 +14,7 @@ use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// The paths.
@@ -48,10 +48,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         .iter()
         .map(|number| line(number, &agents, t))
         .collect();
-    let last = numbers
-        .items
-        .last()
-        .map(|number| (number.created_at, number.id.uuid()));
     let heads = [
         t.t("Number", "Número"),
         t.t("Label", "Etiqueta"),
@@ -68,7 +64,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         }
         @if rows.is_empty() { (nothing(&visit, agent.is_some())) }
         @else { (list::table(title, &heads, &rows)) }
-        (list::more(&visit, numbers.has_more, last))
+        (list::more(&visit, &numbers, |number| (number.created_at, number.id.uuid())))
     };
     Ok(visit.page(Section::Numbers, title, &body))
 }
@@ -189,11 +185,7 @@ fn add_title(visitor: &Visitor) -> &'static str {
     visitor.lang().t("Add a number", "Agregar un número")
 }
 
-async fn add_page(
-    visitor: &Visitor,
-    fields: &Fields,
-    said: Option<&str>,
-) -> Result<Markup, Trouble> {
+async fn add_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
     let nobody = Some(t.t("Nobody yet", "Nadie todavía"));
@@ -342,16 +334,16 @@ fn page(
     let nobody = t.t("Nobody", "Nadie");
     html! {
         (form::refusal(said))
-        (list::facts(&[
-            (t.t("Label", "Etiqueta"), html! { @if number.label.is_empty() { "–" } @else { (number.label) } }),
-            (t.t("Agent that answers", "Agente que contesta"), html! { @match number.agent_id {
+        dl.facts {
+            (list::fact(t.t("Label", "Etiqueta"), html! { @if number.label.is_empty() { "–" } @else { (number.label) } }))
+            (list::fact(t.t("Agent that answers", "Agente que contesta"), html! { @match number.agent_id {
                 Some(id) => { (agents.link(id)) }
                 None => { (nobody) }
-            } }),
-            (t.t("By", "Por"), html! { (provider_name(number.provider, t)) }),
-            (t.t("Since", "Desde"), when(number.created_at)),
-            (t.t("Id", "Id"), html! { code { (number.id) } }),
-        ]))
+            } }))
+            (list::fact(t.t("By", "Por"), provider_name(number.provider, t)))
+            (list::fact(t.t("Since", "Desde"), when(number.created_at)))
+            (list::fact(t.t("Id", "Id"), html! { code { (number.id) } }))
+        }
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("Change", "Cambiar")) }
             (form::form(visitor, &path, &html! {

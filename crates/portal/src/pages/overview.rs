@@ -14,7 +14,7 @@ use crate::layout::Section;
 use crate::parts::chart::{self, Bar};
 use crate::parts::words;
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// Conversations that are shown.
@@ -80,7 +80,7 @@ struct Figures {
 }
 
 impl Figures {
-    async fn read(visitor: &Visitor) -> Result<Self, Trouble> {
+    async fn read(visitor: &Visitor) -> Result<Self> {
         let services = visitor.services();
         let (account, today) = (visitor.account(), visitor.now().utc_day());
         let usage = services
@@ -270,7 +270,7 @@ fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
 }
 
 /// What there is to do before the first conversation, and what of it is done.
-async fn first_steps(visitor: &Visitor) -> Result<Markup, Trouble> {
+async fn first_steps(visitor: &Visitor) -> Result<Markup> {
     let (lang, services) = (visitor.lang(), visitor.services());
     let page = PageRequest::<AgentId> {
         after: None,

@@ -15,7 +15,7 @@ use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Post, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Profile;
@@ -124,10 +124,8 @@ async fn change_password(post: Post<Viewer>) -> Answer {
 
 /// `POST /portal/profile/sessions`
 async fn end_sessions(post: Post<Viewer>) -> Answer {
-    post.services()
-        .people()
-        .end_other_sessions(&post.person)
-        .await?;
+    let people = post.services().people();
+    people.end_other_sessions(&post.person).await?;
     let said = post.lang().t(
         "Your other sessions have ended.",
         "Tus otras sesiones terminaron.",
@@ -142,12 +140,8 @@ async fn switch(post: Post<Viewer>) -> Answer {
         Ok(account) => account,
         Err(_) => return Err(Trouble::not_found()),
     };
-    match post
-        .services()
-        .people()
-        .switch(post.session(), account)
-        .await?
-    {
+    let people = post.services().people();
+    match people.switch(post.session(), account).await? {
         true => Ok(post.go("/", "")),
         false => Err(Trouble::not_found()),
     }
@@ -180,17 +174,17 @@ async fn refused(visitor: &Visitor, said: &Refused<'_>) -> Answer {
     Ok(answer)
 }
 
-async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup, Trouble> {
+async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
     let t = visitor.lang();
     let person = &visitor.person;
     let others = visitor.services().people().other_sessions(person).await?;
     Ok(html! {
-        (list::facts(&[
-            (t.t("Name", "Nombre"), html! { (person.member.name) }),
-            (t.t("E-mail", "Correo electrónico"), html! { (person.member.email) }),
-            (t.t("Role", "Rol"), html! { (role_name(person.member.role, t)) }),
-            (t.t("Account", "Cuenta"), html! { (person.caller.account.name) }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Name", "Nombre"), &person.member.name))
+            (list::fact(t.t("E-mail", "Correo electrónico"), person.member.email.as_str()))
+            (list::fact(t.t("Role", "Rol"), role_name(person.member.role, t)))
+            (list::fact(t.t("Account", "Cuenta"), &person.caller.account.name))
+        }
         (naming(visitor, said.name))
         section aria-labelledby="password" {
             h2 #password { (t.t("Change the password", "Cambiar la contraseña")) }

@@ -12,7 +12,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::list;
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Developers;
@@ -40,7 +40,7 @@ fn code(visitor: &Visitor, name: &str, label: &str, text: &str) -> Markup {
 }
 
 /// An agent of the reader's that calls can be placed with: an active one, else the newest.
-async fn an_agent(visitor: &Visitor) -> Result<Option<Agent>, Trouble> {
+async fn an_agent(visitor: &Visitor) -> Result<Option<Agent>> {
     for status in [Some(AgentStatus::Active), None] {
         let filter = AgentFilter {
             status,

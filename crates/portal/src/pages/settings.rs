@@ -53,15 +53,14 @@ async fn account(visit: Visit<Viewer>) -> Answer {
 fn facts(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let account = &visitor.caller().account;
-    list::facts(&[
-        (t.t("Name", "Nombre"), html! { (account.name) }),
-        (t.t("Plan", "Plan"), html! { (account.plan) }),
-        (
-            t.t("Account id", "Id de la cuenta"),
-            html! { code { (account.id) } },
-        ),
-        (t.t("Created", "Creada"), words::when(account.created_at)),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("Name", "Nombre"), &account.name))
+            (list::fact(t.t("Plan", "Plan"), account.plan.as_str()))
+            (list::fact(t.t("Account id", "Id de la cuenta"), html! { code { (account.id) } }))
+            (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))
+        }
+    }
 }
 
 /// The terms, each as a sentence.
@@ -138,25 +137,15 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> Vec<String> {
 fn deployment(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let base = visitor.base_url();
-    list::facts(&[
-        (t.t("API", "API"), html! { code { (base) "/v1" } }),
-        (
-            t.t("Portal", "Portal"),
-            html! { code { (base) (crate::PATH) } },
-        ),
-        (
-            t.t("Reference", "Referencia"),
-            html! { a href="/docs" { (base) "/docs" } },
-        ),
-        (
-            t.t("The service's time", "Hora del servicio"),
-            words::when(visitor.now()),
-        ),
-        (
-            t.t("Version", "Versión"),
-            html! { (env!("CARGO_PKG_VERSION")) },
-        ),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("API", "API"), html! { code { (base) "/v1" } }))
+            (list::fact(t.t("Portal", "Portal"), html! { code { (base) (crate::PATH) } }))
+            (list::fact(t.t("Reference", "Referencia"), html! { a href="/docs" { (base) "/docs" } }))
+            (list::fact(t.t("The service's time", "Hora del servicio"), words::when(visitor.now())))
+            (list::fact(t.t("Version", "Versión"), env!("CARGO_PKG_VERSION")))
+        }
+    }
 }
 
 #[cfg(test)]

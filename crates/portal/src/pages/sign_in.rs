@@ -18,7 +18,7 @@ use crate::layout::{self, Frame};
 use crate::parts::form::{self, Input};
 use crate::parts::version::SHOWN_VERSION;
 use crate::routes::Page;
-use crate::trouble::{Answer, Earlier, Trouble, Typed};
+use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::visit::{
     Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, account_named, check_origin, go, portal_of,
     read_form_of, token_of,
@@ -213,11 +213,7 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
 }
 
 /// Takes a session that has just begun into the account of the form that its person could not send, if they are its member.
-async fn moved(
-    portal: &Portal,
-    begun: SignedIn,
-    account: Option<AccountId>,
-) -> Result<SignedIn, Trouble> {
+async fn moved(portal: &Portal, begun: SignedIn, account: Option<AccountId>) -> Result<SignedIn> {
     let Some(account) = account.filter(|id| *id != begun.person.caller.account.id) else {
         return Ok(begun);
     };
@@ -314,7 +310,7 @@ pub(super) fn session_cookie(portal: &Portal, token: &str) -> Cookie<'static> {
         .finish()
 }
 
-pub(super) fn add_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) -> Result<(), Trouble> {
+pub(super) fn add_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) -> Result<()> {
     answer.add_cookie(cookie).map_err(|_| Trouble::Unreadable)
 }
 

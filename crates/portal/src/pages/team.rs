@@ -12,7 +12,7 @@ use crate::parts::form::{self, Input, Select};
 use crate::parts::version;
 use crate::parts::{list, words};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Team;
@@ -118,17 +118,14 @@ async fn set_role(post: Post<Admin>) -> Answer {
         Ok(role) => role,
         Err(_) => return Err(Trouble::not_found()),
     };
-    let set = post
-        .services()
-        .people()
-        .set_role(&post.person, member.id, role)
-        .await;
+    let people = post.services().people();
+    let set = people.set_role(&post.person, member.id, role).await;
     let said = t.t("The role is changed.", "El rol cambió.");
     answered(&post, set.map(|_| ()), said).await
 }
 
 /// The member that the path names.
-async fn member_of(post: &Post<Admin>) -> Result<Member, Trouble> {
+async fn member_of(post: &Post<Admin>) -> Result<Member> {
     let id: MemberId = post.id("id")?;
     let found = post.services().team().member(post.account(), id).await?;
     found.ok_or_else(Trouble::not_found)
@@ -215,38 +212,32 @@ pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
     plain.to_owned()
 }
 
-async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup, Trouble> {
+async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
     let account = visitor.account();
     let seats_max = visitor.caller().terms.seats_max;
     let page = visitor.page_of(MemberId::from_uuid);
     let team = visitor.services().team();
-    let (mut members, seats) = team.list(account, seats_max, page).await?;
+    let (members, seats) = team.list(account, seats_max, page).await?;
     let invitations = match visitor.may(MemberRole::Admin) {
         true => {
-            visitor
-                .services()
-                .people()
-                .invitations(&visitor.person)
-                .await?
+            let people = visitor.services().people();
+            people.invitations(&visitor.person).await?
         }
         false => Vec::new(),
     };
-    let last = members
-        .items
-        .last()
-        .map(|member| (member.joined_at, member.id.uuid()));
+    let mut shown = members.items.clone();
     // Who was to be given a role may be on another page.
     if let Some((member, _)) = said.role
-        && members.items.iter().all(|other| other.id != member.id)
+        && shown.iter().all(|other| other.id != member.id)
     {
-        members.items.push(member.clone());
+        shown.push(member.clone());
     }
     Ok(html! {
         @if let Some((invitation, url)) = said.invited { (link(visitor, invitation, url)) }
         @if said.typed.is_none() { (form::refusal(said.refusal)) }
         (seats_told(visitor, seats))
-        (table(visitor, &members.items, said))
-        (list::more(visitor, members.has_more, last))
+        (table(visitor, &shown, said))
+        (list::more(visitor, &members, |member| (member.joined_at, member.id.uuid())))
         @if !invitations.is_empty() { (pending(visitor, &invitations)) }
         @if visitor.may(MemberRole::Admin) {
             (invitation_form(visitor, said))

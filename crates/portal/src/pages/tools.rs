@@ -15,7 +15,7 @@ use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 use form::{body_of, definition_text, draw, fields_of};
@@ -71,7 +71,7 @@ fn kind_of(view: &ToolView) -> Option<ToolKind> {
     view.definition.get("kind")?.as_str()?.parse().ok()
 }
 
-async fn tool_of(visitor: &Visitor) -> Result<ToolView, Trouble> {
+async fn tool_of(visitor: &Visitor) -> Result<ToolView> {
     let id = visitor.id::<ToolId>("id")?;
     Ok(visitor
         .services()
@@ -106,10 +106,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         t.t("What for", "Para qué"),
         t.t("Changed", "Modificada"),
     ];
-    let last = found
-        .items
-        .last()
-        .map(|last| (last.row.created_at, last.row.id.uuid()));
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
@@ -122,7 +118,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             ), may_make.then_some(("/tools/new", t.t("Make the first tool", "Crear la primera herramienta")))))
         } @else {
             (list::table(t.t("Tools", "Herramientas"), &heads, &rows))
-            (list::more(&visit, found.has_more, last))
+            (list::more(&visit, &found, |last| (last.row.created_at, last.row.id.uuid())))
         }
     };
     Ok(visit.page(Section::Tools, t.t("Tools", "Herramientas"), &body))

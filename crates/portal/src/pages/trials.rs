@@ -13,7 +13,7 @@ use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::Input;
 use crate::parts::list;
 use crate::routes::Page;
-use crate::trouble::Trouble;
+use crate::trouble::Result;
 use crate::visit::{Developer, Visitor};
 
 /// The paths.
@@ -32,10 +32,7 @@ pub(super) fn routes() -> Vec<Page> {
 }
 
 /// The agents that can be tried.
-async fn active_agents(
-    visitor: &Visitor,
-    runtime: Option<Runtime>,
-) -> Result<AgentChoice, Trouble> {
+async fn active_agents(visitor: &Visitor, runtime: Option<Runtime>) -> Result<AgentChoice> {
     let active = AgentFilter {
         runtime,
         status: Some(AgentStatus::Active),

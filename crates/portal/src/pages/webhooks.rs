@@ -52,14 +52,10 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
     let webhooks = visit.services().webhooks();
     let endpoints = webhooks.list(visit.account(), page).await?;
     let health = webhooks.health(visit.account()).await?;
-    let last = endpoints.items.last().map(|view| {
-        let endpoint = &view.endpoint;
-        (endpoint.created_at, endpoint.id.uuid())
-    });
     let body = html! {
         (introduction(&visit))
         (endpoints_table(&visit, &endpoints.items, &health))
-        (list::more(&visit, endpoints.has_more, last))
+        (list::more(&visit, &endpoints, |view| (view.endpoint.created_at, view.endpoint.id.uuid())))
         @if visit.may(MemberRole::Developer) { (registration(&visit, &Fields::default(), None)) }
     };
     Ok(visit.page(SECTION, title(&visit), &body))

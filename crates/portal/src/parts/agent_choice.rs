@@ -6,7 +6,7 @@ use offhook_services::PageRequest;
 use offhook_services::store::{Agent, AgentFilter};
 
 use super::form::{Input, Select};
-use crate::trouble::Trouble;
+use crate::trouble::Result;
 use crate::visit::Visitor;
 
 /// Agents that a choice offers at most; with more of them the id is typed in.
@@ -20,7 +20,7 @@ pub(crate) struct AgentChoice {
 
 impl AgentChoice {
     /// Those that pass the filter.
-    pub(crate) async fn of(visitor: &Visitor, filter: AgentFilter) -> Result<Self, Trouble> {
+    pub(crate) async fn of(visitor: &Visitor, filter: AgentFilter) -> Result<Self> {
         let page = PageRequest {
             after: None,
             limit: MOST,

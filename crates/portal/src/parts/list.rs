@@ -1,7 +1,8 @@
 //! Lists: tables, what stands in an empty one, the way to the next page.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use offhook_domain::Timestamp;
+use offhook_services::Page;
 use uuid::Uuid;
 
 use crate::visit::Visitor;
@@ -30,15 +31,19 @@ pub(crate) fn empty(title: &str, text: &str, next: Option<(&str, &str)>) -> Mark
     }
 }
 
-/// The way to the rows behind the last one of this page.
-pub(crate) fn more(visitor: &Visitor, has_more: bool, last: Option<(Timestamp, Uuid)>) -> Markup {
+/// The way to the rows behind the last one of `page`, whose `place` in the list is this.
+pub(crate) fn more<T>(
+    visitor: &Visitor,
+    page: &Page<T>,
+    place: impl Fn(&T) -> (Timestamp, Uuid),
+) -> Markup {
     let lang = visitor.lang();
     let is_first = visitor.query().get("after").is_none();
     html! {
-        @if has_more || !is_first {
+        @if page.has_more || !is_first {
             p.pager {
                 @if !is_first { a href=(visitor.link_to_beginning()) { (lang.t("To the beginning", "Al principio")) } }
-                @if has_more && let Some((at, id)) = last {
+                @if page.has_more && let Some((at, id)) = page.items.last().map(place) {
                     a rel="next" href=(visitor.link_behind(at, id)) { (lang.t("More", "Más")) }
                 }
             }
@@ -46,7 +51,7 @@ pub(crate) fn more(visitor: &Visitor, has_more: bool, last: Option<(Timestamp, U
     }
 }
 
-/// Names and values of one thing.
-pub(crate) fn facts(rows: &[(&str, Markup)]) -> Markup {
-    html! { dl.facts { @for (name, value) in rows { div { dt { (name) } dd { (value) } } } } }
+/// A name and a value of one thing, in a `dl.facts`.
+pub(crate) fn fact(name: &str, value: impl Render) -> Markup {
+    html! { div { dt { (name) } dd { (value) } } }
 }

@@ -5,14 +5,14 @@ use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
 use actix_web::web::{BytesMut, Payload};
 use futures_util::StreamExt as _;
 use offhook_domain::AccountId;
-use offhook_http::{ApiError, Code, time_for_body};
+use offhook_http::{Code, time_for_body};
 use ring::hmac;
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use super::portal_of;
 use crate::fields::Fields;
-use crate::trouble::Trouble;
+use crate::trouble::{Result, Trouble};
 use crate::{FORM_UNIT, Portal};
 
 /// The hidden field that proves that a form is of this session.
@@ -31,7 +31,7 @@ const MAX_FORM_BYTES: usize = 4 * 1024 * 1024;
 const READ_ON: usize = 16 * 1024 * 1024;
 
 /// Browsers say where a form comes from; what comes from elsewhere is refused before anything is read.
-pub(crate) fn check_origin(req: &HttpRequest) -> Result<(), Trouble> {
+pub(crate) fn check_origin(req: &HttpRequest) -> Result<()> {
     let site = header(req, SITE);
     if site.is_some_and(|site| site != SAME_ORIGIN && site != "none") {
         return Err(Trouble::Forged);
@@ -65,16 +65,12 @@ fn header<'a>(req: &'a HttpRequest, name: &str) -> Option<&'a str> {
 }
 
 /// The fields of a form of ours.
-pub(crate) async fn read_form(req: &HttpRequest, body: Payload) -> Result<Fields, Trouble> {
+pub(crate) async fn read_form(req: &HttpRequest, body: Payload) -> Result<Fields> {
     read_form_of(req, body, MAX_FORM_BYTES).await
 }
 
 /// The same, of a form of at most `most` bytes.
-pub(crate) async fn read_form_of(
-    req: &HttpRequest,
-    body: Payload,
-    most: usize,
-) -> Result<Fields, Trouble> {
+pub(crate) async fn read_form_of(req: &HttpRequest, body: Payload, most: usize) -> Result<Fields> {
     let kind = req.headers().get(CONTENT_TYPE);
     let is_form = kind
         .and_then(|kind| kind.to_str().ok())
@@ -90,7 +86,7 @@ pub(crate) async fn read_form_of(
 
 /// The bytes of a form. Whoever sends it may be nobody: what is kept of long ones, all together, is bounded. One that is
 /// not taken is read to its end nevertheless, as a browser shows the answer only when it could send it all.
-async fn arrive(portal: &Portal, mut body: Payload, most: usize) -> Result<BytesMut, Trouble> {
+async fn arrive(portal: &Portal, mut body: Payload, most: usize) -> Result<BytesMut> {
     let (mut bytes, mut came) = (BytesMut::new(), 0_usize);
     let mut held: Option<SemaphorePermit<'_>> = None;
     let mut has_room = true;
@@ -126,7 +122,7 @@ async fn arrive(portal: &Portal, mut body: Payload, most: usize) -> Result<Bytes
 
 fn busy() -> Trouble {
     let said = "As many long forms as can be read at once are arriving. Nothing was done; send it again in a moment.";
-    Trouble::Said(ApiError::new(Code::ServiceUnavailable, said))
+    Trouble::Said(Code::ServiceUnavailable.error(said))
 }
 
 /// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use super::body;
 
+pub(super) type Result<T, E = FunctionError> = std::result::Result<T, E>;
+
 /// An application's interface.
 pub(super) struct Api {
     client: Client,
@@ -46,7 +48,7 @@ impl Fault {
 ///
 /// # Errors
 /// They are of another form; a sentence.
-pub(super) fn read<T: DeserializeOwned>(call: FunctionCall<'_>) -> Result<T, FunctionError> {
+pub(super) fn read<T: DeserializeOwned>(call: FunctionCall<'_>) -> Result<T> {
     serde_json::from_str(call.arguments).map_err(|_| said("The arguments cannot be read."))
 }
 

@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp as Moment, Zoned};
 use offhook_domain::ConversationId;
 use offhook_domain::tool::HttpMethod;
-use offhook_engine::ports::{Application, Consents, FunctionCall, FunctionError, ToolkitFunction};
+use offhook_engine::ports::{Application, Consents, FunctionCall, ToolkitFunction};
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api::{Api, Fault, read, said};
+use super::api::{Api, Fault, Result, read, said};
 use super::oauth::Door;
 use super::slots::{Wish, told};
 use super::{ApplicationError, ApplicationSettings, Places};
@@ -141,11 +141,7 @@ impl GoogleCalendar {
     }
 
     /// The zone that was asked for, or the calendar's own, with its name.
-    async fn zone(
-        &self,
-        asked: Option<String>,
-        token: &str,
-    ) -> Result<(TimeZone, String), FunctionError> {
+    async fn zone(&self, asked: Option<String>, token: &str) -> Result<(TimeZone, String)> {
         if let Some(name) = asked {
             return match TimeZone::get(&name) {
                 Ok(zone) => Ok((zone, name)),
@@ -165,12 +161,7 @@ impl GoogleCalendar {
         Ok((zone, events.time_zone))
     }
 
-    async fn busy(
-        &self,
-        from: Moment,
-        to: Moment,
-        token: &str,
-    ) -> Result<Vec<(Moment, Moment)>, FunctionError> {
+    async fn busy(&self, from: Moment, to: Moment, token: &str) -> Result<Vec<(Moment, Moment)>> {
         let asked = json!({
             "timeMin": from.to_string(),
             "timeMax": to.to_string(),
@@ -192,12 +183,7 @@ impl GoogleCalendar {
         busy.ok_or_else(|| self.api.not_read(Fault::Malformed))
     }
 
-    async fn free_slots(
-        &self,
-        free: Free,
-        token: &str,
-        now: Moment,
-    ) -> Result<String, FunctionError> {
+    async fn free_slots(&self, free: Free, token: &str, now: Moment) -> Result<String> {
         let date: Date = free
             .date
             .parse()
@@ -242,7 +228,7 @@ impl GoogleCalendar {
             ..
         }: FunctionCall<'_>,
         now: Moment,
-    ) -> Result<String, FunctionError> {
+    ) -> Result<String> {
         let (zone, name) = self.zone(booking.time_zone, token).await?;
         let start = instant(&booking.start, &zone)
             .ok_or_else(|| said("`start` is no time: give it as 2026-12-01T09:00."))?;
@@ -298,7 +284,7 @@ impl GoogleCalendar {
     }
 
     /// Finds out whether an event stands though the calendar did not say that it was made.
-    async fn settle(&self, id: &str, fault: &Fault, token: &str) -> Result<(), FunctionError> {
+    async fn settle(&self, id: &str, fault: &Fault, token: &str) -> Result<()> {
         let is_known = matches!(fault, Fault::Status(409, _));
         if !is_known && !fault.is_unclear() {
             return Err(self.api.not_done("booked", fault));
@@ -374,7 +360,7 @@ impl Application for GoogleCalendar {
         ]
     }
 
-    async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError> {
+    async fn call(&self, call: FunctionCall<'_>) -> Result<String> {
         let now = Moment::from_microsecond(call.now.micros()).unwrap_or(Moment::UNIX_EPOCH);
         match call.function {
             FREE_SLOTS => self.free_slots(read(call)?, call.access_token, now).await,

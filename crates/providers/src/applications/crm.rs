@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
 use offhook_domain::tool::HttpMethod;
-use offhook_engine::ports::{Application, Consents, FunctionCall, FunctionError, ToolkitFunction};
+use offhook_engine::ports::{Application, Consents, FunctionCall, ToolkitFunction};
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{Api, Fault, read, said};
+use super::api::{Api, Fault, Result, read, said};
 use super::oauth::Door;
 use super::{ApplicationError, ApplicationSettings, Places, cut};
 
@@ -113,7 +113,7 @@ impl HubSpot {
         Ok(Self { door, api })
     }
 
-    async fn find_contact(&self, search: Search, token: &str) -> Result<String, FunctionError> {
+    async fn find_contact(&self, search: Search, token: &str) -> Result<String> {
         let asked = json!({
             "query": search.query,
             "limit": CONTACTS,
@@ -142,12 +142,7 @@ impl HubSpot {
         Ok(json!({"total": found.total, "contacts": contacts}).to_string())
     }
 
-    async fn log_call(
-        &self,
-        call: CallMade,
-        token: &str,
-        now: Timestamp,
-    ) -> Result<String, FunctionError> {
+    async fn log_call(&self, call: CallMade, token: &str, now: Timestamp) -> Result<String> {
         let mut properties = json!({
             "hs_timestamp": now.to_string(),
             "hs_call_title": call.title.as_deref().unwrap_or("Call"),
@@ -208,7 +203,7 @@ impl Application for HubSpot {
         ]
     }
 
-    async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError> {
+    async fn call(&self, call: FunctionCall<'_>) -> Result<String> {
         let token = call.access_token;
         match call.function {
             FIND_CONTACT => self.find_contact(read(call)?, token).await,

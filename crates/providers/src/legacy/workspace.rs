@@ -3,6 +3,8 @@
 use offhook_domain::NumberProvider;
 use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyNumber};
 
+use super::Result;
+
 /// What a credential begins with.
 const CREDENTIAL: &str = "sim_";
 
@@ -11,7 +13,7 @@ pub(super) struct Workspace(u64);
 
 impl Workspace {
     /// The workspace that a credential opens: what follows `sim_` decides which.
-    pub(super) fn of(credential: &str) -> Result<Self, LegacyError> {
+    pub(super) fn of(credential: &str) -> Result<Self> {
         let name = credential
             .strip_prefix(CREDENTIAL)
             .filter(|name| !name.is_empty())
@@ -59,7 +61,7 @@ impl Workspace {
         ]
     }
 
-    pub(super) fn agent(&self, id: &str) -> Result<LegacyAgent, LegacyError> {
+    pub(super) fn agent(&self, id: &str) -> Result<LegacyAgent> {
         let agent = self.agents().into_iter().find(|agent| agent.id == id);
         agent.ok_or(LegacyError::Refused("the workspace has no such agent"))
     }

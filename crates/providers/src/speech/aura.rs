@@ -4,24 +4,24 @@
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use offhook_engine::ports::speech::{
-    SpeechError, SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
 };
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::json;
 
 use super::deepgram::Deepgram;
-use super::fetch;
 use super::registry::{Mouth, with_headers};
 use super::settings::{self, VOICE};
 use super::sound::Coding;
+use super::{Result, fetch};
 
 /// The speeds that the service knows.
 const SLOWEST: f64 = 0.7;
 const FASTEST: f64 = 1.5;
 
 impl Deepgram {
-    fn speaking_url(&self, settings: &VoiceSettings) -> Result<Url, SpeechError> {
+    fn speaking_url(&self, settings: &VoiceSettings) -> Result<Url> {
         let voice_id = settings::voice_id(settings)?;
         let speed = settings::speed(settings, SLOWEST, FASTEST)?;
         settings::none(&settings.settings, VOICE)?;
@@ -39,14 +39,14 @@ impl Deepgram {
 }
 
 impl Mouth for Deepgram {
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &VoiceSettings) -> Result<()> {
         self.speaking_url(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl TextToSpeech for Deepgram {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         Ok(Box::new(Aura {
             client: self.client.clone(),
             url: self.speaking_url(&settings)?,
@@ -62,7 +62,7 @@ struct Aura {
 }
 
 impl Synthesiser for Aura {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let request = self.client.post(self.url.clone());
         let request = request.json(&json!({"text": text.text}));
         fetch::sound(with_headers(request, &self.headers), Coding::Ulaw)

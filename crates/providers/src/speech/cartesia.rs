@@ -7,19 +7,19 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use offhook_egress::GuardedDialer;
 use offhook_engine::ports::speech::{
-    SpeechError, SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
 };
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use super::endpoint::Endpoint;
-use super::fetch;
 use super::registry::{Mouth, SpeechTransport, with_headers};
 use super::settings::{self, VOICE};
 use super::socket::Upgrade;
 use super::sound::Coding;
 use super::utter::mouth;
+use super::{Result, fetch};
 
 /// The version of the interface that these shapes are of.
 const VERSION: (HeaderName, HeaderValue) = (
@@ -43,7 +43,7 @@ pub(super) struct Cartesia {
 }
 
 /// How one agent sounds: what is asked for each text, but for the text.
-fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>, SpeechError> {
+fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>> {
     let voice_id = settings::voice_id(settings)?;
     let speed = settings::speed(settings, SLOWEST, FASTEST)?;
     let mut manner = settings::read(&settings.settings, VOICE, |fields| {
@@ -77,14 +77,14 @@ fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>, SpeechError> {
 }
 
 impl Mouth for Cartesia {
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &VoiceSettings) -> Result<()> {
         voice(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl TextToSpeech for Cartesia {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         let voice = voice(&settings)?;
         let mut headers = self.endpoint.voice_credential(AUTHORIZATION, &settings)?;
         headers.push(VERSION);
@@ -115,7 +115,7 @@ struct OverHttp {
 }
 
 impl Synthesiser for OverHttp {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let mut body = self.voice.clone();
         body.insert("transcript".to_owned(), json!(text.text));
         let request = self.client.post(self.url.clone()).json(&body);

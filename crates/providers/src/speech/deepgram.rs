@@ -10,11 +10,12 @@ use async_trait::async_trait;
 use offhook_domain::Json;
 use offhook_egress::GuardedDialer;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechToText,
+    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechToText,
 };
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
+use super::Result;
 use super::endpoint::Endpoint;
 use super::listen::listen;
 use super::registry::Ear;
@@ -39,7 +40,7 @@ pub(super) struct Deepgram {
 type Query = Vec<(&'static str, String)>;
 
 impl Deepgram {
-    fn url(&self, settings: &RecogniserSettings) -> Result<Url, SpeechError> {
+    fn url(&self, settings: &RecogniserSettings) -> Result<Url> {
         let (path, query) = if is_flux(settings) {
             ("v2/listen", turning(settings)?)
         } else {
@@ -54,7 +55,7 @@ impl Deepgram {
 }
 
 impl Ear for Deepgram {
-    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
         self.url(settings).map(|_| ())
     }
 
@@ -69,7 +70,7 @@ struct Turning(Deepgram);
 
 #[async_trait]
 impl SpeechToText for Turning {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         SpeechToText::open(&self.0, settings).await
     }
 
@@ -83,7 +84,7 @@ impl SpeechToText for Turning {
 
 #[async_trait]
 impl SpeechToText for Deepgram {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         let upgrade = Upgrade {
             dialer: self.dialer.clone(),
             url: self.url(&settings)?,
@@ -118,7 +119,7 @@ fn sound() -> [(&'static str, String); 2] {
 }
 
 /// The query of `v1/listen`.
-fn streaming(settings: &RecogniserSettings) -> Result<Query, SpeechError> {
+fn streaming(settings: &RecogniserSettings) -> Result<Query> {
     let model = settings::heard_by(settings)?;
     settings::read(&settings.settings, STT, |fields| {
         let mut query = vec![("model", model), ("language", settings.language.clone())];
@@ -154,7 +155,7 @@ fn streaming(settings: &RecogniserSettings) -> Result<Query, SpeechError> {
 }
 
 /// The query of `v2/listen`.
-fn turning(settings: &RecogniserSettings) -> Result<Query, SpeechError> {
+fn turning(settings: &RecogniserSettings) -> Result<Query> {
     settings::read(&settings.settings, STT, |fields| {
         let mut query = vec![("model", settings.model.clone())];
         query.extend(sound());

@@ -8,19 +8,19 @@ use futures_util::stream::BoxStream;
 use offhook_domain::Fields;
 use offhook_egress::GuardedDialer;
 use offhook_engine::ports::speech::{
-    SpeechError, SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
 };
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use super::endpoint::Endpoint;
-use super::fetch;
 use super::registry::{Mouth, SpeechTransport, with_headers};
 use super::settings::{self, VOICE};
 use super::socket::Upgrade;
 use super::sound::Coding;
 use super::utter::mouth;
+use super::{Result, fetch};
 
 pub(super) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 
@@ -54,7 +54,7 @@ struct Voice {
 }
 
 impl Voice {
-    fn read(settings: &VoiceSettings) -> Result<Self, SpeechError> {
+    fn read(settings: &VoiceSettings) -> Result<Self> {
         let voice_id = settings::voice_id(settings)?.to_owned();
         let speed = settings::speed(settings, SLOWEST, FASTEST)?;
         let model = match settings::spoken_by(settings)? {
@@ -144,14 +144,14 @@ fn manner(fields: &mut Fields<'_>) -> Result<Map<String, Value>, offhook_domain:
 }
 
 impl Mouth for ElevenLabs {
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &VoiceSettings) -> Result<()> {
         Voice::read(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl TextToSpeech for ElevenLabs {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         let voice = Voice::read(&settings)?;
         let headers = self.endpoint.voice_credential(KEY, &settings)?;
         match self.transport {
@@ -186,7 +186,7 @@ struct OverHttp {
 }
 
 impl Synthesiser for OverHttp {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let request = self.client.post(self.url.clone());
         let request = with_headers(request, &self.headers);
         fetch::sound(request.json(&self.voice.body(&text)), Coding::Ulaw)

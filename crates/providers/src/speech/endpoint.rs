@@ -6,6 +6,7 @@ use reqwest::header::{HeaderName, HeaderValue, InvalidHeaderValue};
 
 use super::SpeechEndpoint;
 use crate::SettingsError;
+use crate::speech::Result;
 
 /// A service as the deployment's configuration names it. Its URL is the operator's, so it may be private.
 #[derive(Clone)]
@@ -49,11 +50,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`SpeechError::Protocol`] if there is no such URL.
-    pub(super) fn url(
-        &self,
-        path: &str,
-        query: &[(&'static str, String)],
-    ) -> Result<Url, SpeechError> {
+    pub(super) fn url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
         let mut url = self
             .base
             .join(path)
@@ -65,11 +62,7 @@ impl Endpoint {
     }
 
     /// The same as a WebSocket's URL.
-    pub(super) fn socket_url(
-        &self,
-        path: &str,
-        query: &[(&'static str, String)],
-    ) -> Result<Url, SpeechError> {
+    pub(super) fn socket_url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
         let mut url = self.url(path, query)?;
         let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
         url.set_scheme(scheme)
@@ -91,7 +84,7 @@ impl Endpoint {
         &self,
         name: HeaderName,
         voice: &VoiceSettings,
-    ) -> Result<Vec<(HeaderName, HeaderValue)>, SpeechError> {
+    ) -> Result<Vec<(HeaderName, HeaderValue)>> {
         let Some(key) = &voice.key else {
             return Ok(self.credential(name));
         };

@@ -26,6 +26,7 @@ use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::resample;
 use crate::SettingsError;
+use crate::speech::Result;
 use child::Run;
 
 /// The words a minute that a voice's own speed stands for, where a program counts so.
@@ -131,7 +132,7 @@ impl Program {
 
     /// A model or a language that stands in for a placeholder. It comes from an agent, and must not look like an option
     /// or a path.
-    fn word(&self, placeholder: &str, field: &str, word: &str) -> Result<String, SpeechError> {
+    fn word(&self, placeholder: &str, field: &str, word: &str) -> Result<String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let begins = word.starts_with(|c: char| c.is_ascii_alphanumeric());
         if !self.has(placeholder) || (begins && word.len() <= 128 && word.chars().all(is_part)) {
@@ -156,10 +157,7 @@ impl ExecEar {
         Program::new(provider, settings, &[FILE, MODEL, LANGUAGE]).map(Self)
     }
 
-    fn words(
-        &self,
-        settings: &RecogniserSettings,
-    ) -> Result<Vec<(&'static str, String)>, SpeechError> {
+    fn words(&self, settings: &RecogniserSettings) -> Result<Vec<(&'static str, String)>> {
         settings::none(&settings.settings, STT)?;
         let language = settings::primary(&settings.language);
         Ok(vec![
@@ -176,14 +174,14 @@ impl ExecEar {
 }
 
 impl Ear for ExecEar {
-    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
         self.words(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl SpeechToText for ExecEar {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         Ok(segment::listen(Arc::new(Listening {
             program: Arc::clone(&self.0),
             words: self.words(&settings)?,
@@ -202,7 +200,7 @@ struct Listening {
 
 #[async_trait]
 impl Transcriber for Listening {
-    async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
+    async fn transcribe(&self, samples: Vec<i16>) -> Result<String> {
         let program = &self.program;
         let rate = program.sample_rate;
         // Filters and files are work for a thread that may be busy.
@@ -245,7 +243,7 @@ impl ExecVoice {
         Program::new(provider, settings, &known).map(Self)
     }
 
-    fn words(&self, settings: &VoiceSettings) -> Result<Vec<(&'static str, String)>, SpeechError> {
+    fn words(&self, settings: &VoiceSettings) -> Result<Vec<(&'static str, String)>> {
         settings::none(&settings.settings, VOICE)?;
         let program = &self.0;
         let has_speed = [SPEED, STRETCH, WPM].iter().any(|word| program.has(word));
@@ -275,14 +273,14 @@ impl ExecVoice {
 }
 
 impl Mouth for ExecVoice {
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &VoiceSettings) -> Result<()> {
         self.words(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl TextToSpeech for ExecVoice {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         Ok(Box::new(Talking {
             program: Arc::clone(&self.0),
             words: self.words(&settings)?,
@@ -296,7 +294,7 @@ struct Talking {
 }
 
 impl Synthesiser for Talking {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let speaking = child::Speaking::new(
             Arc::clone(&self.program),
             self.words.clone(),

@@ -8,6 +8,7 @@ use offhook_engine::ports::speech::{SpeechError, SpeechPiece};
 use reqwest::RequestBuilder;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::Result;
 use super::sound::{Coding, SoundReader};
 
 /// How long a service may take to the first byte of sound, and from one to the next.
@@ -17,7 +18,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 pub(super) fn sound(
     request: RequestBuilder,
     coding: Coding,
-) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+) -> BoxStream<'static, Result<SpeechPiece>> {
     stream::once(open(request, coding))
         .flat_map(|opened| match opened {
             Ok(sound) => stream::unfold(sound, Sound::next).boxed(),
@@ -34,7 +35,7 @@ struct Sound {
     over: bool,
 }
 
-async fn open(request: RequestBuilder, coding: Coding) -> Result<Sound, SpeechError> {
+async fn open(request: RequestBuilder, coding: Coding) -> Result<Sound> {
     let due = Instant::now() + SILENCE_LIMIT;
     let answer = timeout_at(due, request.send())
         .await
@@ -53,7 +54,7 @@ async fn open(request: RequestBuilder, coding: Coding) -> Result<Sound, SpeechEr
 }
 
 impl Sound {
-    async fn next(mut self) -> Option<(Result<SpeechPiece, SpeechError>, Self)> {
+    async fn next(mut self) -> Option<(Result<SpeechPiece>, Self)> {
         if self.over {
             return None;
         }
@@ -86,11 +87,7 @@ impl Sound {
 ///
 /// # Errors
 /// [`SpeechError`], without anything of what was answered.
-pub(super) async fn body(
-    request: RequestBuilder,
-    most: usize,
-    limit: Duration,
-) -> Result<Vec<u8>, SpeechError> {
+pub(super) async fn body(request: RequestBuilder, most: usize, limit: Duration) -> Result<Vec<u8>> {
     let whole = async {
         let mut answer = request.send().await.map_err(|error| failure(&error))?;
         let status = answer.status();

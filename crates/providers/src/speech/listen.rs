@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
+use super::Result;
 use super::socket::{Came, Socket};
 
 /// Events that may wait for the engine.
@@ -44,7 +45,7 @@ pub(super) trait Hearing: Send + 'static {
     ///
     /// # Errors
     /// [`SpeechError`] if the service reports a failure, or nobody can read it.
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError>;
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()>;
 
     /// A [`finalize`](Self::finalize) was not answered in time: tells what is known so far.
     fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>);
@@ -92,7 +93,7 @@ impl<H: Hearing> Ear<H> {
     }
 
     /// Until the engine has heard enough, or the service fails.
-    async fn hear(&mut self) -> Result<(), SpeechError> {
+    async fn hear(&mut self) -> Result<()> {
         let mut said_at = Instant::now();
         let mut told = Vec::new();
         // Wishes left unanswered since anything came.

@@ -25,7 +25,7 @@ use super::registry::{Ear, Mouth, with_headers};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::{Coding, resample};
-use super::{fetch, form};
+use super::{Result, fetch, form};
 
 /// The rate of the files that are sent, in Hz.
 const SENT_RATE: u32 = 16_000;
@@ -57,7 +57,7 @@ pub(super) struct OpenAi {
 /// The fields of a request, besides the file.
 type Wanted = Vec<(&'static str, String)>;
 
-fn wanted(settings: &RecogniserSettings) -> Result<Wanted, SpeechError> {
+fn wanted(settings: &RecogniserSettings) -> Result<Wanted> {
     let model = settings::heard_by(settings)?;
     settings::read(&settings.settings, STT, |fields| {
         let mut wanted = vec![
@@ -74,7 +74,7 @@ fn wanted(settings: &RecogniserSettings) -> Result<Wanted, SpeechError> {
 }
 
 impl Ear for OpenAi {
-    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
         wanted(settings).map(|_| ())
     }
 }
@@ -82,7 +82,7 @@ impl Ear for OpenAi {
 #[async_trait]
 impl SpeechToText for OpenAi {
     /// Connects with the first utterance.
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         Ok(segment::listen(Arc::new(Transcriptions {
             client: self.client.clone(),
             url: self.endpoint.url("audio/transcriptions", &[])?,
@@ -110,7 +110,7 @@ struct Transcription {
 
 #[async_trait]
 impl Transcriber for Transcriptions {
-    async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
+    async fn transcribe(&self, samples: Vec<i16>) -> Result<String> {
         let file = wav::mono(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
         let form = form::with_file(&self.wanted, "file", "speech.wav", "audio/wav", &file);
         let request = self
@@ -127,7 +127,7 @@ impl Transcriber for Transcriptions {
 }
 
 /// How one agent sounds: the request for each text, but for the text.
-fn voice(settings: &VoiceSettings) -> Result<Value, SpeechError> {
+fn voice(settings: &VoiceSettings) -> Result<Value> {
     let voice_id = settings::voice_id(settings)?;
     let speed = settings::speed(settings, SLOWEST, FASTEST)?;
     let instructions = settings::read(&settings.settings, VOICE, |fields| {
@@ -146,14 +146,14 @@ fn voice(settings: &VoiceSettings) -> Result<Value, SpeechError> {
 }
 
 impl Mouth for OpenAi {
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &VoiceSettings) -> Result<()> {
         voice(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl TextToSpeech for OpenAi {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         Ok(Box::new(Speeches {
             client: self.client.clone(),
             url: self.endpoint.url("audio/speech", &[])?,
@@ -171,7 +171,7 @@ struct Speeches {
 }
 
 impl Synthesiser for Speeches {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         if text.text.chars().count() > MAX_TEXT_CHARS {
             let error = SpeechError::Protocol("the text is longer than the service speaks");
             return stream::once(async { Err(error) }).boxed();

@@ -20,6 +20,7 @@ use super::scripted::{ScriptedEar, ScriptedVoice};
 use super::{SpeechEndpoint, SpeechProgram};
 use crate::SettingsError;
 use crate::registry::client;
+use crate::speech::Result;
 
 /// The provider that needs nothing.
 const SCRIPTED: &str = "scripted";
@@ -58,7 +59,7 @@ pub(super) trait Ear: SpeechToText {
     ///
     /// # Errors
     /// [`SpeechError::Unable`] with the field and the remedy.
-    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError>;
+    fn check(&self, settings: &RecogniserSettings) -> Result<()>;
 
     /// The ear for this model, if it is able to do something else than the provider's others.
     fn of_model(&self, model: &str) -> Option<Arc<dyn SpeechToText>> {
@@ -73,7 +74,7 @@ pub(super) trait Mouth: TextToSpeech {
     ///
     /// # Errors
     /// [`SpeechError::Unable`] with the field and the remedy.
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError>;
+    fn check(&self, settings: &VoiceSettings) -> Result<()>;
 }
 
 /// Finds ears and voices by provider: those of the settings, and `scripted`.
@@ -186,7 +187,7 @@ impl Speech for SpeechRegistry {
         &self,
         provider: &str,
         settings: &RecogniserSettings,
-    ) -> Result<Arc<dyn SpeechToText>, SpeechError> {
+    ) -> Result<Arc<dyn SpeechToText>> {
         let ear = self.ears.get(provider).ok_or(SpeechError::NotConfigured)?;
         ear.check(settings)?;
         let special = ear.of_model(&settings.model);
@@ -197,7 +198,7 @@ impl Speech for SpeechRegistry {
         &self,
         provider: &str,
         settings: &VoiceSettings,
-    ) -> Result<Arc<dyn TextToSpeech>, SpeechError> {
+    ) -> Result<Arc<dyn TextToSpeech>> {
         let voice = self.voices.get(provider);
         let voice = voice.ok_or(SpeechError::NotConfigured)?;
         voice.check(settings)?;

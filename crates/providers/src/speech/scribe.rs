@@ -20,12 +20,13 @@ use super::settings::{self, STT};
 use super::socket::{Upgrade, text};
 use super::sound::to_ulaw;
 use crate::lenient::{self, without_nul};
+use crate::speech::Result;
 
 /// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
 const TOGETHER: usize = 800;
 
 impl ElevenLabs {
-    fn listening_url(&self, settings: &RecogniserSettings) -> Result<Url, SpeechError> {
+    fn listening_url(&self, settings: &RecogniserSettings) -> Result<Url> {
         settings::none(&settings.settings, STT)?;
         let query = [
             ("model_id", settings::heard_by(settings)?),
@@ -39,14 +40,14 @@ impl ElevenLabs {
 }
 
 impl Ear for ElevenLabs {
-    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
         self.listening_url(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl SpeechToText for ElevenLabs {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         let upgrade = Upgrade {
             dialer: self.dialer.clone(),
             url: self.listening_url(&settings)?,
@@ -107,7 +108,7 @@ impl Hearing for Scribe {
         None
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
         let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         let words = without_nul(said.text);

@@ -8,14 +8,14 @@ use offhook_domain::Json;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
     INPUTS_AHEAD, Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserInput,
-    RecogniserSettings, SpeechError, SpeechPiece, SpeechToText, SpokenText, Synthesiser,
-    TextToSpeech, VoiceSettings, WordTime,
+    RecogniserSettings, SpeechPiece, SpeechToText, SpokenText, Synthesiser, TextToSpeech,
+    VoiceSettings, WordTime,
 };
 use tokio::sync::mpsc;
 
-use super::hum;
 use super::registry::{Ear, Mouth};
 use super::settings::{self, STT, VOICE};
+use super::{Result, hum};
 
 /// Frames of speech after which the line's words are guessed: 200 ms.
 const GUESS_AFTER: usize = 10;
@@ -29,7 +29,7 @@ const LINE_CHARS: usize = 2_000;
 pub(super) struct ScriptedEar;
 
 impl ScriptedEar {
-    fn lines(settings: &RecogniserSettings) -> Result<Vec<String>, SpeechError> {
+    fn lines(settings: &RecogniserSettings) -> Result<Vec<String>> {
         settings::read(&settings.settings, STT, |fields| {
             let items = fields.optional_array("lines", 0..=LINES)?.unwrap_or(&[]);
             let line = |item: &Json| {
@@ -47,14 +47,14 @@ impl ScriptedEar {
 }
 
 impl Ear for ScriptedEar {
-    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
         Self::lines(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl SpeechToText for ScriptedEar {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         let lines = Self::lines(&settings)?;
         let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
         let (told, events) = mpsc::channel(INPUTS_AHEAD);
@@ -111,7 +111,7 @@ async fn hear(
 pub(super) struct ScriptedVoice;
 
 impl Mouth for ScriptedVoice {
-    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+    fn check(&self, settings: &VoiceSettings) -> Result<()> {
         settings::speed(settings, 0.5, 2.0)?;
         settings::none(&settings.settings, VOICE)
     }
@@ -119,7 +119,7 @@ impl Mouth for ScriptedVoice {
 
 #[async_trait]
 impl TextToSpeech for ScriptedVoice {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         self.check(&settings)?;
         Ok(Box::new(Hum {
             speed: settings.speed,
@@ -132,7 +132,7 @@ struct Hum {
 }
 
 impl Synthesiser for Hum {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let (mut pieces, mut samples) = (Vec::new(), 0_u64);
         for (text_end, word) in hum::words(&text.text) {
             let sound = hum::word(word, self.speed);
@@ -152,6 +152,7 @@ impl Synthesiser for Hum {
 #[cfg(test)]
 mod tests {
     use offhook_domain::FieldError;
+    use offhook_engine::ports::speech::SpeechError;
 
     use super::*;
 

@@ -12,6 +12,7 @@ use offhook_engine::ports::speech::{
 use tokio::sync::mpsc;
 
 use crate::lenient::without_nul;
+use crate::speech::Result;
 
 /// Events that may wait for the engine.
 const EVENTS_AHEAD: usize = 64;
@@ -32,7 +33,7 @@ pub(super) trait Transcriber: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`SpeechError`] if nobody can tell.
-    async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError>;
+    async fn transcribe(&self, samples: Vec<i16>) -> Result<String>;
 }
 
 /// Listens, one utterance after the other.
@@ -69,7 +70,7 @@ struct Utterance {
 }
 
 struct Running {
-    words: BoxFuture<'static, Result<String, SpeechError>>,
+    words: BoxFuture<'static, Result<String>>,
     is_wanted: bool,
 }
 
@@ -159,11 +160,7 @@ impl Ear {
         }
     }
 
-    async fn tell(
-        &mut self,
-        words: Result<String, SpeechError>,
-        is_wanted: bool,
-    ) -> Result<(), Gone> {
+    async fn tell(&mut self, words: Result<String>, is_wanted: bool) -> Result<(), Gone> {
         match words {
             Ok(words) => {
                 let words = without_nul(words);
@@ -187,7 +184,7 @@ impl Ear {
 }
 
 /// What is being understood, once it is; never, if nothing is.
-async fn understood(running: &mut Option<Running>) -> (Result<String, SpeechError>, bool) {
+async fn understood(running: &mut Option<Running>) -> (Result<String>, bool) {
     match running {
         Some(running) => ((&mut running.words).await, running.is_wanted),
         None => std::future::pending().await,
@@ -211,7 +208,7 @@ mod tests {
 
     #[async_trait]
     impl Transcriber for Scale {
-        async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
+        async fn transcribe(&self, samples: Vec<i16>) -> Result<String> {
             let frames = samples.len() / FRAME_SAMPLES;
             self.heard.lock().unwrap().push(samples);
             self.go_on.notified().await;

@@ -4,6 +4,8 @@
 use offhook_domain::{FieldError, Fields, Json};
 use offhook_engine::ports::speech::{RecogniserSettings, SpeechError, VoiceSettings};
 
+use super::Result;
+
 /// Where a recogniser's settings stand in an agent's configuration.
 pub(super) const STT: &str = "config.stt.settings";
 
@@ -22,7 +24,7 @@ pub(super) fn read<T>(
     text: &str,
     path: &str,
     read: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
-) -> Result<T, SpeechError> {
+) -> Result<T> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     let json = Json::parse(text.as_bytes())
         .map_err(|_| unable(FieldError::new(path, "must be a JSON object")))?;
@@ -36,7 +38,7 @@ pub(super) fn read<T>(
 ///
 /// # Errors
 /// As [`read`], for any setting at all.
-pub(super) fn none(text: &str, path: &str) -> Result<(), SpeechError> {
+pub(super) fn none(text: &str, path: &str) -> Result<()> {
     read(text, path, |_| Ok(()))
 }
 
@@ -67,7 +69,7 @@ pub(super) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, 
 ///
 /// # Errors
 /// [`SpeechError::Unable`] for anything else.
-pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str, SpeechError> {
+pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
     let id = settings.voice_id.as_str();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
     let begins = id.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -84,7 +86,7 @@ pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str, SpeechError> {
 ///
 /// # Errors
 /// [`SpeechError::Unable`] outside of `low` to `high`.
-pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64, SpeechError> {
+pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64> {
     if (low..=high).contains(&settings.speed) {
         return Ok(settings.speed);
     }
@@ -100,16 +102,16 @@ pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
 ///
 /// # Errors
 /// [`SpeechError::Unable`] if none is named.
-pub(super) fn heard_by(settings: &RecogniserSettings) -> Result<String, SpeechError> {
+pub(super) fn heard_by(settings: &RecogniserSettings) -> Result<String> {
     named(&settings.model, "config.stt.model")
 }
 
 /// The voice's model.
-pub(super) fn spoken_by(settings: &VoiceSettings) -> Result<String, SpeechError> {
+pub(super) fn spoken_by(settings: &VoiceSettings) -> Result<String> {
     named(&settings.model, "config.voice.model")
 }
 
-fn named(model: &str, field: &str) -> Result<String, SpeechError> {
+fn named(model: &str, field: &str) -> Result<String> {
     if model.is_empty() {
         let message = "is required with this provider: name the model that it is to use";
         return Err(unable(FieldError::new(field, message)));
@@ -143,7 +145,7 @@ mod tests {
         }
     }
 
-    fn unable_of<T>(result: Result<T, SpeechError>) -> String {
+    fn unable_of<T>(result: Result<T>) -> String {
         match result {
             Err(SpeechError::Unable(fault)) => fault.to_string(),
             _ => panic!("it is refused"),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Result;
+
 use offhook_egress::{Connection, Failure, GuardedDialer};
 use offhook_engine::ports::speech::SpeechError;
 use reqwest::Url;
@@ -43,13 +45,13 @@ impl Upgrade {
     ///
     /// # Errors
     /// [`SpeechError::Refused`] with the status that came instead of the upgrade, or what else went wrong.
-    pub(super) async fn open(&self) -> Result<Socket, SpeechError> {
+    pub(super) async fn open(&self) -> Result<Socket> {
         timeout(OPEN_LIMIT, self.open_slowly())
             .await
             .map_err(|_| SpeechError::Timeout)?
     }
 
-    async fn open_slowly(&self) -> Result<Socket, SpeechError> {
+    async fn open_slowly(&self) -> Result<Socket> {
         let connection = self.dialer.open(&self.url).await.map_err(not_open)?;
         let mut request = self
             .url
@@ -82,7 +84,7 @@ impl Socket {
     ///
     /// # Errors
     /// [`SpeechError::Timeout`] if the service reads no more, [`SpeechError::Unreachable`] if it is gone.
-    pub(super) async fn send(&mut self, message: Message) -> Result<(), SpeechError> {
+    pub(super) async fn send(&mut self, message: Message) -> Result<()> {
         match timeout(SEND_LIMIT, self.0.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(broken(&error)),
@@ -94,7 +96,7 @@ impl Socket {
     ///
     /// # Errors
     /// [`SpeechError`] if nothing comes any more.
-    pub(super) async fn next(&mut self) -> Result<Came, SpeechError> {
+    pub(super) async fn next(&mut self) -> Result<Came> {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(Came::Text(text.as_str().to_owned())),
             Some(Ok(Message::Close(_))) | None => Err(SpeechError::Unreachable),

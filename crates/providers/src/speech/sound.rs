@@ -5,6 +5,8 @@ use offhook_engine::ports::speech::SpeechError;
 use offhook_media::codec::Codec;
 use offhook_media::resample::{Resampler, UnknownRate};
 
+use super::Result;
+
 /// The longest sound of one text, in samples: ten minutes. A service that sends more has lost its way.
 pub(super) const MAX_SAMPLES: usize = 10 * 60 * SAMPLE_RATE as usize;
 
@@ -50,7 +52,7 @@ impl SoundReader {
     ///
     /// # Errors
     /// [`SpeechError::Protocol`] for a rate that no sound has.
-    pub(super) fn new(coding: Coding) -> Result<Self, SpeechError> {
+    pub(super) fn new(coding: Coding) -> Result<Self> {
         let resampler = match coding {
             Coding::Ulaw | Coding::Pcm(SAMPLE_RATE) => None,
             Coding::Pcm(rate) => Some(Resampler::new(rate, SAMPLE_RATE).map_err(unknown)?),
@@ -67,7 +69,7 @@ impl SoundReader {
     ///
     /// # Errors
     /// [`SpeechError::Protocol`] for sound without end.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>, SpeechError> {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         let samples = match self.coding {
             Coding::Ulaw => from_ulaw(bytes),
             Coding::Pcm(_) => self.linear(bytes),
@@ -117,7 +119,7 @@ impl SoundReader {
 ///
 /// # Errors
 /// [`SpeechError::Protocol`] for a rate that no sound has.
-pub(super) fn resample(samples: &[i16], from: u32, to: u32) -> Result<Vec<i16>, SpeechError> {
+pub(super) fn resample(samples: &[i16], from: u32, to: u32) -> Result<Vec<i16>> {
     let mut resampler = Resampler::new(from, to).map_err(unknown)?;
     let mut resampled = Vec::new();
     resampler.push(samples, &mut resampled);

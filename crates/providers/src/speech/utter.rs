@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
+use super::Result;
 use super::socket::{Came, Socket, Upgrade};
 
 /// How long a text may wait for its first sound, and for more of it.
@@ -29,7 +30,7 @@ pub(super) trait Speaking: Send + 'static {
     ///
     /// # Errors
     /// [`SpeechError`] if it cannot be spoken.
-    fn begin(&mut self, context: u64, text: SpokenText) -> Result<Vec<Message>, SpeechError>;
+    fn begin(&mut self, context: u64, text: SpokenText) -> Result<Vec<Message>>;
 
     /// Nobody listens to a context any more.
     fn cancel(&mut self, context: u64) -> Option<Message>;
@@ -38,7 +39,7 @@ pub(super) trait Speaking: Send + 'static {
     ///
     /// # Errors
     /// [`SpeechError`] if nobody can read it, or the service reports a failure that ends everything.
-    fn read(&mut self, text: &str) -> Result<Vec<Told>, SpeechError>;
+    fn read(&mut self, text: &str) -> Result<Vec<Told>>;
 
     /// A context is over, one way or another: what was kept for it can go.
     fn forget(&mut self, context: u64);
@@ -69,7 +70,7 @@ pub(super) enum What {
 pub(super) async fn mouth(
     upgrade: Upgrade,
     speaking: impl Speaking,
-) -> Result<Box<dyn Synthesiser>, SpeechError> {
+) -> Result<Box<dyn Synthesiser>> {
     let socket = upgrade.open().await?;
     let (orders, received) = mpsc::unbounded_channel();
     let mouth = Mouth {
@@ -93,7 +94,7 @@ enum Order {
     Cancel(u64),
 }
 
-type Piece = Result<SpeechPiece, SpeechError>;
+type Piece = Result<SpeechPiece>;
 
 /// What the engine holds.
 struct Handle {
@@ -223,7 +224,7 @@ impl<S: Speaking> Mouth<S> {
         }
     }
 
-    async fn begin(&mut self, context: u64, text: SpokenText) -> Result<(), SpeechError> {
+    async fn begin(&mut self, context: u64, text: SpokenText) -> Result<()> {
         let messages = self.speaking.begin(context, text)?;
         if self.socket.is_none() {
             self.socket = Some(self.upgrade.open().await?);
@@ -262,7 +263,7 @@ impl<S: Speaking> Mouth<S> {
         }
     }
 
-    async fn hear(&mut self, came: Result<Came, SpeechError>) {
+    async fn hear(&mut self, came: Result<Came>) {
         self.came_at = Instant::now();
         let told = match came {
             Ok(Came::Text(text)) => self.speaking.read(&text),
@@ -327,7 +328,7 @@ impl<S: Speaking> Mouth<S> {
 }
 
 /// What comes next; nothing ever, while there is no connection.
-async fn next(socket: &mut Option<Socket>) -> Result<Came, SpeechError> {
+async fn next(socket: &mut Option<Socket>) -> Result<Came> {
     match socket {
         Some(socket) => socket.next().await,
         None => std::future::pending().await,

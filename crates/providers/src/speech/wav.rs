@@ -2,6 +2,7 @@
 
 use offhook_engine::ports::speech::SpeechError;
 
+use super::Result;
 use super::sound::{Coding, SoundReader};
 
 /// The longest header.
@@ -31,7 +32,7 @@ impl WavReader {
     ///
     /// # Errors
     /// [`SpeechError::Protocol`] for what is no WAV file, or none of one channel and 16 bits.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>, SpeechError> {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         if let Some(sound) = &mut self.sound {
             return sound.read(bytes);
         }
@@ -65,7 +66,7 @@ impl WavReader {
 }
 
 impl Sound {
-    fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>, SpeechError> {
+    fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         let Some(left) = &mut self.left else {
             return self.reader.read(bytes);
         };
@@ -76,7 +77,7 @@ impl Sound {
 }
 
 /// The rate of the sound, its length in bytes, and where it begins; nothing, if more must come.
-fn header(bytes: &[u8]) -> Result<Option<(u32, u32, usize)>, SpeechError> {
+fn header(bytes: &[u8]) -> Result<Option<(u32, u32, usize)>> {
     let wrong = |what| Err(SpeechError::Protocol(what));
     let prefix = bytes.get(..12);
     if !b"RIFF".starts_with(bytes.get(..4).unwrap_or(bytes))
@@ -125,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn whole(file: &[u8], size: usize) -> Result<Vec<i16>, SpeechError> {
+    fn whole(file: &[u8], size: usize) -> Result<Vec<i16>> {
         let mut reader = WavReader::default();
         let mut samples = Vec::new();
         for piece in file.chunks(size) {

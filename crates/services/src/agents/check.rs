@@ -7,9 +7,10 @@ use offhook_egress::{Policy, TargetUrl};
 use offhook_engine::voice::Ambient;
 
 use super::speech::{FALLBACK_VOICES, VOICE_ID};
-use super::{AgentError, Agents, refused};
+use super::{Agents, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
+use crate::error::{ResourceError, Result};
 use crate::speech::lists_voices;
 use crate::urls;
 use crate::voices::UnreadyVoice;
@@ -20,7 +21,7 @@ impl Agents {
         &self,
         account: AccountId,
         config: &AgentConfig,
-    ) -> Result<(), AgentError> {
+    ) -> Result<()> {
         let voice = &config.voice;
         let chosen = voice.provider.as_deref().zip(voice.voice_id.as_deref());
         let chosen = chosen.map(|(provider, id)| (VOICE_ID.to_owned(), provider, id));
@@ -37,7 +38,10 @@ impl Agents {
                 Ok(()) => {}
                 Err(UnreadyVoice::Store(error)) => return Err(error.into()),
                 Err(UnreadyVoice::Library(error)) => {
-                    return Err(AgentError::VoiceProvider(error.to_string()));
+                    return Err(ResourceError::Upstream(
+                        "The provider of the voice",
+                        error.to_string(),
+                    ));
                 }
                 Err(unready) => return Err(refused(FieldError::new(path, unready.to_string()))),
             }
@@ -113,7 +117,7 @@ impl Shared {
         ))
     }
 
-    pub(super) fn check_publishable(&self, config: &AgentConfig) -> Result<(), AgentError> {
+    pub(super) fn check_publishable(&self, config: &AgentConfig) -> Result<()> {
         config.publishable().map_err(refused)?;
         let llm = &config.llm;
         if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())

@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use offhook_domain::{AgentConfig, AgentId, AgentStatus};
-use offhook_storage::{ServingAgent, StoreError};
+use offhook_storage::ServingAgent;
 use tokio_util::sync::CancellationToken;
 
 use super::Agents;
-use crate::Shared;
 use crate::catalog::ModelKind;
 use crate::housekeeping::counted;
 use crate::workers::Turns;
+use crate::{Result, Shared};
 
 /// How often published versions are judged.
 const EVERY: Duration = Duration::from_secs(86_400);
@@ -29,8 +29,8 @@ impl Agents {
     /// turns it back. Returns how many have turned.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails; what was judged so far stays.
-    pub async fn judge(&self) -> Result<usize, StoreError> {
+    /// `StoreError` if the store fails; what was judged so far stays.
+    pub async fn judge(&self) -> Result<usize> {
         let (shared, mut after, mut turned) = (&self.0, None::<AgentId>, 0);
         loop {
             let page = shared.store.serving_agents(after, AT_ONCE).await?;

@@ -4,7 +4,8 @@ use offhook_domain::json::Json;
 use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
 use offhook_storage::{Agent, AgentVersion};
 
-use super::{AgentError, Agents, shown};
+use super::{Agents, shown};
+use crate::error::{ResourceError, Result};
 use crate::{Page, Refusal};
 
 /// A saved version as its page shows it.
@@ -36,18 +37,18 @@ impl Agents {
     /// A page of an agent's versions, the highest first, behind `after` ([`AgentVersionView::place`]).
     ///
     /// # Errors
-    /// [`AgentError::NotFound`] if the account has no such agent, [`AgentError::UnsupportedRuntime`] for a legacy one.
+    /// [`ResourceError::NotFound`] if the account has no such agent, [`ResourceError::UnsupportedRuntime`] for a legacy one.
     pub async fn versions(
         &self,
         account: AccountId,
         id: AgentId,
         after: Option<Timestamp>,
         limit: u32,
-    ) -> Result<Page<AgentVersionView>, AgentError> {
+    ) -> Result<Page<AgentVersionView>> {
         let before = after.map(|place| i32::try_from(place.micros()).unwrap_or(0));
         let store = &self.0.store;
         let found = store.agent_versions(account, id, before, i64::from(limit));
-        let (agent, versions) = found.await?.ok_or(AgentError::NotFound)?;
+        let (agent, versions) = found.await?.ok_or(ResourceError::NotFound)?;
         only_engine(&agent)?;
         let views = versions
             .into_iter()
@@ -58,18 +59,18 @@ impl Agents {
     /// A version of an agent with its configuration.
     ///
     /// # Errors
-    /// [`AgentError::NotFound`] if the account has no such agent or the agent no such version,
-    /// [`AgentError::UnsupportedRuntime`] for a legacy agent.
+    /// [`ResourceError::NotFound`] if the account has no such agent or the agent no such version,
+    /// [`ResourceError::UnsupportedRuntime`] for a legacy agent.
     pub async fn version(
         &self,
         account: AccountId,
         id: AgentId,
         version: i32,
-    ) -> Result<AgentVersionView, AgentError> {
+    ) -> Result<AgentVersionView> {
         let found = self.0.store.agent_version(account, id, version).await?;
-        let (agent, found) = found.ok_or(AgentError::NotFound)?;
+        let (agent, found) = found.ok_or(ResourceError::NotFound)?;
         only_engine(&agent)?;
-        let (version, stored) = found.ok_or(AgentError::NotFound)?;
+        let (version, stored) = found.ok_or(ResourceError::NotFound)?;
         let config = shown(version.version, &stored)?;
         Ok(AgentVersionView::of(&agent, version, Some(config)))
     }
@@ -77,21 +78,21 @@ impl Agents {
     /// Archives an agent. Its conversations stay; archiving it again changes nothing.
     ///
     /// # Errors
-    /// [`AgentError::NotFound`] if the account has no such agent, [`AgentError::UnsupportedRuntime`] for a legacy one.
-    pub async fn archive(&self, account: AccountId, id: AgentId) -> Result<(), AgentError> {
+    /// [`ResourceError::NotFound`] if the account has no such agent, [`ResourceError::UnsupportedRuntime`] for a legacy one.
+    pub async fn archive(&self, account: AccountId, id: AgentId) -> Result<()> {
         let at = self.0.clock.now();
         let agent = self.0.store.archive_agent(account, id, at).await?;
-        let agent = agent.ok_or(AgentError::NotFound)?;
+        let agent = agent.ok_or(ResourceError::NotFound)?;
         if agent.runtime == Runtime::Legacy {
-            return Err(AgentError::UnsupportedRuntime(Refusal::LegacyArchive));
+            return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyArchive));
         }
         Ok(())
     }
 }
 
-fn only_engine(agent: &Agent) -> Result<(), AgentError> {
+fn only_engine(agent: &Agent) -> Result<()> {
     match agent.runtime {
         Runtime::Engine => Ok(()),
-        Runtime::Legacy => Err(AgentError::UnsupportedRuntime(Refusal::LegacyVersions)),
+        Runtime::Legacy => Err(ResourceError::UnsupportedRuntime(Refusal::LegacyVersions)),
     }
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use offhook_domain::AccountId;
 use offhook_engine::ports::{Message, Role};
 use offhook_engine::{NoData, extract};
-use offhook_storage::{AnalysisEnd, AnalysisJob, Moment, StoreError};
+use offhook_storage::{AnalysisEnd, AnalysisJob, Moment};
 use tokio::task::{Id, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::judge::Judge;
-use crate::Shared;
 use crate::dialer::{insist, persona_in};
 use crate::leases;
+use crate::{Result, Shared};
 
 /// Backstop for a lost wake, and how soon another node's lost lease is seen.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -76,10 +76,7 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
 }
 
 /// The next analysis for which there is room.
-async fn claim(
-    shared: &Shared,
-    accounts: &HashMap<Id, AccountId>,
-) -> Result<Option<AnalysisJob>, StoreError> {
+async fn claim(shared: &Shared, accounts: &HashMap<Id, AccountId>) -> Result<Option<AnalysisJob>> {
     if accounts.len() >= AT_ONCE {
         return Ok(None);
     }
@@ -132,7 +129,7 @@ async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToke
     }
 }
 
-async fn finish(shared: &Shared, job: &AnalysisJob, end: AnalysisEnd) -> Result<(), StoreError> {
+async fn finish(shared: &Shared, job: &AnalysisJob, end: AnalysisEnd) -> Result<()> {
     let at = shared.clock.now();
     let finish = || shared.store.finish_analysis(job.clone(), end.clone(), at);
     // Lost is what another one has finished, or a conversation that was deleted.
@@ -149,7 +146,7 @@ fn failed(reason: &str) -> AnalysisEnd {
     AnalysisEnd::Failed(reason.to_owned())
 }
 
-async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made, StoreError> {
+async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
     let ended = |reason| Ok(Made::Ended(failed(reason)));
     if job.tries > TRIES {
         // Whoever tried did not live to say what came of it.

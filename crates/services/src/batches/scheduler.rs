@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId, Runtime};
 use offhook_failpoints as failpoints;
-use offhook_storage::{BatchLook, StoreError};
+use offhook_storage::BatchLook;
 use tokio_util::sync::CancellationToken;
 
-use crate::Shared;
 use crate::housekeeping::counted;
 use crate::workers::Turns;
+use crate::{Result, Shared};
 
 /// Its name in the figures: each look around is a run of it, and each look at a batch.
 const JOB: &str = "batches";
@@ -41,7 +41,7 @@ pub(crate) async fn keep_calling(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-async fn look_around(shared: &Shared) -> Result<(), StoreError> {
+async fn look_around(shared: &Shared) -> Result<()> {
     let now = shared.clock.now();
     if !shared.store.has_due_batches(now).await? {
         return Ok(());
@@ -55,7 +55,7 @@ async fn look_around(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<(), StoreError> {
+async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<()> {
     let Some(row) = shared.store.account(account).await? else {
         return Ok(());
     };

@@ -3,9 +3,10 @@
 //! The service writes a ledger's entry, the wallet's row, the reservation and the day's total in one transaction, so
 //! each fault means that something else wrote to the database, or that a part of it was restored.
 
-use offhook_storage::{Books, StoreError};
+use offhook_storage::Books;
 
 use super::Billing;
+use crate::Result;
 
 /// What to do where entries or what they are compared with were changed: nothing in the database tells what they were.
 const RESTORE: &str = "the service never changes what is written there, so restore it from the last backup in which \
@@ -13,7 +14,7 @@ const RESTORE: &str = "the service never changes what is written there, so resto
 
 impl Billing {
     /// What does not add up in the books of any account, a sentence each.
-    pub async fn faults(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn faults(&self) -> Result<Vec<String>> {
         let mut faults = Vec::new();
         for account in self.0.store.accounts().await? {
             let id = account.id;

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use offhook_domain::{AccountId, InvoiceId, PlanTerms, Timestamp};
 use offhook_storage::{Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, Wallet};
 
-use crate::{Caller, Page, Shared};
+use crate::{Caller, Page, Result, Shared};
 
 pub(crate) use months::{enter, enter_months};
-pub use operator::BillingError;
 
 /// Days that one answer about usage may cover.
 pub const USAGE_DAYS: i32 = 366;
@@ -30,7 +29,7 @@ impl Billing {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails, or the account has no wallet.
-    pub async fn wallet(&self, account: AccountId) -> Result<Wallet, StoreError> {
+    pub async fn wallet(&self, account: AccountId) -> Result<Wallet> {
         let wallet = self.0.store.wallet(account).await?;
         wallet.ok_or_else(|| StoreError::Corrupt("an account without a wallet".to_owned()))
     }
@@ -53,7 +52,7 @@ impl Billing {
         filter: LedgerFilter,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Page<LedgerEntry>, StoreError> {
+    ) -> Result<Page<LedgerEntry>> {
         let store = &self.0.store;
         let rows = store
             .ledger(account, filter, after, i64::from(limit))
@@ -70,7 +69,7 @@ impl Billing {
         account: AccountId,
         after: Option<i32>,
         limit: u32,
-    ) -> Result<Page<Invoice>, StoreError> {
+    ) -> Result<Page<Invoice>> {
         let store = &self.0.store;
         let rows = store.invoices(account, after, i64::from(limit)).await?;
         Ok(Page::of(rows, limit))
@@ -80,11 +79,7 @@ impl Billing {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn invoice_pdf(
-        &self,
-        caller: &Caller,
-        id: InvoiceId,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    pub async fn invoice_pdf(&self, caller: &Caller, id: InvoiceId) -> Result<Option<Vec<u8>>> {
         let found = self.0.store.invoice(caller.account.id, id).await?;
         found
             .map(|(invoice, lines)| pdf::render(&caller.account, &invoice, &lines))
@@ -126,7 +121,7 @@ impl Billing {
         (first, last): (i32, i32),
         after: Option<i32>,
         limit: u32,
-    ) -> Result<Page<UsageDay>, StoreError> {
+    ) -> Result<Page<UsageDay>> {
         let first = after.map_or(first, |after| first.max(after.saturating_add(1)));
         let wanted = i32::try_from(limit).unwrap_or(USAGE_DAYS);
         let end = last.min(first.saturating_add(wanted));

@@ -1,10 +1,10 @@
 //! The turn of the month: credits, fees and invoices of every account, once each, also for months that were slept through.
 
 use offhook_domain::AccountId;
-use offhook_storage::{Account, NewMonth, StoreError};
+use offhook_storage::{Account, NewMonth};
 
 use super::Billing;
-use crate::Shared;
+use crate::{Result, Shared};
 
 /// Accounts that are read at once.
 const BATCH: i64 = 200;
@@ -17,14 +17,14 @@ impl Billing {
     /// this at any time: a month is entered by the first.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails; the next time goes on from there.
-    pub async fn enter_months(&self) -> Result<usize, StoreError> {
+    /// `StoreError` if the store fails; the next time goes on from there.
+    pub async fn enter_months(&self) -> Result<usize> {
         enter_months(&self.0).await
     }
 }
 
 /// As [`Billing::enter_months`].
-pub(crate) async fn enter_months(shared: &Shared) -> Result<usize, StoreError> {
+pub(crate) async fn enter_months(shared: &Shared) -> Result<usize> {
     let month = shared.clock.now().utc_month();
     let (mut entered, mut after): (usize, Option<AccountId>) = (0, None);
     loop {
@@ -40,11 +40,7 @@ pub(crate) async fn enter_months(shared: &Shared) -> Result<usize, StoreError> {
 }
 
 /// Enters an account's months behind `last`, or from the one that it was made in.
-pub(crate) async fn enter(
-    shared: &Shared,
-    account: &Account,
-    last: Option<i32>,
-) -> Result<usize, StoreError> {
+pub(crate) async fn enter(shared: &Shared, account: &Account, last: Option<i32>) -> Result<usize> {
     let now = shared.clock.now();
     let made = account.created_at.utc_month();
     let terms = shared.plans.terms(account.plan);

@@ -1,26 +1,17 @@
 //! What the operator does with wallets and invoices.
 
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
-use offhook_storage::{Audited, AutoRefill, Invoice, NewLedgerEntry, StoreError, Wallet};
+use offhook_storage::{Audited, AutoRefill, Invoice, NewLedgerEntry, Wallet};
 
 use super::Billing;
+use crate::Result;
+use crate::error::InputError;
 
 /// The most credits that one entry moves: sums stay far below 2^63.
 const MAX_CREDITS: Credits = 1_000_000_000;
 
-/// Why a command of the operator was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum BillingError {
-    /// A value is wrong; the sentence names it.
-    #[error("{0}")]
-    Invalid(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-fn invalid<T>(message: impl Into<String>) -> Result<T, BillingError> {
-    Err(BillingError::Invalid(message.into()))
+fn invalid<T>(message: impl Into<String>) -> Result<T, InputError> {
+    Err(InputError::Invalid(message.into()))
 }
 
 impl Billing {
@@ -28,7 +19,7 @@ impl Billing {
     /// its credits cost on the account's plan.
     ///
     /// # Errors
-    /// [`BillingError::Invalid`] for an unknown account, a type that is not the operator's, credits that are not from 1
+    /// [`InputError::Invalid`] for an unknown account, a type that is not the operator's, credits that are not from 1
     /// to 1,000,000,000, a description that is empty or too long, or a debit that is not covered.
     pub async fn credit(
         &self,
@@ -37,7 +28,7 @@ impl Billing {
         kind: TransactionType,
         description: &str,
         cents: Option<i64>,
-    ) -> Result<Wallet, BillingError> {
+    ) -> Result<Wallet, InputError> {
         let description = description.trim();
         if description.is_empty() || description.chars().count() > 200 {
             return invalid("--description must have 1 to 200 characters");
@@ -82,12 +73,12 @@ impl Billing {
     /// credits cost what they do on the account's plan today.
     ///
     /// # Errors
-    /// [`BillingError::Invalid`] for an unknown account, or credits that are not from 1 to 1,000,000,000.
+    /// [`InputError::Invalid`] for an unknown account, or credits that are not from 1 to 1,000,000,000.
     pub async fn set_auto_refill(
         &self,
         account: AccountId,
         refill: Option<(Credits, Credits, Option<i64>)>,
-    ) -> Result<Wallet, BillingError> {
+    ) -> Result<Wallet, InputError> {
         let plan = self.plan_of(account).await?;
         let refill = match refill {
             None => None,
@@ -110,22 +101,16 @@ impl Billing {
             },
             at: self.0.clock.now(),
         };
-        self.0
-            .store
-            .set_auto_refill(account, refill, audited)
-            .await?;
+        let store = &self.0.store;
+        store.set_auto_refill(account, refill, audited).await?;
         Ok(self.wallet(account).await?)
     }
 
     /// Says that an open invoice has been paid, or is not to be.
     ///
     /// # Errors
-    /// [`BillingError::Invalid`] for another status, an unknown invoice, or one that is not open.
-    pub async fn mark(
-        &self,
-        id: InvoiceId,
-        status: InvoiceStatus,
-    ) -> Result<Invoice, BillingError> {
+    /// [`InputError::Invalid`] for another status, an unknown invoice, or one that is not open.
+    pub async fn mark(&self, id: InvoiceId, status: InvoiceStatus) -> Result<Invoice, InputError> {
         if !matches!(status, InvoiceStatus::Paid | InvoiceStatus::Void) {
             return invalid("--status must be paid or void");
         }
@@ -146,11 +131,11 @@ impl Billing {
     }
 
     /// An account's newest invoices.
-    pub async fn newest_invoices(&self, account: AccountId) -> Result<Vec<Invoice>, StoreError> {
+    pub async fn newest_invoices(&self, account: AccountId) -> Result<Vec<Invoice>> {
         Ok(self.invoices(account, None, 100).await?.items)
     }
 
-    async fn plan_of(&self, account: AccountId) -> Result<Plan, BillingError> {
+    async fn plan_of(&self, account: AccountId) -> Result<Plan, InputError> {
         match self.0.store.account(account).await? {
             Some(account) => Ok(account.plan),
             None => invalid(format!("--account {account}: no such account")),
@@ -173,7 +158,7 @@ impl Billing {
     }
 }
 
-fn check_credits(flag: &str, credits: Credits) -> Result<(), BillingError> {
+fn check_credits(flag: &str, credits: Credits) -> Result<(), InputError> {
     if (1..=MAX_CREDITS).contains(&credits) {
         return Ok(());
     }

@@ -3,8 +3,10 @@
 mod typeface;
 
 use offhook_domain::{InvoiceStatus, Timestamp};
-use offhook_storage::{Account, Invoice, InvoiceLine, StoreError};
+use offhook_storage::{Account, Invoice, InvoiceLine};
 use pdf_writer::{Content, Finish as _, Pdf, Rect, Ref, TextStr};
+
+use crate::Result;
 
 use typeface::{Objects, Typeface};
 
@@ -36,7 +38,7 @@ pub(super) fn render(
     account: &Account,
     invoice: &Invoice,
     lines: &[InvoiceLine],
-) -> Result<Vec<u8>, StoreError> {
+) -> Result<Vec<u8>> {
     let pages: Vec<&[InvoiceLine]> = match lines {
         [] => vec![&[]],
         lines => lines.chunks(LINES_ON_A_PAGE).collect(),

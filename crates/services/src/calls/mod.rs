@@ -15,7 +15,7 @@ use offhook_storage::{Conversation, StoreError};
 use crate::conversations::retained_since;
 use crate::dialer::unanswered;
 use crate::signals::Signal;
-use crate::{Caller, Refusal, Shared};
+use crate::{Caller, Refusal, Result, Shared};
 
 pub(crate) use hours::{Hours, opening};
 pub use place::{PlaceCall, PlaceCallError, PlacedReply};
@@ -99,7 +99,7 @@ impl Calls {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn live(&self, account: AccountId) -> Result<i64, StoreError> {
+    pub async fn live(&self, account: AccountId) -> Result<i64> {
         self.0.store.live_calls(account).await
     }
 
@@ -149,7 +149,7 @@ impl Calls {
         Err(HangUpError::Ended)
     }
 
-    async fn cancel(&self, call: &Conversation) -> Result<bool, StoreError> {
+    async fn cancel(&self, call: &Conversation) -> Result<bool> {
         let reason = FailureReason::Cancelled;
         end_queued(&self.0, call, reason).await
     }
@@ -160,7 +160,7 @@ pub(crate) async fn end_queued(
     shared: &Shared,
     call: &Conversation,
     reason: FailureReason,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let settlement = unanswered(shared, call, CallOutcome::Failed(reason));
     let key = (call.account_id, call.id);
     let ended = shared

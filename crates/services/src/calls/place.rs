@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Calls, Hours, opening};
 use crate::keys::sha256;
-use crate::{Caller, Refusal, Shared, events};
+use crate::{Caller, Refusal, Result, Shared, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
@@ -190,7 +190,7 @@ impl Calls {
         &self,
         caller: &Caller,
         key: Option<String>,
-    ) -> Result<Option<StoredAnswer>, StoreError> {
+    ) -> Result<Option<StoredAnswer>> {
         let Some(key) = key else { return Ok(None) };
         let (store, account) = (&self.0.store, caller.account.id);
         let steady = self.0.clock.steady();

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use super::endings;
 use super::open::{cap_reached, check_serves};
-use super::{ChatError, ChatReply, Chats};
+use super::{ChatError, ChatReply, Chats, Result};
 use crate::Shared;
 use crate::dialer::{insist, persona, stored, with_knowledge};
 use crate::integrations::Functions;
@@ -77,7 +77,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
-    pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering, ChatError> {
+    pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(ChatError::Stopping);
         }
@@ -90,7 +90,7 @@ impl Chats {
         view: &ChatView,
         id: String,
         text: String,
-    ) -> Result<Answering, ChatError> {
+    ) -> Result<Answering> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(ChatError::Stopping);
         }
@@ -98,7 +98,7 @@ impl Chats {
         self.answer(view, Message { text, id }).await
     }
 
-    async fn answer(&self, view: &ChatView, message: Message) -> Result<Answering, ChatError> {
+    async fn answer(&self, view: &ChatView, message: Message) -> Result<Answering> {
         let ready = self.prepare(&view.conversation).await?;
         let at = self.0.clock.now();
         let id = view.session.conversation_id;
@@ -160,7 +160,7 @@ impl Chats {
     }
 
     /// The agent as the version has it with which the conversation began.
-    async fn prepare(&self, call: &Conversation) -> Result<Ready, ChatError> {
+    async fn prepare(&self, call: &Conversation) -> Result<Ready> {
         let shared = &self.0;
         let version = Some(call.agent_version);
         let found = shared
@@ -269,7 +269,7 @@ impl Writer {
         let _ = self.events.send(event);
     }
 
-    async fn try_to(&self, ready: Ready) -> Result<ChatReply, ChatError> {
+    async fn try_to(&self, ready: Ready) -> Result<ChatReply> {
         let store = &self.shared.store;
         let history = insist(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
         let models = self.shared.models.clone();
@@ -301,7 +301,7 @@ impl Writer {
     }
 
     /// Writes down what is left of the answer, charges it, and gives the claim back. The last moment of the conversation.
-    async fn finish(&self, answered: ChatAnswer) -> Result<i32, ChatError> {
+    async fn finish(&self, answered: ChatAnswer) -> Result<i32> {
         // A model that wrote nothing at all did not answer.
         let is_answer = answered.end != ChatEnd::NoReply && answered.is_begun;
         let rest = ChatAnswered {

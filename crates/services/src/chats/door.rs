@@ -3,7 +3,7 @@
 use offhook_domain::AgentId;
 
 use super::open::admit;
-use super::{ChatError, Chats};
+use super::{ChatError, Chats, Result};
 
 /// What an agent's widget may do on a page that it serves. It may always chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError`] says why it serves none of them.
-    pub async fn door(&self, origin: &str, agent: AgentId) -> Result<WidgetDoor, ChatError> {
+    pub async fn door(&self, origin: &str, agent: AgentId) -> Result<WidgetDoor> {
         let found = self.0.store.widget_agent(agent).await?;
         let found = found.ok_or(ChatError::NotFound)?;
         let config = admit(&self.0, &found, origin)?;

@@ -57,10 +57,8 @@ async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
     if !shared.store.is_embedded() && !may_judge {
         return Ok(());
     }
-    let left = shared
-        .store
-        .take_closing_chats(shared.node, now, AT_ONCE)
-        .await?;
+    let store = &shared.store;
+    let left = store.take_closing_chats(shared.node, now, AT_ONCE).await?;
     for chat in left {
         settle_soon(shared, chat);
     }

@@ -9,7 +9,7 @@ use offhook_domain::{AgentConfig, ConversationId};
 use offhook_storage::{ChatOpened, ChatView, NewChat, StoreError, mint};
 
 use super::open::{TOKEN_LIFE, cap_reached, check_serves, read};
-use super::{ChatError, Chats, unknown_token};
+use super::{ChatError, Chats, Result, unknown_token};
 use crate::{Caller, Refusal};
 
 impl Chats {
@@ -17,11 +17,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
-    pub async fn open_for_member(
-        &self,
-        caller: &Caller,
-        body: &Json,
-    ) -> Result<ConversationId, ChatError> {
+    pub async fn open_for_member(&self, caller: &Caller, body: &Json) -> Result<ConversationId> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(ChatError::Stopping);
         }
@@ -71,11 +67,7 @@ impl Chats {
     }
 
     /// A conversation that a member of the account began; [`send`](Self::send) and [`end`](Self::end) take it.
-    pub async fn of_member(
-        &self,
-        caller: &Caller,
-        id: ConversationId,
-    ) -> Result<ChatView, ChatError> {
+    pub async fn of_member(&self, caller: &Caller, id: ConversationId) -> Result<ChatView> {
         let found = self.0.store.member_chat(caller.account.id, id).await?;
         found.ok_or(ChatError::NotFound)
     }

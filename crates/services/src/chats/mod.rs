@@ -99,6 +99,8 @@ pub enum ChatError {
     Store(StoreError),
 }
 
+type Result<T, E = ChatError> = std::result::Result<T, E>;
+
 impl From<StoreError> for ChatError {
     fn from(error: StoreError) -> Self {
         match error {
@@ -137,12 +139,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError::Unauthorized`], [`ChatError::Origin`].
-    pub async fn enter(
-        &self,
-        id: ConversationId,
-        token: &str,
-        origin: &str,
-    ) -> Result<ChatView, ChatError> {
+    pub async fn enter(&self, id: ConversationId, token: &str, origin: &str) -> Result<ChatView> {
         let digest = token_digest(token).ok_or(ChatError::Unauthorized)?;
         let view = self.0.store.chat(id, digest.to_vec()).await?;
         let now = self.0.clock.now();
@@ -159,7 +156,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError::Store`] if the store fails.
-    pub async fn transcript(&self, view: &ChatView) -> Result<ChatTranscript, ChatError> {
+    pub async fn transcript(&self, view: &ChatView) -> Result<ChatTranscript> {
         let id = view.session.conversation_id;
         let mut turns = self.0.store.chat_history(id, SHOWN_TURNS).await?;
         turns.retain(|turn| turn.role.as_deref() != Some("tool"));
@@ -176,7 +173,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError::Store`] if the store fails.
-    pub async fn end(&self, view: &ChatView) -> Result<(), ChatError> {
+    pub async fn end(&self, view: &ChatView) -> Result<()> {
         let reason = TerminationReason::CustomerHangup;
         endings::end(&self.0, view.session.conversation_id, reason).await?;
         Ok(())

@@ -8,7 +8,7 @@ use offhook_domain::{AgentConfig, AgentId, AgentStatus, ConversationId, Metadata
 use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{ChatError, Chats, TOKEN_HEX, TOKEN_PREFIX};
+use super::{ChatError, Chats, Result, TOKEN_HEX, TOKEN_PREFIX};
 use crate::keys::sha256;
 use crate::{Refusal, Shared};
 
@@ -36,7 +36,7 @@ impl Chats {
     ///
     /// # Errors
     /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
-    pub async fn open(&self, origin: &str, body: &Json) -> Result<OpenedChat, ChatError> {
+    pub async fn open(&self, origin: &str, body: &Json) -> Result<OpenedChat> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(ChatError::Stopping);
         }
@@ -83,11 +83,7 @@ impl Chats {
 }
 
 /// The configuration that answers, if the widget is on, names the origin, and the agent serves.
-pub(crate) fn admit(
-    shared: &Shared,
-    found: &WidgetAgent,
-    origin: &str,
-) -> Result<AgentConfig, ChatError> {
+pub(crate) fn admit(shared: &Shared, found: &WidgetAgent, origin: &str) -> Result<AgentConfig> {
     let settings = found.settings.as_ref();
     let settings = settings
         .filter(|settings| settings.enabled)
@@ -107,7 +103,7 @@ pub(crate) fn admit(
         .map_err(|error| StoreError::Corrupt(format!("a stored agent configuration: {error:?}")))?)
 }
 
-pub(super) fn check_serves(status: AgentStatus) -> Result<(), ChatError> {
+pub(super) fn check_serves(status: AgentStatus) -> Result<()> {
     if status == AgentStatus::Active {
         return Ok(());
     }
@@ -127,7 +123,7 @@ pub(crate) fn too_many(at: Timestamp) -> ChatError {
 }
 
 /// An id that is none names no agent.
-pub(super) fn read(body: &Json) -> Result<(AgentId, Metadata), ChatError> {
+pub(super) fn read(body: &Json) -> Result<(AgentId, Metadata)> {
     let mut fields = Fields::of(body, "")?;
     let agent = fields.required_string("agent_id", 1..=255)?;
     let metadata = match fields.present("metadata") {

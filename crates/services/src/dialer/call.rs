@@ -14,7 +14,7 @@ use offhook_engine::{
     CallControl, EndRequest, ModelChoice, Persona, Session, SessionEnd, Voicemail, run,
 };
 use offhook_failpoints as failpoints;
-use offhook_storage::{Conversation, StoreError};
+use offhook_storage::Conversation;
 use tokio::time::Instant;
 
 use super::closing::{MediaEnd, close, settle, summary};
@@ -29,7 +29,7 @@ use crate::recordings::recorder_for;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::talks::HELD_SECONDS;
 use crate::tools::Toolbox;
-use crate::{Network, Shared};
+use crate::{Network, Result, Shared};
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
 const DIAL_WITHIN: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ async fn hold_fallibly(
     (claim, claimed_at): (ClaimId, Instant),
     control: &CallControl,
     network: Network,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if call.runtime == Runtime::Legacy {
         return legacy::hold(shared, call, claim, claimed_at + DIAL_WITHIN, control).await;
     }
@@ -178,7 +178,7 @@ pub(crate) async fn with_knowledge(
     call: &Conversation,
     config: &AgentConfig,
     tools: Arc<dyn Tools>,
-) -> Result<(Arc<dyn Tools>, Option<Arc<dyn Knowledge>>), StoreError> {
+) -> Result<(Arc<dyn Tools>, Option<Arc<dyn Knowledge>>)> {
     Ok(match AgentKnowledge::of(shared, call, config).await? {
         None => (tools, None),
         Some(knowledge) if config.knowledge_base.mode == KnowledgeMode::Tool => {
@@ -194,7 +194,7 @@ pub(super) async fn refuse(
     call: &Conversation,
     claim: ClaimId,
     reason: FailureReason,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let outcome = CallOutcome::Failed(reason);
     let now = shared.clock.now();
     let media = MediaEnd {
@@ -231,7 +231,7 @@ type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
 async fn prepare(
     shared: &Arc<Shared>,
     call: &Conversation,
-) -> Result<Result<Prepared, FailureReason>, StoreError> {
+) -> Result<Result<Prepared, FailureReason>> {
     let version = Some(call.agent_version);
     let found = insist(|| {
         shared
@@ -272,7 +272,7 @@ async fn tools(
     shared: &Arc<Shared>,
     call: &Conversation,
     config: &AgentConfig,
-) -> Result<Arc<dyn Tools>, StoreError> {
+) -> Result<Arc<dyn Tools>> {
     if config.tool_ids.is_empty() {
         return Ok(Arc::new(NoTools));
     }
@@ -318,10 +318,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
 }
 
 /// Who the agent is in a conversation; `None` without a model.
-pub(crate) async fn persona_in(
-    shared: &Shared,
-    call: &Conversation,
-) -> Result<Option<Persona>, StoreError> {
+pub(crate) async fn persona_in(shared: &Shared, call: &Conversation) -> Result<Option<Persona>> {
     let version = Some(call.agent_version);
     let found = insist(|| {
         let store = &shared.store;

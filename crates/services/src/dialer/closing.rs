@@ -7,10 +7,10 @@ use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{CallEnd, Conversation, Fenced, Settlement, StoreError};
+use offhook_storage::{CallEnd, Conversation, Fenced, Settlement};
 
 use super::record::insist;
-use crate::{Shared, events};
+use crate::{Result, Shared, events};
 
 /// How a call's media ended.
 pub(crate) struct MediaEnd {
@@ -51,7 +51,7 @@ pub(crate) async fn close(
     call: &Conversation,
     claim: ClaimId,
     end: &MediaEnd,
-) -> Result<Option<i64>, StoreError> {
+) -> Result<Option<i64>> {
     failpoints::hit(failpoints::CLOSE_BEFORE_CLOSING);
     let duration_seconds = end.duration_seconds();
     let fenced = insist(|| {
@@ -110,7 +110,7 @@ pub(crate) async fn settle(
     outcome: CallOutcome,
     (ended_at, duration_seconds): (Timestamp, i64),
     summary: String,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     shared.recordings.tried(call.id).await;
     let settlement = settlement(shared, call, outcome, (ended_at, duration_seconds), summary);
     let key = (call.account_id, call.id, claim);

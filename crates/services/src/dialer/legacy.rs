@@ -12,13 +12,13 @@ use offhook_domain::{AgentStatus, CallHandle, ClaimId, FailureReason, Json};
 use offhook_engine::legacy::{LegacyCall, LegacyError, LegacyReference};
 use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
-use offhook_storage::{Conversation, Fenced, StoreError};
+use offhook_storage::{Conversation, Fenced};
 use tokio::time::{Instant, sleep};
 
 use super::call::{numbers, refuse};
 use super::record::insist;
-use crate::Shared;
 use crate::chats::recalled;
+use crate::{Result, Shared};
 use follow::{Following, follow};
 
 /// The waits before a connection is tried again: it may be retried twice (decision 8.4).
@@ -37,7 +37,7 @@ pub(super) async fn hold(
     claim: ClaimId,
     place_by: Instant,
     control: &CallControl,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (credential, request) = match prepare(shared, call).await? {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(shared, call, claim, reason).await,
@@ -105,7 +105,7 @@ pub(super) async fn adopt(
     shared: &Arc<Shared>,
     call: &Conversation,
     claim: ClaimId,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let Some(credential) = shared.legacy_credential(call.account_id).await? else {
         return Ok(false);
     };
@@ -165,7 +165,7 @@ async fn hang_up(
 async fn prepare(
     shared: &Shared,
     call: &Conversation,
-) -> Result<Result<(String, LegacyCall), FailureReason>, StoreError> {
+) -> Result<Result<(String, LegacyCall), FailureReason>> {
     let agent = insist(|| shared.store.agent(call.account_id, call.agent_id)).await?;
     let credential = insist(|| shared.legacy_credential(call.account_id)).await?;
     let agent = agent.filter(|agent| agent.status == AgentStatus::Active);

@@ -17,7 +17,7 @@ use offhook_domain::FailureReason;
 use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{Account, StoreError};
+use offhook_storage::Account;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
@@ -27,7 +27,7 @@ use crate::counting::renamed;
 use crate::leases::{renew_every, renewed_within};
 use crate::workers::{Outage, Turns, every};
 use crate::{
-    Agents, Keys, RecordingKeeper, Retention, Shared, UploadCollector, analyses, chats,
+    Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, chats,
     housekeeping, signals,
 };
 
@@ -153,14 +153,14 @@ impl Dialer {
         }
     }
 
-    async fn claim(&self) -> Result<(), StoreError> {
+    async fn claim(&self) -> Result<()> {
         for account in self.shared.store.waiting_accounts().await? {
             self.claim_for(&account).await?;
         }
         Ok(())
     }
 
-    async fn claim_for(&self, account: &Account) -> Result<(), StoreError> {
+    async fn claim_for(&self, account: &Account) -> Result<()> {
         let shared = &self.shared;
         let most = shared.calls.sessions_at_most;
         let Some(mut places) = shared.registry.keep(CLAIMED_AT_ONCE, most) else {
@@ -231,7 +231,7 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-async fn renew(shared: &Shared) -> Result<(), StoreError> {
+async fn renew(shared: &Shared) -> Result<()> {
     let now = shared.clock.now();
     let (shares, redis) = (shared.shares_everything(), shared.counting.name());
     let is_named = redis.is_some();
@@ -277,12 +277,10 @@ async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
 }
 
 /// Ends queued calls that nobody dialed in time.
-async fn expire(shared: &Shared) -> Result<(), StoreError> {
+async fn expire(shared: &Shared) -> Result<()> {
     let patience = shared.calls.max_queue;
-    let overdue = shared
-        .store
-        .overdue_calls(patience, shared.clock.steady())
-        .await?;
+    let store = &shared.store;
+    let overdue = store.overdue_calls(patience, shared.clock.steady()).await?;
     for call in overdue {
         end_queued(shared, &call, FailureReason::Expired).await?;
     }

@@ -8,14 +8,14 @@ use offhook_domain::{
 };
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
-use offhook_storage::{Conversation, StoreError};
+use offhook_storage::Conversation;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::closing::{MediaEnd, close, settle};
 use super::{SWEEP_EVERY, expire, legacy};
-use crate::Shared;
 use crate::workers::Turns;
+use crate::{Result, Shared};
 
 /// Orphans taken at once.
 const BATCH: i64 = 64;
@@ -46,12 +46,10 @@ pub(crate) async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize, StoreError> {
+async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize> {
     let now = shared.clock.now();
-    let orphans = shared
-        .store
-        .take_orphans(all, BATCH, shared.node, now)
-        .await?;
+    let store = &shared.store;
+    let orphans = store.take_orphans(all, BATCH, shared.node, now).await?;
     let count = orphans.len();
     metrics().calls.orphans_taken(count);
     for call in orphans {
@@ -70,11 +68,7 @@ async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize, StoreError> {
 }
 
 /// Reports an orphan: `closing` keeps its outcome; a dialing or live one is hung up at the carrier and was interrupted.
-async fn report(
-    shared: &Arc<Shared>,
-    call: &Conversation,
-    claim: ClaimId,
-) -> Result<(), StoreError> {
+async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Result<()> {
     if call.state == CallState::Closing {
         let outcome = match (call.termination_reason, call.failure_reason) {
             (Some(reason), _) => CallOutcome::Completed(reason),

@@ -9,10 +9,10 @@ use offhook_domain::{CallHandle, ClaimId, ConversationId, Timestamp};
 use offhook_engine::{CallSink, ClaimLost, Turn, TurnLatency, TurnRole};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{Fenced, NewTurn, StoreError};
+use offhook_storage::{Fenced, NewTurn};
 use tokio::sync::Mutex;
 
-use crate::Shared;
+use crate::{Result, Shared};
 
 /// How long to wait before the database is asked again.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
@@ -126,9 +126,9 @@ pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
 }
 
 /// Does a step until the database answers.
-pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
+pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T>
 where
-    F: Future<Output = Result<T, StoreError>>,
+    F: Future<Output = Result<T>>,
 {
     loop {
         match step().await {

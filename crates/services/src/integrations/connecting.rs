@@ -79,18 +79,15 @@ pub enum ConnectError {
     Store(#[from] StoreError),
 }
 
+type Result<T, E = ConnectError> = std::result::Result<T, E>;
+
 impl Integrations {
     /// Begins to connect a toolkit: where the member gives their consent, to come back to `redirect_uri`.
     ///
     /// # Errors
     /// [`ConnectError::NotOffered`] if this service does not connect it, [`ConnectError::TooManyTools`] if the account has
     /// no room for its tools, [`ConnectError::NotGranted`] if `redirect_uri` is none.
-    pub async fn begin(
-        &self,
-        person: &Person,
-        toolkit: &str,
-        redirect_uri: &str,
-    ) -> Result<Begun, ConnectError> {
+    pub async fn begin(&self, person: &Person, toolkit: &str, redirect_uri: &str) -> Result<Begun> {
         let application = self
             .0
             .application(toolkit)
@@ -145,7 +142,7 @@ impl Integrations {
         person: &Person,
         state: &str,
         answer: ConsentAnswer<'_>,
-    ) -> Result<Toolkit, ConnectError> {
+    ) -> Result<Toolkit> {
         let account = person.caller.account.id;
         let digests = (sha256(state.as_bytes()), person.session);
         let now = self.0.clock.now();
@@ -199,11 +196,7 @@ impl Integrations {
     ///
     /// # Errors
     /// [`ConnectError::NotConnected`] if there is nothing to take back.
-    pub async fn disconnect(
-        &self,
-        account: AccountId,
-        toolkit: &str,
-    ) -> Result<bool, ConnectError> {
+    pub async fn disconnect(&self, account: AccountId, toolkit: &str) -> Result<bool> {
         let now = self.0.clock.now();
         let removed = self
             .0
@@ -229,7 +222,7 @@ impl Integrations {
         account: AccountId,
         application: &dyn Application,
         grant: Grant,
-    ) -> Result<(), ConnectError> {
+    ) -> Result<()> {
         let toolkit = application.toolkit();
         let now = self.0.clock.now();
         let (tokens, times) = Tokens::granted(grant, None, now);
@@ -290,12 +283,9 @@ impl Integrations {
         account: AccountId,
         application: &dyn Application,
         at: Timestamp,
-    ) -> Result<Vec<ToolRow>, ConnectError> {
-        let rows = self
-            .0
-            .store
-            .tools(account, None, i64::from(u16::MAX))
-            .await?;
+    ) -> Result<Vec<ToolRow>> {
+        let store = &self.0.store;
+        let rows = store.tools(account, None, i64::from(u16::MAX)).await?;
         let known: Vec<Tool> = rows
             .iter()
             .filter_map(|row| Tool::from_stored(&row.definition).ok())

@@ -16,10 +16,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::tokens::{Tokens, part};
-use crate::Shared;
 use crate::dialer::insist;
 use crate::housekeeping::counted;
 use crate::workers::Turns;
+use crate::{Result, Shared};
 
 /// How often due tokens are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ impl Renewals {
     }
 
     /// Renews what is due now; how many turns there were.
-    pub async fn run_due(&self) -> Result<usize, StoreError> {
+    pub async fn run_due(&self) -> Result<usize> {
         let (store, mut turns) = (&self.0.store, 0);
         let now = self.0.clock.now();
         while store.forget_consents(now).await? > 0 {}
@@ -89,9 +89,7 @@ impl Renewals {
                 break;
             }
             turns += taken.len();
-            let turn = |held: Result<HeldTokens, StoreError>| async move {
-                renew(&self.0, held?, false).await
-            };
+            let turn = |held: Result<HeldTokens>| async move { renew(&self.0, held?, false).await };
             for ended in join_all(taken.into_iter().map(turn)).await {
                 // It keeps nobody else's waiting; its own lease will end.
                 if let Err(error) = ended {
@@ -105,10 +103,7 @@ impl Renewals {
 
 /// Tokens in place of `held`, which are good no more: renewed now, by this process or by another one that is at it; but not
 /// right after a turn that failed, so that an application that is not well is not asked by every call.
-pub(super) async fn renew_now(
-    shared: &Arc<Shared>,
-    held: &HeldTokens,
-) -> Result<Renewed, StoreError> {
+pub(super) async fn renew_now(shared: &Arc<Shared>, held: &HeldTokens) -> Result<Renewed> {
     loop {
         let whose = (held.account_id, held.toolkit.clone());
         let (_, there) = shared.store.integration(whose.0, whose.1).await?;
@@ -137,7 +132,7 @@ pub(super) async fn renew_now(
 }
 
 /// A turn that was taken; `needed`: because the application takes the present tokens no more.
-async fn renew(shared: &Shared, held: HeldTokens, needed: bool) -> Result<Renewed, StoreError> {
+async fn renew(shared: &Shared, held: HeldTokens, needed: bool) -> Result<Renewed> {
     let Some(claim) = held.claim else {
         return Ok(Renewed::NotNow);
     };
@@ -208,7 +203,7 @@ async fn end(
     turn: (CredentialId, ClaimId),
     renewal: Renewal,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     insist(|| shared.store.end_renewal(turn, renewal.clone(), at)).await
 }
 

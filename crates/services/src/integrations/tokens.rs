@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Result;
+
 use offhook_domain::{ClaimId, Json, Timestamp};
 use offhook_engine::ports::Grant;
 use offhook_storage::{StoreError, TokenTimes, mint};
@@ -61,7 +63,7 @@ impl Tokens {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if it is none.
-    pub(super) fn read(text: &str) -> Result<Self, StoreError> {
+    pub(super) fn read(text: &str) -> Result<Self> {
         let corrupt = || StoreError::Corrupt("an integration's tokens".to_owned());
         let json = Json::parse(text.as_bytes()).map_err(|_| corrupt())?;
         let text = |name| json.get(name).and_then(Json::as_str).map(str::to_owned);

@@ -6,7 +6,7 @@ use offhook_storage::StoreError;
 
 use super::KnowledgeError;
 use crate::Shared;
-use crate::agents::AgentError;
+use crate::error::ResourceError;
 
 /// What a configuration names.
 pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
@@ -25,7 +25,7 @@ impl Shared {
         account: AccountId,
         config: &AgentConfig,
         before: Option<&AgentConfig>,
-    ) -> Result<(), AgentError> {
+    ) -> Result<(), ResourceError> {
         let kept = before.map(|config| named(&config.knowledge_base));
         let named = named(&config.knowledge_base);
         let path = "config.knowledge_base";
@@ -34,8 +34,8 @@ impl Shared {
             KnowledgeError::Invalid(fault) => fault.into(),
             KnowledgeError::Store(error) => error.into(),
             KnowledgeError::Objects(error) => StoreError::Unavailable(error.to_string()).into(),
-            KnowledgeError::NotFound => AgentError::NotFound,
-            KnowledgeError::Conflict(message) => AgentError::Conflict(message),
+            KnowledgeError::NotFound => ResourceError::NotFound,
+            KnowledgeError::Conflict(message) => ResourceError::Conflict(message),
         })
     }
 }

@@ -9,7 +9,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::passwords::{self, PasswordFault};
 use super::sessions::begin;
 use super::{People, SignedIn};
-use crate::accounts::{AccountError, first_credits, new_account};
+use crate::Result;
+use crate::accounts::{first_credits, new_account};
+use crate::error::InputError;
 use crate::keys::sha256;
 use crate::team::checked_name;
 
@@ -64,7 +66,7 @@ pub enum BeginError {
 
 impl People {
     /// Whether there is no account at all.
-    pub async fn awaits_first_account(&self) -> Result<bool, StoreError> {
+    pub async fn awaits_first_account(&self) -> Result<bool> {
         if self.has_begun.load(Ordering::Relaxed) {
             return Ok(false);
         }
@@ -75,7 +77,7 @@ impl People {
 
     /// The code with which the first account is made, for the log of this process, which keeps it in memory alone; `None`
     /// once there is an account.
-    pub async fn first_run_code(&self) -> Result<Option<String>, StoreError> {
+    pub async fn first_run_code(&self) -> Result<Option<String>> {
         if !self.awaits_first_account().await? {
             return Ok(None);
         }
@@ -140,11 +142,11 @@ impl People {
     }
 }
 
-impl From<AccountError> for BeginError {
-    fn from(error: AccountError) -> Self {
+impl From<InputError> for BeginError {
+    fn from(error: InputError) -> Self {
         match error {
-            AccountError::Invalid(_) => Self::AccountName,
-            AccountError::Store(error) => Self::Store(error),
+            InputError::Invalid(_) => Self::AccountName,
+            InputError::Store(error) => Self::Store(error),
         }
     }
 }
@@ -155,7 +157,7 @@ fn plain(code: &str) -> String {
     shown.map(|c| c.to_ascii_uppercase()).collect()
 }
 
-fn new_code() -> Result<String, StoreError> {
+fn new_code() -> Result<String> {
     let mut random = [0; CODE];
     SystemRandom::new()
         .fill(&mut random)

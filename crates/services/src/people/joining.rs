@@ -9,6 +9,7 @@ use offhook_storage::{JoinsWith, SignInLink, StoreError};
 use super::passwords::{self, PasswordFault};
 use super::sessions::{begin, email_key, token_digest};
 use super::{People, SignInError, SignedIn};
+use crate::Result;
 use crate::team::checked_name;
 
 /// How long a link to set a password opens something.
@@ -106,11 +107,7 @@ impl From<SignInError> for JoinError {
 impl People {
     /// Makes a one-time link with which a member of the account sets a password; `None` if it has no such member. Only
     /// the operator makes one: it opens every account that the person is a member of.
-    pub async fn link(
-        &self,
-        account: AccountId,
-        email: &EmailAddress,
-    ) -> Result<Option<Link>, StoreError> {
+    pub async fn link(&self, account: AccountId, email: &EmailAddress) -> Result<Option<Link>> {
         let at = self.shared.clock.now();
         let expires_at = at.plus(LINK_LASTS);
         let (token, session) = begin(at)?;
@@ -124,13 +121,13 @@ impl People {
     }
 
     /// Whether the person with this address has ever set a password.
-    pub async fn has_password(&self, email: &EmailAddress) -> Result<bool, StoreError> {
+    pub async fn has_password(&self, email: &EmailAddress) -> Result<bool> {
         let (password, _) = self.shared.store.person(email.clone()).await?;
         Ok(password.is_some())
     }
 
     /// What a link is for; `None` if it opens nothing. Looking does not use it up.
-    pub async fn open_link(&self, token: &str) -> Result<Option<LinkFor>, StoreError> {
+    pub async fn open_link(&self, token: &str) -> Result<Option<LinkFor>> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };
@@ -166,7 +163,7 @@ impl People {
     }
 
     /// What an invitation is for; `None` if it opens nothing. Looking does not use it up.
-    pub async fn invitation(&self, token: &str) -> Result<Option<InvitationFor>, StoreError> {
+    pub async fn invitation(&self, token: &str) -> Result<Option<InvitationFor>> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };

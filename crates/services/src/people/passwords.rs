@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::Result;
+
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 use offhook_domain::EmailAddress;
@@ -82,7 +84,7 @@ pub(super) fn check(password: &str, email: &EmailAddress) -> Result<(), Password
 
 impl Passwords {
     /// The hash of a password, in PHC form.
-    pub(super) async fn hash(&self, password: &str) -> Result<String, StoreError> {
+    pub(super) async fn hash(&self, password: &str) -> Result<String> {
         let password = normal(password);
         // Whoever sets a password has a link or has signed in: these wait, however many there are.
         let permit = self.working.clone().acquire_owned().await;
@@ -101,7 +103,7 @@ impl Passwords {
         &self,
         password: &str,
         hash: Option<String>,
-    ) -> Result<Result<bool, Crowded>, StoreError> {
+    ) -> Result<Result<bool, Crowded>> {
         let Ok(place) = self.in_line.clone().try_acquire_owned() else {
             return Ok(Err(Crowded));
         };
@@ -129,7 +131,7 @@ fn normal(password: &str) -> String {
     password.nfkc().collect()
 }
 
-fn nobodys_hash(kept: &OnceLock<String>) -> Result<String, StoreError> {
+fn nobodys_hash(kept: &OnceLock<String>) -> Result<String> {
     if let Some(hash) = kept.get() {
         return Ok(hash.clone());
     }
@@ -137,12 +139,12 @@ fn nobodys_hash(kept: &OnceLock<String>) -> Result<String, StoreError> {
     Ok(kept.get_or_init(|| hash).clone())
 }
 
-fn hasher() -> Result<Argon2<'static>, StoreError> {
+fn hasher() -> Result<Argon2<'static>> {
     let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(failed)?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
-fn hash(password: &str) -> Result<String, StoreError> {
+fn hash(password: &str) -> Result<String> {
     let mut salt = [0; SALT_BYTES];
     SystemRandom::new()
         .fill(&mut salt)
@@ -153,7 +155,7 @@ fn hash(password: &str) -> Result<String, StoreError> {
 }
 
 /// By the parameters that stand in the hash: one that was made with others stays good.
-fn verify(password: &str, hash: &str) -> Result<bool, StoreError> {
+fn verify(password: &str, hash: &str) -> Result<bool> {
     let parsed = PasswordHash::new(hash)
         .map_err(|error| StoreError::Corrupt(format!("a stored password: {error}")))?;
     Ok(hasher()?

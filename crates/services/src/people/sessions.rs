@@ -9,8 +9,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::passwords::{self, PasswordFault};
 use super::{People, Person};
-use crate::Shared;
 use crate::keys::sha256;
+use crate::{Result, Shared};
 
 /// A session that was not used for so long has ended.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -172,7 +172,7 @@ fn network(address: IpAddr) -> String {
 }
 
 /// A new token, and the session under its digest.
-pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession), StoreError> {
+pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession)> {
     let mut random = [0; TOKEN_BYTES];
     SystemRandom::new()
         .fill(&mut random)
@@ -250,7 +250,7 @@ impl People {
     }
 
     /// Takes back an attempt that succeeded and began no session.
-    pub(super) async fn give_back(&self, tried: Tried) -> Result<(), StoreError> {
+    pub(super) async fn give_back(&self, tried: Tried) -> Result<()> {
         let now = self.shared.clock.now();
         let back = tried.taken_back();
         self.shared.store.give_back_attempt(back, now).await
@@ -271,17 +271,17 @@ impl People {
     }
 
     /// Who a session's token is; `None` if it is none, or the session has ended.
-    pub async fn who(&self, token: &str) -> Result<Option<Person>, StoreError> {
+    pub async fn who(&self, token: &str) -> Result<Option<Person>> {
         self.look(token, true).await
     }
 
     /// As [`People::who`], for what a page asks by itself: it is no use of the session, which ends behind whoever has
     /// walked away.
-    pub async fn glance(&self, token: &str) -> Result<Option<Person>, StoreError> {
+    pub async fn glance(&self, token: &str) -> Result<Option<Person>> {
         self.look(token, false).await
     }
 
-    async fn look(&self, token: &str, is_use: bool) -> Result<Option<Person>, StoreError> {
+    async fn look(&self, token: &str, is_use: bool) -> Result<Option<Person>> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };
@@ -317,7 +317,7 @@ impl People {
     }
 
     /// Ends a session; one that is none is no error.
-    pub async fn sign_out(&self, token: &str) -> Result<(), StoreError> {
+    pub async fn sign_out(&self, token: &str) -> Result<()> {
         match token_digest(token) {
             Some(digest) => self.shared.store.end_session(digest).await,
             None => Ok(()),
@@ -325,7 +325,7 @@ impl People {
     }
 
     /// Moves a session to another account of the person; `false` if they are no member of it.
-    pub async fn switch(&self, token: &str, account: AccountId) -> Result<bool, StoreError> {
+    pub async fn switch(&self, token: &str, account: AccountId) -> Result<bool> {
         match token_digest(token) {
             Some(digest) => self.shared.store.switch_session(digest, account).await,
             None => Ok(false),
@@ -333,23 +333,19 @@ impl People {
     }
 
     /// How many other sessions the person has.
-    pub async fn other_sessions(&self, person: &Person) -> Result<i64, StoreError> {
+    pub async fn other_sessions(&self, person: &Person) -> Result<i64> {
         let now = self.shared.clock.now();
         let since = (now.minus(IDLE), now.minus(LASTS));
         let (email, but) = (person.member.email.clone(), person.session);
-        self.shared
-            .store
-            .count_other_sessions(email, but, since)
-            .await
+        let store = &self.shared.store;
+        store.count_other_sessions(email, but, since).await
     }
 
     /// Ends every other session of the person; how many rows there were, of sessions that had ended by themselves too.
-    pub async fn end_other_sessions(&self, person: &Person) -> Result<usize, StoreError> {
+    pub async fn end_other_sessions(&self, person: &Person) -> Result<usize> {
         let email = person.member.email.clone();
-        self.shared
-            .store
-            .end_other_sessions(email, person.session)
-            .await
+        let store = &self.shared.store;
+        store.end_other_sessions(email, person.session).await
     }
 
     /// Changes the person's password, ends their sessions, and begins another one in this one's place, whose token it returns:
@@ -383,7 +379,7 @@ impl People {
 }
 
 /// Deletes sessions, links and counts of attempts whose time is over; whether there may be more of them.
-pub(crate) async fn delete_ended(shared: &Shared) -> Result<bool, StoreError> {
+pub(crate) async fn delete_ended(shared: &Shared) -> Result<bool> {
     let now = shared.clock.now();
     let store = &shared.store;
     store.delete_ended_sessions(now.minus(IDLE), now).await

@@ -4,8 +4,8 @@ use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_storage::{Invitation, Member, MemberChange, MemberStep, SeatTaken, StoreError};
 
 use super::{People, Person};
-use crate::Invited;
 use crate::team::{checked_name, new_invitation};
+use crate::{Invited, Result};
 
 /// Why a team was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +93,7 @@ impl People {
     }
 
     /// Pending invitations to the person's account, the oldest first.
-    pub async fn invitations(&self, person: &Person) -> Result<Vec<Invitation>, StoreError> {
+    pub async fn invitations(&self, person: &Person) -> Result<Vec<Invitation>> {
         let (account, now) = (person.member.account_id, self.shared.clock.now());
         self.shared.store.invitations(account, now).await
     }

@@ -10,6 +10,7 @@ use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, T
 use offhook_storage::{PinnedTool, StoreError};
 
 use super::{headers_from, may_call, request, schema};
+use crate::Result;
 use crate::integrations::Functions;
 
 /// What an agent may use in a conversation.
@@ -35,7 +36,7 @@ impl Toolbox {
         client: GuardedClient,
         allowed_prefixes: Vec<String>,
         pinned: Vec<PinnedTool>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let equip = |pinned: PinnedTool| {
             let tool = Tool::from_stored(&pinned.definition)
                 .map_err(|error| StoreError::Corrupt(format!("a pinned tool: {error:?}")))?;

@@ -8,6 +8,7 @@ use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
 use super::snapshot::{Listing, Search, Snapshot};
 use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
+use crate::Result;
 
 /// What an account reads of a credential that a provider does not accept.
 const REFUSED: &str = "the provider does not accept the credential, or not for its voices";
@@ -21,7 +22,7 @@ impl Voices {
         &self,
         list: &Snapshot,
         account: AccountId,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<Snapshot>> {
         if !list.owners.contains(&account) {
             return Ok(None);
         }
@@ -34,7 +35,7 @@ impl Voices {
     }
 
     /// Asks with every account's own credentials, whether they are due or not.
-    pub async fn sync_accounts(&self) -> Result<Vec<SyncOutcome>, StoreError> {
+    pub async fn sync_accounts(&self) -> Result<Vec<SyncOutcome>> {
         let mut outcomes = Vec::new();
         for credential in self.shared.store.voice_credentials().await? {
             // Without its URL a provider cannot be asked at all.
@@ -46,7 +47,7 @@ impl Voices {
     }
 
     /// Asks with the credentials that are due, one after the other. Processes share them: each is taken by one.
-    pub(super) async fn sync_due_accounts(&self) -> Result<(), StoreError> {
+    pub(super) async fn sync_due_accounts(&self) -> Result<()> {
         loop {
             let (store, now) = (&self.shared.store, self.shared.clock.now());
             let due = store.take_due_voice_credentials(BATCH, AGAIN_AFTER, now);
@@ -162,7 +163,7 @@ fn row(voice: Voice) -> AccountVoice {
     }
 }
 
-fn voice(row: AccountVoice) -> Result<Voice, StoreError> {
+fn voice(row: AccountVoice) -> Result<Voice> {
     Voice::from_text(row.provider, row.voice_id, row.voice.as_bytes())
         .map_err(|error| StoreError::Corrupt(format!("an account's voice: {error}")))
 }

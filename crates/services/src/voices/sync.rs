@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::Voices;
+use crate::Result;
 use crate::leases::renew_every;
 
 use crate::workers::Turns;
@@ -111,14 +112,14 @@ impl Voices {
         }
     }
 
-    async fn run_due(&self) -> Result<(), StoreError> {
+    async fn run_due(&self) -> Result<()> {
         self.sync_if_due().await?;
         self.sync_due_accounts().await
     }
 
     /// Asks every provider that is set up, if a day has passed (an hour, if one of them failed) and no other process is at
     /// it; `None` if not, or if another process took it over meanwhile.
-    pub async fn sync_if_due(&self) -> Result<Option<Vec<SyncOutcome>>, StoreError> {
+    pub async fn sync_if_due(&self) -> Result<Option<Vec<SyncOutcome>>> {
         let (store, node) = (&self.shared.store, self.shared.node);
         let now = || self.shared.clock.steady();
         if !store.take_job(JOB, node, now()).await? {

@@ -3,7 +3,8 @@
 use offhook_domain::{AccountId, DeliveryId, EndpointId};
 use offhook_storage::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
 
-use super::{WebhookError, Webhooks};
+use super::Webhooks;
+use crate::error::{ResourceError, Result};
 use crate::{Page, PageRequest};
 
 impl Webhooks {
@@ -19,11 +20,11 @@ impl Webhooks {
         endpoint: EndpointId,
         filter: EndpointDeliveryFilter,
         page: PageRequest<DeliveryId>,
-    ) -> Result<Page<Delivery>, WebhookError> {
+    ) -> Result<Page<Delivery>> {
         let (after, limit) = (page.after.map(|(_, id)| id), i64::from(page.limit));
         let store = &self.0.store;
         let rows = store.endpoint_deliveries(account, endpoint, filter, after, limit);
-        let rows = rows.await?.ok_or(WebhookError::NotFound)?;
+        let rows = rows.await?.ok_or(ResourceError::NotFound)?;
         Ok(Page::of(rows, page.limit))
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, ConversationId, CredentialProvider};
 use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppNews, WhatsAppSent};
 
-use crate::Shared;
+use crate::{Result, Shared};
 
 pub(crate) use credential::WhatsAppCredential;
 pub(crate) use work::keep_answering;
@@ -56,11 +56,7 @@ impl WhatsApp {
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
-    pub async fn is_verify_token(
-        &self,
-        account: AccountId,
-        token: &str,
-    ) -> Result<bool, StoreError> {
+    pub async fn is_verify_token(&self, account: AccountId, token: &str) -> Result<bool> {
         let credential = credential(&self.0, account).await?;
         Ok(credential.is_some_and(|credential| credential.is_verify_token(token)))
     }
@@ -73,7 +69,7 @@ impl WhatsApp {
         &self,
         account: AccountId,
         conversation: ConversationId,
-    ) -> Result<Vec<WhatsAppSent>, StoreError> {
+    ) -> Result<Vec<WhatsAppSent>> {
         let store = &self.0.store;
         store.sent_on_whatsapp(account, conversation, SHOWN).await
     }
@@ -156,10 +152,7 @@ impl WhatsApp {
 }
 
 /// The account's app, if it has stored one.
-async fn credential(
-    shared: &Shared,
-    account: AccountId,
-) -> Result<Option<WhatsAppCredential>, StoreError> {
+async fn credential(shared: &Shared, account: AccountId) -> Result<Option<WhatsAppCredential>> {
     let secret = shared.store.credential_secret(account, PROVIDER).await?;
     Ok(
         secret.and_then(|secret| match WhatsAppCredential::read(&secret) {

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::REMEMBERED;
-use crate::Shared;
 use crate::housekeeping::counted;
 use crate::leases;
 use crate::workers::{Outage, Turns};
+use crate::{Result, Shared};
 
 /// Backstop for a lost wake, and what a put-off message waits at most beyond its time.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -82,7 +82,7 @@ async fn look(
     shared: &Arc<Shared>,
     api: &Arc<dyn WhatsAppApi>,
     slots: &Arc<Semaphore>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let free = i64::try_from(slots.available_permits()).unwrap_or(0);
     if free == 0 {
         return Ok(());
@@ -154,7 +154,7 @@ impl Job {
         Ok(())
     }
 
-    async fn next(&self) -> Result<WhatsAppStep, StoreError> {
+    async fn next(&self) -> Result<WhatsAppStep> {
         let store = &self.shared.store;
         store.next_whatsapp(self.hold, self.times()).await
     }

@@ -32,7 +32,6 @@ struct State {
     refresh: Vec<String>,
     rotates: bool,
     expires_in: Option<u64>,
-    without_refresh: bool,
     allowed: Option<String>,
 }
 
@@ -89,11 +88,6 @@ impl Authority {
     /// From now on access tokens are good for so many seconds, if that is said.
     pub fn expire_in(&self, seconds: Option<u64>) {
         self.0.lock().expires_in = seconds;
-    }
-
-    /// From now on there are no refresh tokens.
-    pub fn grant_once(&self) {
-        self.0.lock().without_refresh = true;
     }
 
     /// From now on members allow these scopes, parted by spaces, and it says so; `None`: it says nothing of them.
@@ -192,8 +186,7 @@ impl Authority {
                 if !proved || of("redirect_uri") != redirect_uri {
                     return refusal(400, "invalid_grant");
                 }
-                let refresh = !state.without_refresh;
-                state.granted(refresh)
+                state.granted(true)
             }
             "refresh_token" => {
                 let token = of("refresh_token").to_owned();

@@ -17,7 +17,7 @@ fn settings(variables: &[(&str, &str)]) -> Settings {
 fn told(findings: &[Finding]) -> Vec<(&'static str, State, &str)> {
     let told = findings
         .iter()
-        .map(|one| (one.hop, one.state, one.sentence.as_str()));
+        .map(|one| (one.hop.0, one.state, one.sentence.as_str()));
     told.collect()
 }
 

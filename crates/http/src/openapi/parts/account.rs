@@ -45,27 +45,20 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("credits_per_minute", number()),
         ("usd_per_minute", nullable(number())),
     ];
-    vec![
-        (
-            "Me",
-            object(&[
-                ("account", object(&account)),
-                ("key", key),
-                ("rate_limit", object(&rate_limit)),
-                ("live_calls", integer()),
-            ]),
-        ),
-        (
-            "Model",
-            object(&[
-                ("id", string()),
-                ("kind", words(&ModelKind::ALL)),
-                ("provider", string()),
-                ("model", string()),
-                ("name", string()),
-                ("languages", array(string())),
-                ("prices", array(object(&price))),
-            ]),
-        ),
-    ]
+    let me = [
+        ("account", object(&account)),
+        ("key", key),
+        ("rate_limit", object(&rate_limit)),
+        ("live_calls", integer()),
+    ];
+    let model = [
+        ("id", string()),
+        ("kind", words(&ModelKind::ALL)),
+        ("provider", string()),
+        ("model", string()),
+        ("name", string()),
+        ("languages", array(string())),
+        ("prices", array(object(&price))),
+    ];
+    vec![("Me", object(&me)), ("Model", object(&model))]
 }

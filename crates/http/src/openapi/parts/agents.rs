@@ -74,44 +74,29 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let mut full = agent(true);
     full["properties"]["config"] = nullable(reference("AgentConfig"));
     let version = json!({"type": "integer", "minimum": 0});
+    let create_agent = [
+        ("name", text(120)),
+        ("language", string()),
+        ("config", nullable(reference("AgentConfig"))),
+    ];
+    let update_agent = [
+        ("name", text(120)),
+        ("language", string()),
+        ("status", words(AgentStatus::ALL)),
+        ("config", reference("AgentConfig")),
+        ("expected_version", version.clone()),
+    ];
+    let publish_agent = [
+        ("version", nullable(version)),
+        ("note", nullable(text(500))),
+    ];
     vec![
         ("AgentItem", agent(false)),
         ("Agent", full),
         ("AgentConfig", config()),
-        (
-            "CreateAgent",
-            request(
-                &["name", "language"],
-                &[
-                    ("name", text(120)),
-                    ("language", string()),
-                    ("config", nullable(reference("AgentConfig"))),
-                ],
-            ),
-        ),
-        (
-            "UpdateAgent",
-            request(
-                &[],
-                &[
-                    ("name", text(120)),
-                    ("language", string()),
-                    ("status", words(AgentStatus::ALL)),
-                    ("config", reference("AgentConfig")),
-                    ("expected_version", version.clone()),
-                ],
-            ),
-        ),
-        (
-            "PublishAgent",
-            request(
-                &[],
-                &[
-                    ("version", nullable(version)),
-                    ("note", nullable(text(500))),
-                ],
-            ),
-        ),
+        ("CreateAgent", request(&["name", "language"], &create_agent)),
+        ("UpdateAgent", request(&[], &update_agent)),
+        ("PublishAgent", request(&[], &publish_agent)),
     ]
 }
 

@@ -20,11 +20,9 @@ pub(super) fn operations() -> Vec<Operation> {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let schema = ("schema", nullable(any_object()));
+    let analysis_schema = [schema.clone(), ("updated_at", nullable(instant()))];
     vec![
-        (
-            "AnalysisSchema",
-            object(&[schema.clone(), ("updated_at", nullable(instant()))]),
-        ),
+        ("AnalysisSchema", object(&analysis_schema)),
         ("SetAnalysisSchema", request(&["schema"], &[schema])),
     ]
 }

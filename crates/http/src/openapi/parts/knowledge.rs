@@ -117,6 +117,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ];
     let document_deletion = [&deletion[..], &[("agents_affected", array(agent))]].concat();
     let moved = ("documents_moved_to_root", integer());
+    let folder_deletion = [&deletion[..], &[moved]].concat();
+    let knowledge_hits = [("data", array(reference("KnowledgeHit")))];
     vec![
         ("Document", object(&document)),
         ("CreateDocument", request(&["name"], &create)),
@@ -126,15 +128,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Folder", object(&folder)),
         ("CreateFolder", request(&["name"], &[("name", text(120))])),
         ("UpdateFolder", request(&[], &[("name", text(120))])),
-        (
-            "FolderDeletion",
-            object(&[&deletion[..], &[moved]].concat()),
-        ),
+        ("FolderDeletion", object(&folder_deletion)),
         ("SearchKnowledge", request(&["query"], &search)),
         ("KnowledgeHit", object(&hit)),
-        (
-            "KnowledgeHits",
-            object(&[("data", array(reference("KnowledgeHit")))]),
-        ),
+        ("KnowledgeHits", object(&knowledge_hits)),
     ]
 }

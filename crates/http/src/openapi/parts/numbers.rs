@@ -45,13 +45,11 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("agent_id", nullable(uuid())),
     ];
     let update = [("label", text(120)), ("agent_id", nullable(uuid()))];
+    let phone_numbers_imported = [("imported", integer()), ("already_present", integer())];
     vec![
         ("PhoneNumber", object(&number)),
         ("CreatePhoneNumber", request(&["phone_number"], &create)),
-        (
-            "PhoneNumbersImported",
-            object(&[("imported", integer()), ("already_present", integer())]),
-        ),
+        ("PhoneNumbersImported", object(&phone_numbers_imported)),
         ("UpdatePhoneNumber", request(&[], &update)),
     ]
 }

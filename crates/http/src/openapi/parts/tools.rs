@@ -89,6 +89,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("note", nullable(string())),
     ];
     let config = [("config", reference("AgentConfig"))];
+    let tool_deleted = [("id", uuid()), ("deleted", boolean())];
+    let agent_version_with_config = [&version[..], &config].concat();
+    let agent_archived = [("id", uuid()), ("archived", boolean())];
     vec![
         ("Tool", object(&shown)),
         (
@@ -102,18 +105,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "UpdateTool",
             request(&[], &sent(request(&[], &http), targets)),
         ),
-        (
-            "ToolDeleted",
-            object(&[("id", uuid()), ("deleted", boolean())]),
-        ),
+        ("ToolDeleted", object(&tool_deleted)),
         ("AgentVersion", object(&version)),
-        (
-            "AgentVersionWithConfig",
-            object(&[&version[..], &config].concat()),
-        ),
-        (
-            "AgentArchived",
-            object(&[("id", uuid()), ("archived", boolean())]),
-        ),
+        ("AgentVersionWithConfig", object(&agent_version_with_config)),
+        ("AgentArchived", object(&agent_archived)),
     ]
 }

@@ -127,6 +127,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("status", words(EndpointStatus::ALL)),
     ];
     let create = [("url", text(2048)), ("description", nullable(text(500)))];
+    let test_webhook = [("type", nullable(words(EventType::ALL)))];
     let mut schemas = vec![
         ("Webhook", object(&endpoint)),
         ("WebhookWithSecret", object(&[endpoint, secret].concat())),
@@ -134,10 +135,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("UpdateWebhook", request(&[], &update)),
         ("Deleted", object(&[("id", uuid()), ("deleted", boolean())])),
         ("RotateSecret", request(&[], &[("overlap_hours", hours)])),
-        (
-            "TestWebhook",
-            request(&[], &[("type", nullable(words(EventType::ALL)))]),
-        ),
+        ("TestWebhook", request(&[], &test_webhook)),
         ("Recover", request(&["since"], &[("since", string())])),
         ("Recovered", object(&[("count", integer())])),
         ("DeliveryItem", object(&delivery)),

@@ -14,7 +14,7 @@ use crate::layout::Section;
 use crate::parts::form::{danger, refusal};
 use crate::parts::version;
 use crate::parts::words::when;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
 
 /// What a schema looks like, for those who have none yet.
@@ -38,7 +38,7 @@ fn title(visitor: &Visitor, view: &AgentView) -> String {
     }
 }
 
-async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaView, Trouble> {
+async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaView> {
     let analyses = visitor.services().analyses();
     Ok(analyses.schema(visitor.account(), view.agent.id).await?)
 }
@@ -162,7 +162,7 @@ pub(super) async fn clear(post: Post<Developer>) -> Answer {
     done(&post, &view, said).await
 }
 
-async fn save(post: &Post<Developer>, view: &AgentView, schema: Json) -> Result<(), Trouble> {
+async fn save(post: &Post<Developer>, view: &AgentView, schema: Json) -> Result<()> {
     let analyses = post.services().analyses();
     let body = Json::object([("schema", schema)]);
     let (account, agent) = (post.account(), view.agent.id);

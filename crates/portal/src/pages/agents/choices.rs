@@ -6,7 +6,7 @@ use offhook_services::{Agents, ListedVoice, Model, ModelKind, PageRequest, Voice
 
 use super::document::{DOCUMENTS, FOLDERS, TOOLS, plain};
 use crate::fields::Fields;
-use crate::trouble::Trouble;
+use crate::trouble::Result;
 use crate::visit::Visitor;
 
 /// What is searched for among voices and documents, and what the results that are shown were found by.
@@ -42,7 +42,7 @@ pub(super) struct Choices {
 
 impl Choices {
     /// Reads what a form with these fields offers.
-    pub(super) async fn read(visitor: &Visitor, fields: &Fields) -> Result<Self, Trouble> {
+    pub(super) async fn read(visitor: &Visitor, fields: &Fields) -> Result<Self> {
         let has_knowledge = visitor.caller().terms.engine_module;
         let (folders, documents) = match has_knowledge {
             true => (
@@ -97,7 +97,7 @@ pub(super) fn providers(visitor: &Visitor, kind: ModelKind) -> Vec<&str> {
 async fn voices(
     visitor: &Visitor,
     fields: &Fields,
-) -> Result<Vec<(String, String, Option<String>)>, Trouble> {
+) -> Result<Vec<(String, String, Option<String>)>> {
     let Some(q) = fields.get(VOICES_Q) else {
         return Ok(Vec::new());
     };
@@ -135,16 +135,13 @@ fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
     )
 }
 
-async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>, Trouble> {
+async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>> {
     let page = PageRequest::<ToolId> {
         after: None,
         limit: AT_ONCE,
     };
-    let page = visitor
-        .services()
-        .tools()
-        .list(visitor.account(), page)
-        .await?;
+    let tools = visitor.services().tools();
+    let page = tools.list(visitor.account(), page).await?;
     let known = page.items.iter().map(|view| {
         let kind = view.definition.get("kind").map(plain).unwrap_or_default();
         (
@@ -155,7 +152,7 @@ async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String
     Ok(chosen_first(fields, TOOLS, known.collect()))
 }
 
-async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>, Trouble> {
+async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>> {
     let knowledge = visitor.services().knowledge();
     let mut known: Vec<(String, String)> = Vec::new();
     let mut after = None;
@@ -177,7 +174,7 @@ async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, Stri
 }
 
 /// The newest documents, or those that are searched for, and all that are chosen.
-async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>, Trouble> {
+async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>> {
     let knowledge = visitor.services().knowledge();
     let filter = DocumentFilter {
         q: fields

@@ -18,7 +18,7 @@ use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::version::{self, SHOWN_VERSION};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
@@ -77,10 +77,7 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
 }
 
 /// Why calling hours would be lost that were typed where there were none, and their box was not ticked.
-async fn forgotten_hours(
-    post: &Post<Developer>,
-    view: &AgentView,
-) -> Result<Option<String>, Trouble> {
+async fn forgotten_hours(post: &Post<Developer>, view: &AgentView) -> Result<Option<String>> {
     let Some(path) = hours_without_box(&post.fields) else {
         return Ok(None);
     };
@@ -111,7 +108,7 @@ async fn draw(
     fields: &Fields,
     base: i32,
     refused: Option<&Refused>,
-) -> Result<Markup, Trouble> {
+) -> Result<Markup> {
     let id = view.agent.id;
     let path = format!("/agents/{id}/edit");
     let choices = Choices::read(visitor, fields).await?;

@@ -8,7 +8,7 @@ use offhook_services::AgentView;
 use super::document::patch;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::trouble::Trouble;
+use crate::trouble::{Result, Trouble};
 use crate::visit::{Developer, Post, Visitor};
 
 /// The version that the form was filled in on.
@@ -43,16 +43,12 @@ impl Refused {
 }
 
 /// The version that the form says it was filled in on.
-pub(super) fn base_of(fields: &Fields) -> Result<i32, Trouble> {
+pub(super) fn base_of(fields: &Fields) -> Result<i32> {
     fields.text(BASE).parse().map_err(|_| Trouble::Unreadable)
 }
 
 /// A version's configuration without its number; the defaults where there is none yet.
-pub(super) async fn config_at(
-    visitor: &Visitor,
-    view: &AgentView,
-    version: i32,
-) -> Result<Json, Trouble> {
+pub(super) async fn config_at(visitor: &Visitor, view: &AgentView, version: i32) -> Result<Json> {
     let found = match version {
         0 => return Ok(AgentConfig::new(&view.agent.language).to_json()),
         head if head == view.agent.head_version => view.config.clone(),
@@ -88,7 +84,7 @@ pub(super) async fn save(
     view: &AgentView,
     wanted: Result<Json, FieldError>,
     name: Option<&str>,
-) -> Result<Result<String, Refused>, Trouble> {
+) -> Result<Result<String, Refused>> {
     let (id, fields) = (view.agent.id, &post.fields);
     let base = base_of(fields)?;
     let wanted = match wanted {
@@ -148,7 +144,7 @@ pub(super) async fn publish(
     id: AgentId,
     version: i32,
     note: Option<&str>,
-) -> Result<Result<String, String>, Trouble> {
+) -> Result<Result<String, String>> {
     let mut body = vec![("version", Json::from(i64::from(version)))];
     body.extend(note.map(|note| ("note", Json::from(note))));
     let agents = post.services().agents();

@@ -82,16 +82,16 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
             )) },
             _ => {},
         }
-        (list::facts(&[
-            (t.t("Status", "Estado"), status_badge(agent.status, t)),
-            (t.t("Published version", "Versión publicada"), html! { (published) }),
-            (t.t("Newest version", "Versión más nueva"), html! { (agent.head_version) }),
-            (t.t("Language", "Idioma"), html! { (agent.language) }),
-            (t.t("Model", "Modelo"), or_dash(&pair("llm.provider", "llm.model"))),
-            (t.t("Voice", "Voz"), or_dash(&pair("voice.provider", "voice.voice_id"))),
-            (t.t("Changed", "Modificado"), when(agent.updated_at)),
-            ("Id", html! { code { (agent.id) } }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Status", "Estado"), status_badge(agent.status, t)))
+            (list::fact(t.t("Published version", "Versión publicada"), published))
+            (list::fact(t.t("Newest version", "Versión más nueva"), agent.head_version))
+            (list::fact(t.t("Language", "Idioma"), &agent.language))
+            (list::fact(t.t("Model", "Modelo"), or_dash(&pair("llm.provider", "llm.model"))))
+            (list::fact(t.t("Voice", "Voz"), or_dash(&pair("voice.provider", "voice.voice_id"))))
+            (list::fact(t.t("Changed", "Modificado"), when(agent.updated_at)))
+            (list::fact("Id", html! { code { (agent.id) } }))
+        }
         (unpublished(visitor, view))
         @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) }
         h2 { (t.t("What it says first", "Lo primero que dice")) }
@@ -150,16 +150,16 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
             "This agent's configuration lives at its provider: what it says, its model and its voice are changed there. What you see here is the summary that the provider gave, asked for anew every hour. Here it can be renamed, called and put to work in batches.",
             "La configuración de este agente vive con su proveedor: lo que dice, su modelo y su voz se cambian ahí. Lo que ves aquí es el resumen que dio el proveedor, y se vuelve a pedir cada hora. Aquí puedes renombrarlo, usarlo en llamadas y en lotes.",
         )) }
-        (list::facts(&[
-            (t.t("Status", "Estado"), status_badge(agent.status, t)),
-            (t.t("Runtime", "Entorno"), html! { (runtime_name(agent.runtime, t)) }),
-            (t.t("Id at the provider", "Id con el proveedor"), html! { code { (provider_id) } }),
-            (t.t("Language", "Idioma"), html! { (agent.language) }),
-            (t.t("Model", "Modelo"), or_dash(&of("llm.model"))),
-            (t.t("Voice", "Voz"), or_dash(&of("voice.voice_id"))),
-            (t.t("Changed", "Modificado"), when(agent.updated_at)),
-            ("Id", html! { code { (agent.id) } }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Status", "Estado"), status_badge(agent.status, t)))
+            (list::fact(t.t("Runtime", "Entorno"), runtime_name(agent.runtime, t)))
+            (list::fact(t.t("Id at the provider", "Id con el proveedor"), html! { code { (provider_id) } }))
+            (list::fact(t.t("Language", "Idioma"), &agent.language))
+            (list::fact(t.t("Model", "Modelo"), or_dash(&of("llm.model"))))
+            (list::fact(t.t("Voice", "Voz"), or_dash(&of("voice.voice_id"))))
+            (list::fact(t.t("Changed", "Modificado"), when(agent.updated_at)))
+            (list::fact("Id", html! { code { (agent.id) } }))
+        }
         h2 { (t.t("Numbers that it calls from", "Números desde los que llama")) }
         @if view.numbers.is_empty() {
             p.soft { (t.t("None.", "Ninguno.")) }
@@ -243,12 +243,8 @@ async fn change(
     typed: Option<&Fields>,
 ) -> Answer {
     let id = view.agent.id;
-    match post
-        .services()
-        .agents()
-        .update(post.account(), id, &body)
-        .await
-    {
+    let agents = post.services().agents();
+    match agents.update(post.account(), id, &body).await {
         Ok(_) => {
             post.done(action, &id.to_string(), &format!("/agents/{id}"), said)
                 .await

@@ -15,7 +15,7 @@ use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, button, form, refusal};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when, when_if};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// Lines around a change that are shown too.
@@ -63,7 +63,6 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
         }
     };
     let rows: Vec<Markup> = page.items.iter().map(row).collect();
-    let last = page.items.last().map(|last| (last.place(), Uuid::nil()));
     let body = html! {
         (tabs(&visit, &view.agent, "versions"))
         @if rows.is_empty() {
@@ -74,7 +73,7 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
         } @else {
             (compare_form(&visit, &view, view.agent.published_version, view.agent.head_version))
             (list::table(t.t("Versions", "Versiones"), &heads, &rows))
-            (list::more(&visit, page.has_more, last))
+            (list::more(&visit, &page, |last| (last.place(), Uuid::nil())))
         }
     };
     let title = match t {
@@ -96,11 +95,7 @@ fn compare_form(visitor: &Visitor, view: &AgentView, from: i32, to: i32) -> Mark
     }
 }
 
-async fn version_of(
-    visitor: &Visitor,
-    view: &AgentView,
-    number: &str,
-) -> Result<AgentVersionView, Trouble> {
+async fn version_of(visitor: &Visitor, view: &AgentView, number: &str) -> Result<AgentVersionView> {
     let number: i32 = number.parse().map_err(|_| Trouble::not_found())?;
     let agents = visitor.services().agents();
     Ok(agents
@@ -142,12 +137,12 @@ fn draw_version(
     html! {
         (tabs(visitor, &view.agent, "versions"))
         (refusal(said))
-        (list::facts(&[
-            (t.t("Saved", "Guardada"), when(shown.version.created_at)),
-            (t.t("Published", "Publicada"), when_if(shown.version.published_at)),
-            (t.t("State", "Estado"), state),
-            (t.t("Note", "Nota"), html! { (shown.version.note.as_deref().unwrap_or("–")) }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Saved", "Guardada"), when(shown.version.created_at)))
+            (list::fact(t.t("Published", "Publicada"), when_if(shown.version.published_at)))
+            (list::fact(t.t("State", "Estado"), state))
+            (list::fact(t.t("Note", "Nota"), shown.version.note.as_deref().unwrap_or("–")))
+        }
         p {
             @for (other, name) in [(published, t.t("the published one", "la publicada")), (head, t.t("the newest", "la más nueva"))] {
                 @if other != 0 && other != number {

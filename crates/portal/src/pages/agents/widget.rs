@@ -27,11 +27,8 @@ fn title(visitor: &Visitor, view: &AgentView) -> String {
 /// `GET /portal/agents/{id}/widget`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let view = engine_agent(&visit).await?;
-    let settings = visit
-        .services()
-        .widgets()
-        .get(visit.account(), view.agent.id)
-        .await?;
+    let widgets = visit.services().widgets();
+    let settings = widgets.get(visit.account(), view.agent.id).await?;
     let body = html! {
         (tabs(&visit, &view.agent, "widget"))
         @if visit.may(MemberRole::Developer) {
@@ -100,21 +97,14 @@ fn facts(visitor: &Visitor, settings: &WidgetSettings) -> Markup {
     let cap = settings
         .daily_credit_cap
         .map_or_else(|| "–".to_owned(), |cap| cap.to_string());
-    list::facts(&[
-        (
-            t.t("Turned on", "Activado"),
-            html! { (yes(settings.enabled, t)) },
-        ),
-        (
-            t.t("Allowed origins", "Orígenes permitidos"),
-            html! { @for origin in &settings.origins { div { (origin) } } },
-        ),
-        (
-            t.t("Sessions a minute", "Sesiones por minuto"),
-            html! { (settings.max_sessions_per_minute) },
-        ),
-        (t.t("Credits a day", "Créditos por día"), html! { (cap) }),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("Turned on", "Activado"), yes(settings.enabled, t)))
+            (list::fact(t.t("Allowed origins", "Orígenes permitidos"), html! { @for origin in &settings.origins { div { (origin) } } }))
+            (list::fact(t.t("Sessions a minute", "Sesiones por minuto"), settings.max_sessions_per_minute))
+            (list::fact(t.t("Credits a day", "Créditos por día"), cap))
+        }
+    }
 }
 
 /// What a page's owner copies into it.

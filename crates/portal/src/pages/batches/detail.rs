@@ -15,7 +15,7 @@ use crate::layout::Section;
 use crate::parts::form::{self, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, count, when, when_if};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/batch-calls/{id}`
@@ -109,7 +109,7 @@ pub(super) async fn retry(post: Post<Developer>) -> Answer {
 async fn ended(
     post: &Post<Developer>,
     id: BatchId,
-    done: Result<(), Trouble>,
+    done: Result<()>,
     action: &str,
     said: &str,
 ) -> Answer {
@@ -123,7 +123,7 @@ async fn ended(
     Ok(post.refused(Section::Batches, &batch.name, &body))
 }
 
-async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Markup, Trouble> {
+async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = callers(visitor).await?;
     let number = batch.phone_number_id.map(|id| id.to_string());
@@ -133,15 +133,15 @@ async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Ma
         (form::refusal(said))
         (growing(batch, t))
         @if visitor.may(MemberRole::Developer) { (actions(visitor, batch)) }
-        (list::facts(&[
-            (t.t("Agent", "Agente"), agents.link(batch.agent_id)),
-            (t.t("Calls from", "Llama desde"), html! { (number) }),
-            (t.t("To begin at", "Debe comenzar"), when_if(batch.scheduled_at)),
-            (t.t("Began", "Comenzó"), when_if(batch.started_at)),
-            (t.t("Ended", "Terminó"), when_if(batch.ended_at)),
-            (t.t("Made", "Creado"), when(batch.created_at)),
-            (t.t("Id", "Id"), html! { code { (batch.id) } }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Agent", "Agente"), agents.link(batch.agent_id)))
+            (list::fact(t.t("Calls from", "Llama desde"), number))
+            (list::fact(t.t("To begin at", "Debe comenzar"), when_if(batch.scheduled_at)))
+            (list::fact(t.t("Began", "Comenzó"), when_if(batch.started_at)))
+            (list::fact(t.t("Ended", "Terminó"), when_if(batch.ended_at)))
+            (list::fact(t.t("Made", "Creado"), when(batch.created_at)))
+            (list::fact(t.t("Id", "Id"), html! { code { (batch.id) } }))
+        }
         (recipients)
     })
 }
@@ -196,7 +196,7 @@ fn actions(visitor: &Visitor, batch: &Batch) -> Markup {
     }
 }
 
-async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup, Trouble> {
+async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup> {
     let t = visitor.lang();
     let query = visitor.query();
     let status: Option<RecipientStatus> =
@@ -210,8 +210,6 @@ async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup, Trouble>
     let rows = batches
         .recipients(visitor.account(), batch.id, status, after, page.limit)
         .await?;
-    let last = rows.items.last();
-    let last = last.map(|row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil()));
     let heads = [
         t.t("Number", "Número"),
         t.t("State", "Estado"),
@@ -234,7 +232,7 @@ async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup, Trouble>
         }
         @if lines.is_empty() { p.soft { (t.t("Nobody is in this state.", "Nadie está en este estado.")) } }
         @else { (list::table(t.t("People", "Personas"), &heads, &lines)) }
-        (list::more(visitor, rows.has_more, last))
+        (list::more(visitor, &rows, |row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil())))
     })
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use offhook_domain::{BatchId, E164Error, Json, Timestamp};
-use offhook_http::{ApiError, Code};
+use offhook_http::Code;
 use offhook_services::store::Batch;
 use offhook_services::{BatchBody, PageRequest};
 
@@ -17,7 +17,7 @@ use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, count};
 use crate::sent::{self, FILE_TEXT, SentFile};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Upload, Visit, Visitor};
 
 /// The largest list: ten thousand people with 400 characters each. The interface takes larger ones.
@@ -113,7 +113,7 @@ fn look_title(visitor: &Visitor) -> &'static str {
 }
 
 fn refused(said: impl Into<String>) -> Trouble {
-    ApiError::new(Code::InvalidBody, said.into()).into()
+    Code::InvalidBody.error(said.into()).into()
 }
 
 /// What the form calls the fields of a batch.
@@ -129,7 +129,7 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
     ]
 }
 
-async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup, Trouble> {
+async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = callers(visitor).await?;
     if agents.is_empty() {
@@ -214,8 +214,8 @@ fn zone(fields: &Fields, t: Lang) -> String {
 async fn looked_at(
     visitor: &Visitor,
     fields: &Fields,
-    file: Result<Option<SentFile>, Trouble>,
-) -> Result<Markup, Trouble> {
+    file: Result<Option<SentFile>>,
+) -> Result<Markup> {
     let t = visitor.lang();
     let none = || refused(t.t("Choose a file first.", "Primero elige un archivo."));
     let file = file?.ok_or_else(none)?;
@@ -250,7 +250,7 @@ async fn look_page(
     fields: &Fields,
     rows: &Rows,
     said: Option<&str>,
-) -> Result<Markup, Trouble> {
+) -> Result<Markup> {
     let t = visitor.lang();
     let to = column(fields, rows);
     let look = rows.look(to);
@@ -292,11 +292,7 @@ async fn look_page(
 }
 
 /// Who calls, from which number, how many people, and when.
-async fn about_to_happen(
-    visitor: &Visitor,
-    fields: &Fields,
-    look: &Look,
-) -> Result<Markup, Trouble> {
+async fn about_to_happen(visitor: &Visitor, fields: &Fields, look: &Look) -> Result<Markup> {
     let t = visitor.lang();
     let agents = callers(visitor).await?;
     let agent = agents.name(fields.text("agent_id"));
@@ -305,12 +301,14 @@ async fn about_to_happen(
         None => t.t("Now", "Ahora").to_owned(),
         Some(local) => format!("{}, {}", local.replace('T', " "), zone(fields, t)),
     };
-    Ok(list::facts(&[
-        (t.t("Agent", "Agente"), html! { (agent) }),
-        (t.t("Calls from", "Llama desde"), html! { (number) }),
-        (t.t("People", "Personas"), html! { (people(look)) }),
-        (t.t("Begins", "Comienza"), html! { (begins) }),
-    ]))
+    Ok(html! {
+        dl.facts {
+            (list::fact(t.t("Agent", "Agente"), agent))
+            (list::fact(t.t("Calls from", "Llama desde"), number))
+            (list::fact(t.t("People", "Personas"), people(look)))
+            (list::fact(t.t("Begins", "Comienza"), begins))
+        }
+    })
 }
 
 /// How many people the list holds.
@@ -439,8 +437,8 @@ fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestam
 async fn taken(
     visitor: &Visitor,
     fields: &Fields,
-    file: Result<Option<SentFile>, Trouble>,
-) -> Result<BatchId, Trouble> {
+    file: Result<Option<SentFile>>,
+) -> Result<BatchId> {
     let t = visitor.lang();
     file?;
     let rows = list_of(fields, t).map_err(refused)?;
@@ -478,7 +476,7 @@ pub(super) fn printed(_: &Batch) -> Vec<u8> {
 }
 
 /// The batch of a `Location`.
-fn id_of(location: &str) -> Result<BatchId, Trouble> {
+fn id_of(location: &str) -> Result<BatchId> {
     let id = location.rsplit('/').next().unwrap_or("");
     id.parse().map_err(|_| Trouble::not_found())
 }

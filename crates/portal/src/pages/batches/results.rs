@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, BatchId, CallHandle, Json};
 use offhook_services::Services;
 use offhook_services::store::Recipient;
 
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit};
 
 /// Recipients that are read at once.
@@ -60,7 +60,7 @@ async fn page(
     account: AccountId,
     id: BatchId,
     after: Option<i32>,
-) -> Result<(Vec<Recipient>, Option<Option<i32>>), Trouble> {
+) -> Result<(Vec<Recipient>, Option<Option<i32>>)> {
     let batches = services.batches();
     let page = batches
         .recipients(account, id, None, after, AT_ONCE)
@@ -71,11 +71,7 @@ async fn page(
 }
 
 /// The variables of all recipients, in the order in which they first come, the first ones of them.
-async fn names(
-    services: &Services,
-    account: AccountId,
-    id: BatchId,
-) -> Result<Vec<String>, Trouble> {
+async fn names(services: &Services, account: AccountId, id: BatchId) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     let mut place = Some(None);
     while let Some(after) = place {

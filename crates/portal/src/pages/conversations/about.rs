@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json, Runtime};
+use offhook_services::ResourceError;
+use offhook_services::SoFar;
 use offhook_services::store::{Conversation, ConversationView, DeliveryState};
-use offhook_services::{AgentError, SoFar};
 
 use super::detail::named;
 use super::wording;
@@ -11,7 +12,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::parts::list;
 use crate::parts::words::{self, Tone};
-use crate::trouble::Trouble;
+use crate::trouble::Result;
 use crate::visit::Visitor;
 
 /// What changes while a conversation lasts, by the ids that the page knows it by: when it was answered, its turns, length
@@ -67,7 +68,7 @@ pub(super) async fn facts(
     visitor: &Visitor,
     view: &ConversationView,
     so_far: &SoFar,
-) -> Result<Markup, Trouble> {
+) -> Result<Markup> {
     let lang = visitor.lang();
     let conversation = &view.conversation;
     let is_over = conversation.state.is_terminal();
@@ -125,14 +126,14 @@ pub(super) async fn facts(
         ));
     }
     rows.extend(placing(visitor, conversation).await?);
-    Ok(list::facts(&rows))
+    Ok(html! { dl.facts { @for (name, value) in rows { (list::fact(name, value)) } } })
 }
 
 /// The request that placed a call, with what else the log tells of it.
 async fn placing(
     visitor: &Visitor,
     conversation: &Conversation,
-) -> Result<Option<(&'static str, Markup)>, Trouble> {
+) -> Result<Option<(&'static str, Markup)>> {
     if conversation.key_id.is_none() {
         return Ok(None);
     }
@@ -159,10 +160,7 @@ fn latency(conversation: &Conversation, lang: Lang) -> Option<Markup> {
 }
 
 /// What the agent was told of this conversation: what was sent along, and its own defaults for the rest.
-pub(super) async fn variables(
-    visitor: &Visitor,
-    conversation: &Conversation,
-) -> Result<Markup, Trouble> {
+pub(super) async fn variables(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     let lang = visitor.lang();
     let sent = Json::parse(conversation.metadata.as_bytes()).ok();
     let sent = sent.as_ref().and_then(Json::as_object).unwrap_or_default();
@@ -193,10 +191,7 @@ pub(super) async fn variables(
 }
 
 /// The variables that the version knows, with their defaults.
-async fn defaults(
-    visitor: &Visitor,
-    conversation: &Conversation,
-) -> Result<Vec<(String, Json)>, Trouble> {
+async fn defaults(visitor: &Visitor, conversation: &Conversation) -> Result<Vec<(String, Json)>> {
     if conversation.runtime != Runtime::Engine || conversation.agent_version == 0 {
         return Ok(Vec::new());
     }
@@ -207,7 +202,7 @@ async fn defaults(
         .await
     {
         Ok(version) => version,
-        Err(AgentError::NotFound) => return Ok(Vec::new()),
+        Err(ResourceError::NotFound) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let config = version.config.as_ref();
@@ -230,10 +225,7 @@ fn shown(value: &Json) -> String {
 }
 
 /// What webhooks were told of it.
-pub(super) async fn deliveries(
-    visitor: &Visitor,
-    conversation: &Conversation,
-) -> Result<Markup, Trouble> {
+pub(super) async fn deliveries(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     let lang = visitor.lang();
     let webhooks = visitor.services().webhooks();
     let found = webhooks

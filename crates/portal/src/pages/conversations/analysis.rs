@@ -9,11 +9,11 @@ use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
 use crate::parts::words::{Tone, badge, when_if};
 use crate::spanish;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The analysis of a conversation; nothing where there is none to be.
-pub(super) async fn of(visitor: &Visitor, view: &ConversationView) -> Result<Markup, Trouble> {
+pub(super) async fn of(visitor: &Visitor, view: &ConversationView) -> Result<Markup> {
     let conversations = visitor.services().conversations();
     let found = conversations.analysis(view).await?;
     let id = view.conversation.id;

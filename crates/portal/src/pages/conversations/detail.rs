@@ -13,7 +13,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::{form, list};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// A conversation with all that its page shows of it.
@@ -28,7 +28,7 @@ pub(super) async fn read(
     visitor: &Visitor,
     id: ConversationId,
     place: Option<Place>,
-) -> Result<Story, Trouble> {
+) -> Result<Story> {
     let conversations = visitor.services().conversations();
     let view = conversations.get(visitor.caller(), id, false).await?;
     let view = view.ok_or_else(Trouble::not_found)?;
@@ -71,7 +71,7 @@ pub(super) fn watch(id: ConversationId, after: i32) -> Markup {
 }
 
 /// Everything about a conversation.
-pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Trouble> {
+pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
     let lang = visitor.lang();
     let conversation = &story.view.conversation;
     let is_over = conversation.state.is_terminal();

@@ -8,23 +8,17 @@ use super::detail::named;
 use crate::lang::Lang;
 use crate::parts::words::{self, Tone};
 use crate::spanish::written;
-use crate::trouble::Trouble;
+use crate::trouble::Result;
 use crate::visit::Visitor;
 
 /// What became of each message that the customer was sent; nothing for other channels.
-pub(super) async fn messages(
-    visitor: &Visitor,
-    conversation: &Conversation,
-) -> Result<Markup, Trouble> {
+pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     if conversation.channel != Some(Channel::Whatsapp) {
         return Ok(html! {});
     }
     let lang = visitor.lang();
-    let sent = visitor
-        .services()
-        .whatsapp()
-        .sent(visitor.account(), conversation.id)
-        .await?;
+    let whatsapp = visitor.services().whatsapp();
+    let sent = whatsapp.sent(visitor.account(), conversation.id).await?;
     if sent.is_empty() {
         return Ok(html! {});
     }

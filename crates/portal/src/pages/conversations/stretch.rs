@@ -7,7 +7,7 @@ use offhook_services::store::Moment;
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::trouble::Trouble;
+use crate::trouble::{Result, Trouble};
 use crate::visit::Visitor;
 
 /// Turns that a page shows at most.
@@ -53,11 +53,7 @@ pub(crate) struct Stretch {
 impl Stretch {
     /// Reads the turns of a conversation of the account at `place`. A page follows a link to the next one by a moment's
     /// number: each costs what the first one costs, and no turn is on two of them or on none.
-    pub(crate) async fn read(
-        visitor: &Visitor,
-        id: ConversationId,
-        place: Place,
-    ) -> Result<Self, Trouble> {
+    pub(crate) async fn read(visitor: &Visitor, id: ConversationId, place: Place) -> Result<Self> {
         let conversations = visitor.services().conversations();
         let caller = visitor.caller();
         let page = match place {

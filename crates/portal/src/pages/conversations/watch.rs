@@ -14,7 +14,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::{list, words};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// Turns that one look brings; the next one follows a second later.
@@ -102,7 +102,7 @@ pub(super) async fn live_calls(visit: Visit<Viewer>) -> Answer {
     Ok(visit.part(&calls))
 }
 
-async fn calls(visitor: &Visitor) -> Result<Markup, Trouble> {
+async fn calls(visitor: &Visitor) -> Result<Markup> {
     let lang = visitor.lang();
     let overview = visitor.services().overview();
     let calls = overview.live(visitor.caller(), SHOWN_CALLS).await?;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::Json;
-use offhook_http::{ApiError, Code};
+use offhook_http::Code;
 use offhook_services::store::Folder;
 use offhook_services::{DocumentFile, NewContent};
 
@@ -12,7 +12,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::sent;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 
 /// The files that can be read.
@@ -153,15 +153,11 @@ pub(super) async fn file(mut upload: Upload<Developer>) -> Answer {
     }
 }
 
-async fn kept(
-    visitor: &Visitor,
-    fields: &Fields,
-    file: Result<Option<sent::SentFile>, Trouble>,
-) -> Answer {
+async fn kept(visitor: &Visitor, fields: &Fields, file: Result<Option<sent::SentFile>>) -> Answer {
     let t = visitor.lang();
     let Some(file) = file? else {
         let said = t.t("Choose a file first.", "Primero elige un archivo.");
-        return Err(ApiError::new(Code::InvalidBody, said).into());
+        return Err(Code::InvalidBody.error(said).into());
     };
     let file = DocumentFile {
         name: fields.get("name").map(str::to_owned),

@@ -16,7 +16,7 @@ use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::{count, when};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/knowledge/documents/{id}`
@@ -126,7 +126,7 @@ async fn page(
     folders: &[Folder],
     fields: &Fields,
     said: Option<&str>,
-) -> Result<Markup, Trouble> {
+) -> Result<Markup> {
     let t = visitor.lang();
     let knowledge = visitor.services().knowledge();
     let agents = knowledge.used_by(visitor.account(), document.id).await?;
@@ -146,28 +146,18 @@ async fn page(
 }
 
 fn facts(document: &Document, t: Lang) -> Markup {
-    list::facts(&[
-        (t.t("State", "Estado"), state(document, t)),
-        (
-            t.t("Kind", "Tipo"),
-            html! { (source_name(document.source, t)) },
-        ),
-        (
-            t.t("Address", "Dirección"),
-            html! { (document.url.as_deref().unwrap_or("–")) },
-        ),
-        (
-            t.t("Format", "Formato"),
-            html! { (document.mime_type.as_deref().unwrap_or("–")) },
-        ),
-        (t.t("Size", "Tamaño"), html! { (size(document.size_bytes)) }),
-        (
-            t.t("Passages", "Pasajes"),
-            html! { (count(i64::from(document.chunks_count))) },
-        ),
-        (t.t("Added", "Agregado"), when(document.created_at)),
-        (t.t("Id", "Id"), html! { code { (document.id) } }),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("State", "Estado"), state(document, t)))
+            (list::fact(t.t("Kind", "Tipo"), source_name(document.source, t)))
+            (list::fact(t.t("Address", "Dirección"), document.url.as_deref().unwrap_or("–")))
+            (list::fact(t.t("Format", "Formato"), document.mime_type.as_deref().unwrap_or("–")))
+            (list::fact(t.t("Size", "Tamaño"), size(document.size_bytes)))
+            (list::fact(t.t("Passages", "Pasajes"), count(i64::from(document.chunks_count))))
+            (list::fact(t.t("Added", "Agregado"), when(document.created_at)))
+            (list::fact(t.t("Id", "Id"), html! { code { (document.id) } }))
+        }
+    }
 }
 
 fn used_by(agents: &[PinningAgent], t: Lang) -> Markup {

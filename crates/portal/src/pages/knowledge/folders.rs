@@ -14,14 +14,14 @@ use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::{count, when};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// Folders of an account at most, so that one page holds them all.
 const MOST: u32 = 1_000;
 
 /// The account's folders, by name.
-pub(super) async fn all(visitor: &Visitor) -> Result<Vec<Folder>, Trouble> {
+pub(super) async fn all(visitor: &Visitor) -> Result<Vec<Folder>> {
     let page = PageRequest {
         after: None,
         limit: MOST,
@@ -65,11 +65,7 @@ fn list_title(visitor: &Visitor) -> &'static str {
     visitor.lang().t("Folders", "Carpetas")
 }
 
-async fn list_page(
-    visitor: &Visitor,
-    fields: &Fields,
-    said: Option<&str>,
-) -> Result<Markup, Trouble> {
+async fn list_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let folders = all(visitor).await?;
     let rows: Vec<Markup> = folders
@@ -177,13 +173,11 @@ fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, said: Option<&str>)
     let path = format!("/knowledge/folders/{}", folder.id);
     html! {
         (form::refusal(said))
-        (list::facts(&[
-            (t.t("Documents", "Documentos"), html! {
-                a href={ (PATH) "/knowledge?folder=" (folder.id) } { (count(i64::from(folder.documents_count))) }
-            }),
-            (t.t("Made", "Creada"), when(folder.created_at)),
-            (t.t("Id", "Id"), html! { code { (folder.id) } }),
-        ]))
+        dl.facts {
+            (list::fact(t.t("Documents", "Documentos"), html! { a href={ (PATH) "/knowledge?folder=" (folder.id) } { (count(i64::from(folder.documents_count))) } }))
+            (list::fact(t.t("Made", "Creada"), when(folder.created_at)))
+            (list::fact(t.t("Id", "Id"), html! { code { (folder.id) } }))
+        }
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("Rename", "Cambiar el nombre")) }
             (form::form(visitor, &path, &html! {

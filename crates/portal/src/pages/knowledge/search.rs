@@ -10,7 +10,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Viewer, Visit};
 
 /// Passages that an agent is given unless its configuration says otherwise.
@@ -62,7 +62,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     })
 }
 
-async fn search(visit: &Visit<Viewer>, q: &str) -> Result<Vec<SearchHit>, Trouble> {
+async fn search(visit: &Visit<Viewer>, q: &str) -> Result<Vec<SearchHit>> {
     let query = visit.query();
     let top_k = query
         .get("top_k")

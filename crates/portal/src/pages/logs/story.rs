@@ -16,7 +16,7 @@ use crate::layout::Section;
 use crate::pages::conversations::wording;
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when, when_if};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// Requests of one id that are told: a client may choose ids, and one twice.
@@ -69,7 +69,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 async fn conversation_of(
     visitor: &Visitor,
     entry: &LogEntry,
-) -> Result<Option<(ConversationView, Vec<Delivery>)>, Trouble> {
+) -> Result<Option<(ConversationView, Vec<Delivery>)>> {
     let Some(about) = entry.about() else {
         return Ok(None);
     };
@@ -93,17 +93,17 @@ fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
     let why = entry.error.as_deref().and_then(|code| reason(code, t));
     html! {
         h2 { code { (entry.method) " " (entry.path) } }
-        (list::facts(&[
-            (t.t("Answer", "Respuesta"), answer(entry)),
-            (t.t("When", "Cuándo"), when(entry.created_at)),
-            (t.t("Took", "Tardó"), html! { (entry.duration_ms) " ms" }),
-            (t.t("Key", "Clave"), html! {
+        dl.facts {
+            (list::fact(t.t("Answer", "Respuesta"), answer(entry)))
+            (list::fact(t.t("When", "Cuándo"), when(entry.created_at)))
+            (list::fact(t.t("Took", "Tardó"), html! { (entry.duration_ms) " ms" }))
+            (list::fact(t.t("Key", "Clave"), html! {
                 @if let Some(key) = key { (key.name) " " }
                 code { (entry.key_prefix) }
-            }),
-            (t.t("From", "Desde"), html! { (entry.ip) }),
-            (t.t("Request id", "Id de solicitud"), html! { code { (entry.request_id) } }),
-        ]))
+            }))
+            (list::fact(t.t("From", "Desde"), &entry.ip))
+            (list::fact(t.t("Request id", "Id de solicitud"), html! { code { (entry.request_id) } }))
+        }
         @if let Some(why) = why { p { (why) } }
         h3 { (t.t("What it was about", "De qué se trató")) }
         @if let Some((view, sent)) = &told.conversation {
@@ -120,15 +120,16 @@ fn thing(entry: &LogEntry, t: Lang) -> Markup {
     };
     let (name, path) = named(kind, t);
     let is_gone = entry.method == "DELETE" && entry.status < 300;
-    list::facts(&[(
-        name,
-        html! {
-            @match path.filter(|_| !is_gone) {
-                Some(path) => { a href={ (PATH) (path) "/" (id) } { code { (id) } } },
-                None => { code { (id) } },
-            }
-        },
-    )])
+    html! {
+        dl.facts {
+            (list::fact(name, html! {
+                @match path.filter(|_| !is_gone) {
+                    Some(path) => { a href={ (PATH) (path) "/" (id) } { code { (id) } } },
+                    None => { code { (id) } },
+                }
+            }))
+        }
+    }
 }
 
 /// What a kind of thing is called, and where its pages are.
@@ -150,28 +151,15 @@ const fn named(kind: ResourceKind, t: Lang) -> (&'static str, Option<&'static st
 
 fn conversation(view: &ConversationView, t: Lang) -> Markup {
     let conversation = &view.conversation;
-    list::facts(&[
-        (
-            t.t("Conversation", "Conversación"),
-            html! {
-                a href={ (PATH) "/conversations/" (conversation.id) } { (CallHandle(conversation.id)) }
-            },
-        ),
-        (
-            t.t("Agent", "Agente"),
-            html! {
-                a href={ (PATH) "/agents/" (conversation.agent_id) } { (view.agent_name) }
-            },
-        ),
-        (
-            t.t("State", "Estado"),
-            html! {
-                (wording::state(conversation, t)) " " (wording::ending(conversation, t))
-            },
-        ),
-        (t.t("Began", "Comenzó"), when(conversation.started_at)),
-        (t.t("Ended", "Terminó"), when_if(conversation.ended_at)),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("Conversation", "Conversación"), html! { a href={ (PATH) "/conversations/" (conversation.id) } { (CallHandle(conversation.id)) } }))
+            (list::fact(t.t("Agent", "Agente"), html! { a href={ (PATH) "/agents/" (conversation.agent_id) } { (view.agent_name) } }))
+            (list::fact(t.t("State", "Estado"), html! { (wording::state(conversation, t)) " " (wording::ending(conversation, t)) }))
+            (list::fact(t.t("Began", "Comenzó"), when(conversation.started_at)))
+            (list::fact(t.t("Ended", "Terminó"), when_if(conversation.ended_at)))
+        }
+    }
 }
 
 fn deliveries(sent: &[Delivery], t: Lang) -> Markup {

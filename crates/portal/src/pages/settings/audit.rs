@@ -10,7 +10,7 @@ use offhook_services::store::{AuditEntry, Member};
 use super::SECTION;
 use crate::lang::Lang;
 use crate::parts::{list, words};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// Members that are read at once: more than most teams have.
@@ -22,11 +22,8 @@ const MEMBER: &str = "member:";
 pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let page = visit.page_of(EventId::from_uuid);
-    let entries = visit
-        .services()
-        .people()
-        .audit(visit.account(), page)
-        .await?;
+    let people = visit.services().people();
+    let entries = people.audit(visit.account(), page).await?;
     let members = members(&visit, &entries.items).await?;
     let heads = [
         t.t("When", "Cuándo"),
@@ -45,10 +42,6 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
         }
     };
     let rows: Vec<Markup> = entries.items.iter().map(row).collect();
-    let last = entries
-        .items
-        .last()
-        .map(|entry| (entry.at, entry.id.uuid()));
     let title = t.t("Audit log", "Bitácora de cambios");
     let body = html! {
         p {
@@ -68,13 +61,13 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
         } @else {
             (list::table(title, &heads, &rows))
         }
-        (list::more(&visit, entries.has_more, last))
+        (list::more(&visit, &entries, |entry| (entry.at, entry.id.uuid())))
     };
     Ok(visit.page(SECTION, title, &body))
 }
 
 /// The team as far as one page of it goes, and those behind it who did what this page tells.
-async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member>, Trouble> {
+async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member>> {
     let page = PageRequest {
         after: None::<(_, MemberId)>,
         limit: TEAM,

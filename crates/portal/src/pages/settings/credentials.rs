@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CredentialProvider, MemberRole};
+use offhook_services::Credentials;
+use offhook_services::InputError;
 use offhook_services::store::Credential;
-use offhook_services::{CredentialError, Credentials};
 
 use super::SECTION;
 use crate::fields::Fields;
@@ -11,7 +12,7 @@ use crate::lang::Lang;
 use crate::parts::words::{Tone, badge};
 use crate::parts::{form, list, words};
 use crate::spanish::written;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
 /// Credentials in the hands of the member: the audit log says so.
@@ -94,16 +95,16 @@ pub(super) async fn shelf(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(SECTION, title(&visit), &body))
 }
 
-async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>, Trouble> {
+async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>> {
     let listed = visitor.services().credentials().list(visitor.account());
     listed.await.map_err(trouble)
 }
 
 /// What is refused is the account's or the credential's absence; a secret's fault is told at its form.
-fn trouble(error: CredentialError) -> Trouble {
+fn trouble(error: InputError) -> Trouble {
     match error {
-        CredentialError::Invalid(_) => Trouble::not_found(),
-        CredentialError::Store(error) => error.into(),
+        InputError::Invalid(_) => Trouble::not_found(),
+        InputError::Store(error) => error.into(),
     }
 }
 
@@ -249,21 +250,21 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
             let said = t.t("The credential is stored.", "La credencial está guardada.");
             Ok(post.go("/settings/credentials", said))
         }
-        Err(CredentialError::Invalid(why)) if provider == CredentialProvider::WhatsApp => {
+        Err(InputError::Invalid(why)) if provider == CredentialProvider::WhatsApp => {
             let said = match t {
                 Lang::En => format!("This is not a credential for WhatsApp: {why}."),
                 Lang::Es => format!("No es una credencial de WhatsApp: {}.", written(&why, t)),
             };
             refuse(&post, &said).await
         }
-        Err(CredentialError::Invalid(_)) => {
+        Err(InputError::Invalid(_)) => {
             let said = t.t(
                 "The key or token must have 1 to 4096 characters, which are letters, digits and signs without accents or line breaks.",
                 "La clave o el token debe tener de 1 a 4096 caracteres: letras, cifras y signos, sin acentos ni saltos de línea.",
             );
             refuse(&post, said).await
         }
-        Err(CredentialError::Store(error)) => Err(error.into()),
+        Err(InputError::Store(error)) => Err(error.into()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::layout::Section;
 use crate::pages::conversations::plain;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Visit, Visitor};
 
 /// The hidden field by which a form that is sent twice places one call.
@@ -104,7 +104,7 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
 }
 
 /// The accepted call, or why it was not.
-async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>, Trouble> {
+async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> {
     let fields = &post.fields;
     let metadata = match metadata(fields.raw("metadata"), post.lang()) {
         Ok(metadata) => metadata,

@@ -15,7 +15,7 @@ use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Trouble, labelled, sentence};
+use crate::trouble::{Answer, Result, Trouble, labelled, sentence};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
 /// Turns that an answer may consist of, tools and words, with what was said in another window.
@@ -91,7 +91,7 @@ async fn whole(
     id: ConversationId,
     text: &str,
     refused: Option<&Refused>,
-) -> Result<(String, Markup), Trouble> {
+) -> Result<(String, Markup)> {
     let chats = visitor.services().chats();
     let view = chats.of_member(visitor.caller(), id).await?;
     let conversations = visitor.services().conversations();
@@ -219,7 +219,7 @@ struct Refused {
 
 impl Refused {
     /// What is broken on our side is in the log as well.
-    fn of(error: ChatError, message_id: &str, lang: Lang) -> Result<Self, Trouble> {
+    fn of(error: ChatError, message_id: &str, lang: Lang) -> Result<Self> {
         let is_kept = matches!(
             error,
             ChatError::NoReply | ChatError::Busy | ChatError::UnknownCommit
@@ -275,7 +275,7 @@ const fn told(error: &ChatError, lang: Lang) -> Option<&'static str> {
 }
 
 /// Waits for the answer to the form's message.
-async fn answered(post: &Post<Developer>, view: &ChatView) -> Result<Option<Refused>, Trouble> {
+async fn answered(post: &Post<Developer>, view: &ChatView) -> Result<Option<Refused>> {
     let fields = &post.fields;
     let text = fields.raw("text").to_owned();
     let message_id = fields.text("message_id");

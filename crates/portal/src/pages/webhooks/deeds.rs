@@ -58,12 +58,8 @@ pub(super) async fn rotate(post: Post<Developer>) -> Answer {
         Json::from,
     );
     let body = Json::object([("overlap_hours", hours)]);
-    match post
-        .services()
-        .webhooks()
-        .rotate(post.account(), id, &body)
-        .await
-    {
+    let webhooks = post.services().webhooks();
+    match webhooks.rotate(post.account(), id, &body).await {
         Ok(registered) => {
             post.note("webhook.rotate_secret", &id.to_string()).await;
             let title = post.lang().t("A new secret", "Un secreto nuevo");
@@ -76,12 +72,8 @@ pub(super) async fn rotate(post: Post<Developer>) -> Answer {
 pub(super) async fn test(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let body = Json::object([("type", Json::from(post.fields.get("type")))]);
-    match post
-        .services()
-        .webhooks()
-        .test(post.account(), id, &body)
-        .await
-    {
+    let webhooks = post.services().webhooks();
+    match webhooks.test(post.account(), id, &body).await {
         Ok(delivery) => {
             let said = post.lang().t(
                 "The test event is on its way.",
@@ -98,12 +90,8 @@ pub(super) async fn test(post: Post<Developer>) -> Answer {
 pub(super) async fn recover(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let body = Json::object([("since", Json::from(post.fields.text("since")))]);
-    match post
-        .services()
-        .webhooks()
-        .recover(post.account(), id, &body)
-        .await
-    {
+    let webhooks = post.services().webhooks();
+    match webhooks.recover(post.account(), id, &body).await {
         Ok(count) => {
             let said = match post.lang() {
                 Lang::En => format!("Deliveries that are sent once more: {count}."),
@@ -118,10 +106,8 @@ pub(super) async fn recover(post: Post<Developer>) -> Answer {
 
 pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
-    post.services()
-        .webhooks()
-        .delete(post.account(), id)
-        .await?;
+    let webhooks = post.services().webhooks();
+    webhooks.delete(post.account(), id).await?;
     let said = post.lang().t(
         "The endpoint is deleted.",
         "El punto de conexión se eliminó.",

@@ -9,14 +9,14 @@ use offhook_services::{Page, PageRequest};
 
 use super::{SECTION, wording};
 use crate::parts::{form, list, period, words};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// How many endpoints the filter offers: an account has no more.
 const ALL_ENDPOINTS: u32 = 20;
 
 /// Every endpoint of the account.
-pub(super) async fn endpoints(visitor: &Visitor) -> Result<Vec<EndpointView>, Trouble> {
+pub(super) async fn endpoints(visitor: &Visitor) -> Result<Vec<EndpointView>> {
     let page = PageRequest {
         after: None::<(_, EndpointId)>,
         limit: ALL_ENDPOINTS,
@@ -30,10 +30,6 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let endpoints = endpoints(&visit).await?;
     let (page, said) = filtered(&visit).await?;
-    let last = page
-        .items
-        .last()
-        .map(|delivery| (delivery.created_at, delivery.id.uuid()));
     let is_filtered = ["status", "type", "endpoint", "from", "to"]
         .iter()
         .any(|name| visit.query().get(name).is_some());
@@ -58,16 +54,14 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
                 Some(("/webhooks", t.t("To the endpoints", "A los puntos de conexión"))),
             ))
         }
-        (list::more(&visit, page.has_more, last))
+        (list::more(&visit, &page, |delivery| (delivery.created_at, delivery.id.uuid())))
     };
     let title = t.t("Delivery history", "Historial de entregas");
     Ok(visit.page(SECTION, title, &body))
 }
 
 /// The page that the query asks for. What it asks for wrongly is left out, and said.
-async fn filtered(
-    visit: &Visit<Viewer>,
-) -> Result<(Page<Delivery>, Option<&'static str>), Trouble> {
+async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'static str>)> {
     let (t, query) = (visit.lang(), visit.query());
     let mut said = None;
     let state = query.get("status").map(str::parse::<DeliveryState>);

@@ -12,7 +12,7 @@ use super::deliveries::endpoints;
 use super::{SECTION, wording};
 use crate::lang::Lang;
 use crate::parts::{form, list, words};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// How long a page waits for an attempt that was asked for.
@@ -29,7 +29,7 @@ fn title(visitor: &Visitor) -> &'static str {
 }
 
 /// The page; `said` is why it is not sent again.
-async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup, Trouble> {
+async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let story = story(visitor).await?;
     let endpoints = endpoints(visitor).await?;
@@ -84,7 +84,7 @@ fn again(visitor: &Visitor, story: &DeliveryStory, endpoint: Option<&EndpointVie
     }
 }
 
-async fn story(visitor: &Visitor) -> Result<DeliveryStory, Trouble> {
+async fn story(visitor: &Visitor) -> Result<DeliveryStory> {
     let webhooks = visitor.services().webhooks();
     Ok(webhooks
         .delivery(visitor.account(), visitor.id("id")?)
@@ -127,28 +127,18 @@ fn progress_part(visitor: &Visitor, story: &DeliveryStory) -> Markup {
 
 fn facts(visitor: &Visitor, delivery: &Delivery) -> Markup {
     let t = visitor.lang();
-    list::facts(&[
-        (
-            t.t("Event type", "Tipo de evento"),
-            html! { code { (delivery.kind) } },
-        ),
-        (
-            t.t("Event id", "Id del evento"),
-            html! { code { (delivery.event_id) } },
-        ),
-        (t.t("Occurred", "Ocurrió"), words::when(delivery.created_at)),
-        (
-            t.t("Scheduled attempts", "Intentos programados"),
-            match t {
+    html! {
+        dl.facts {
+            (list::fact(t.t("Event type", "Tipo de evento"), html! { code { (delivery.kind) } }))
+            (list::fact(t.t("Event id", "Id del evento"), html! { code { (delivery.event_id) } }))
+            (list::fact(t.t("Occurred", "Ocurrió"), words::when(delivery.created_at)))
+            (list::fact(t.t("Scheduled attempts", "Intentos programados"), match t {
                 Lang::En => html! { (delivery.attempts_count) " of 4" },
                 Lang::Es => html! { (delivery.attempts_count) " de 4" },
-            },
-        ),
-        (
-            t.t("Next attempt", "Próximo intento"),
-            words::when_if(delivery.next_attempt_at),
-        ),
-    ])
+            }))
+            (list::fact(t.t("Next attempt", "Próximo intento"), words::when_if(delivery.next_attempt_at)))
+        }
+    }
 }
 
 /// Whether something is about to change: a first attempt, one under way, or one that was asked for on this page.
@@ -184,22 +174,13 @@ fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
     html! {
         section.attempt {
             h3 { (name) " " (wording::attempt_badge(visitor, attempt)) }
-            (list::facts(&[
-                (t.t("Begun", "Inició"), words::when(attempt.at)),
-                (
-                    t.t("Status", "Estado HTTP"),
-                    attempt.status_code.map_or_else(dash, |status| html! { (status) }),
-                ),
-                (
-                    t.t("Duration", "Duración"),
-                    attempt.duration_ms.map_or_else(dash, |ms| html! { (ms) " ms" }),
-                ),
-                (
-                    // Receivers see it as a header.
-                    "X-Service-Delivery",
-                    html! { code { (attempt.id) } },
-                ),
-            ]))
+            dl.facts {
+                (list::fact(t.t("Begun", "Inició"), words::when(attempt.at)))
+                (list::fact(t.t("Status", "Estado HTTP"), attempt.status_code.map_or_else(dash, |status| html! { (status) })))
+                (list::fact(t.t("Duration", "Duración"), attempt.duration_ms.map_or_else(dash, |ms| html! { (ms) " ms" })))
+                // Receivers see it as a header.
+                (list::fact("X-Service-Delivery", html! { code { (attempt.id) } }))
+            }
             @if let Some(error) = &attempt.error {
                 p.failure { (wording::failure(error, t)) }
             }

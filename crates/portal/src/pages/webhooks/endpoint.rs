@@ -2,16 +2,17 @@
 
 use maud::{Markup, html};
 use offhook_domain::{DeliveryId, EndpointId, EventType, MemberRole};
+use offhook_services::PageRequest;
+use offhook_services::ResourceError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
 };
-use offhook_services::{PageRequest, WebhookError};
 
 use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
 use crate::parts::version;
 use crate::parts::{form, list, words};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// Deliveries that the page of an endpoint shows.
@@ -25,7 +26,7 @@ struct Looked {
 }
 
 impl Looked {
-    async fn at(visitor: &Visitor, id: EndpointId) -> Result<Self, Trouble> {
+    async fn at(visitor: &Visitor, id: EndpointId) -> Result<Self> {
         let (webhooks, account) = (visitor.services().webhooks(), visitor.account());
         let view = webhooks.get(account, id).await?;
         let health = webhooks.health(account).await?;
@@ -119,32 +120,16 @@ fn facts(visitor: &Visitor, looked: &Looked) -> Markup {
     let health = looked.health.as_ref();
     let given_up = health.map_or(0, |health| health.exhausted_count);
     let description = endpoint.description.as_deref().unwrap_or("–");
-    list::facts(&[
-        (
-            t.t("State", "Estado"),
-            wording::endpoint_badge(visitor, endpoint, health),
-        ),
-        (
-            t.t(
-                "Given up since its last success",
-                "Entregas agotadas desde su último éxito",
-            ),
-            html! { (given_up) },
-        ),
-        (t.t("Description", "Descripción"), html! { (description) }),
-        (
-            t.t("Secret", "Secreto"),
-            html! { code { (looked.view.secret_prefix) "…" } },
-        ),
-        (
-            t.t("Registered", "Registrado"),
-            words::when(endpoint.created_at),
-        ),
-        (
-            t.t("Last changed", "Último cambio"),
-            words::when(endpoint.updated_at),
-        ),
-    ])
+    html! {
+        dl.facts {
+            (list::fact(t.t("State", "Estado"), wording::endpoint_badge(visitor, endpoint, health)))
+            (list::fact(t.t("Given up since its last success", "Entregas agotadas desde su último éxito"), given_up))
+            (list::fact(t.t("Description", "Descripción"), description))
+            (list::fact(t.t("Secret", "Secreto"), html! { code { (looked.view.secret_prefix) "…" } }))
+            (list::fact(t.t("Registered", "Registrado"), words::when(endpoint.created_at)))
+            (list::fact(t.t("Last changed", "Último cambio"), words::when(endpoint.updated_at)))
+        }
+    }
 }
 
 /// What developers do with an endpoint.
@@ -321,7 +306,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 }
 
 /// The page with a form that was refused, and what was typed in it.
-pub(super) async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
+pub(super) async fn refused(post: &Post<Developer>, form: Form, error: ResourceError) -> Answer {
     let said = Trouble::from(error).of_fields(post.lang(), &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::speech::Result;
 use crate::speech::socket::text;
 use crate::speech::sound::{Coding, SoundReader};
 use crate::speech::utter::{Speaking, Told, What};
@@ -49,7 +50,7 @@ impl Contexts {
     }
 
     /// What a message says of a context that is open.
-    fn what(&mut self, context: u64, said: &Said) -> Result<Option<What>, SpeechError> {
+    fn what(&mut self, context: u64, said: &Said) -> Result<Option<What>> {
         let Some((reader, words)) = self.open.get_mut(&context) else {
             return Ok(None);
         };
@@ -80,7 +81,7 @@ impl Contexts {
 }
 
 impl Speaking for Contexts {
-    fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>, SpeechError> {
+    fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>> {
         let mut asked = self.voice.clone();
         asked.insert("context_id".to_owned(), json!(context.to_string()));
         asked.insert("transcript".to_owned(), json!(spoken.text));
@@ -96,7 +97,7 @@ impl Speaking for Contexts {
         Some(text(&cancel))
     }
 
-    fn read(&mut self, text: &str) -> Result<Vec<Told>, SpeechError> {
+    fn read(&mut self, text: &str) -> Result<Vec<Told>> {
         let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         let context = said.context_id.as_deref().and_then(|id| id.parse().ok());

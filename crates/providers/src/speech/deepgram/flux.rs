@@ -8,6 +8,7 @@ use tokio_tungstenite::tungstenite::Bytes;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::lenient::{self, without_nul};
+use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
 use crate::speech::sound::to_ulaw;
@@ -47,7 +48,7 @@ impl Hearing for Flux {
         Some(text(&json!({"type": "CloseStream"})))
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
         let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         match said.kind.as_str() {

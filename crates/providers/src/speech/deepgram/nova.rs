@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::lenient::{self, without_nul};
+use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
 use crate::speech::sound::to_ulaw;
@@ -66,7 +67,7 @@ impl Hearing for Nova {
         Some(text(&json!({"type": "CloseStream"})))
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
         let unreadable = |_| SpeechError::Protocol("a message is not of its form");
         let kind: Kind = serde_json::from_str(text).map_err(unreadable)?;
         match kind.kind.as_str() {

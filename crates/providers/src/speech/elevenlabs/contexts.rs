@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::speech::Result;
 use crate::speech::socket::text;
 use crate::speech::sound::{Coding, SoundReader};
 use crate::speech::utter::{Speaking, Told, What};
@@ -58,7 +59,7 @@ impl Contexts {
         }
     }
 
-    fn sound(open: &mut Open, said: &Said) -> Result<Vec<SpeechPiece>, SpeechError> {
+    fn sound(open: &mut Open, said: &Said) -> Result<Vec<SpeechPiece>> {
         let mut pieces = Vec::new();
         let before = open.samples;
         if let Some(audio) = said.audio.as_deref().filter(|audio| !audio.is_empty()) {
@@ -88,7 +89,7 @@ impl Contexts {
 }
 
 impl Speaking for Contexts {
-    fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>, SpeechError> {
+    fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>> {
         let open = Open {
             reader: SoundReader::new(Coding::Ulaw)?,
             words: Words::new(spoken.text.clone()),
@@ -115,7 +116,7 @@ impl Speaking for Contexts {
         None
     }
 
-    fn read(&mut self, text: &str) -> Result<Vec<Told>, SpeechError> {
+    fn read(&mut self, text: &str) -> Result<Vec<Told>> {
         let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         let context = said.context.as_deref().and_then(|id| id.parse().ok());

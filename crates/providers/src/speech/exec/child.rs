@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Program, TEXT_FILE, WAV_FILE};
+use crate::speech::Result;
 use crate::speech::sound::MAX_SAMPLES;
 use crate::speech::wav::WavReader;
 
@@ -50,7 +51,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// [`SpeechError`] if it cannot be started, fails, says too much or takes too long.
-    pub(super) async fn whole(self) -> Result<Vec<u8>, SpeechError> {
+    pub(super) async fn whole(self) -> Result<Vec<u8>> {
         let end_by = Instant::now() + self.limit;
         let work = async {
             let _turn = self
@@ -82,7 +83,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(command: &[String], input: Vec<u8>) -> Result<(Self, ChildStdout), SpeechError> {
+    fn start(command: &[String], input: Vec<u8>) -> Result<(Self, ChildStdout)> {
         let (program, arguments) = command.split_first().ok_or(SpeechError::NotConfigured)?;
         let mut command = Command::new(program);
         command
@@ -113,7 +114,7 @@ impl Running {
     }
 
     /// Waits for the end, which must be a success.
-    async fn end(&mut self) -> Result<(), SpeechError> {
+    async fn end(&mut self) -> Result<()> {
         let ended = self.child.wait().await;
         self.has_ended = true;
         match ended {
@@ -164,7 +165,7 @@ struct Reading {
     _text: Option<TempPath>,
 }
 
-type Piece = Result<SpeechPiece, SpeechError>;
+type Piece = Result<SpeechPiece>;
 
 impl Speaking {
     pub(super) fn new(
@@ -191,7 +192,7 @@ impl Speaking {
         &mut self,
         mut words: Vec<(&'static str, String)>,
         text: Vec<u8>,
-    ) -> Result<Option<SpeechPiece>, SpeechError> {
+    ) -> Result<Option<SpeechPiece>> {
         let now = Instant::now();
         let (begin_by, end_by) = (now + FIRST_SOUND, now + self.program.limit);
         let started = async {
@@ -233,7 +234,7 @@ impl Speaking {
         &self,
         mut words: Vec<(&'static str, String)>,
         input: Vec<u8>,
-    ) -> Result<Vec<i16>, SpeechError> {
+    ) -> Result<Vec<i16>> {
         let (kept, path) = file_with(Vec::new(), ".wav").await?;
         words.push((WAV_FILE, path));
         let (mut running, mut stdout) = Running::start(&self.program.filled(&words), input)?;
@@ -251,10 +252,7 @@ impl Speaking {
         Ok(samples)
     }
 
-    async fn read(
-        &mut self,
-        mut reading: Box<Reading>,
-    ) -> Result<Option<SpeechPiece>, SpeechError> {
+    async fn read(&mut self, mut reading: Box<Reading>) -> Result<Option<SpeechPiece>> {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             let due = if reading.wav.has_begun() {
@@ -293,7 +291,7 @@ const NO_FILE: SpeechError = SpeechError::Protocol("the program wrote no file");
 pub(super) async fn file_with(
     content: Vec<u8>,
     suffix: &'static str,
-) -> Result<(TempPath, String), SpeechError> {
+) -> Result<(TempPath, String)> {
     let written = tokio::task::spawn_blocking(move || {
         use std::io::Write as _;
         let mut file = tempfile::Builder::new()

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::Result;
+
 use offhook_storage::StoreError;
 use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, TextRenderingMode, UnicodeCmap};
 use pdf_writer::{Content, Name, Pdf, Rect, Ref, Str};
@@ -46,7 +48,7 @@ pub(super) struct Typeface {
 impl Typeface {
     /// # Errors
     /// [`StoreError::Corrupt`] if the file in the binary is no font.
-    pub(super) fn load() -> Result<Self, StoreError> {
+    pub(super) fn load() -> Result<Self> {
         let face = Face::parse(FILE, 0).map_err(|error| broken(&error))?;
         Ok(Self {
             face,
@@ -102,7 +104,7 @@ impl Typeface {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if the file in the binary has no such letters.
-    pub(super) fn finish(self, pdf: &mut Pdf, objects: &Objects) -> Result<(), StoreError> {
+    pub(super) fn finish(self, pdf: &mut Pdf, objects: &Objects) -> Result<()> {
         let file = subsetter::subset(FILE, 0, &self.used).map_err(|error| broken(&error))?;
         let name = format!("{}+LiberationSans", self.tag());
         let name = Name(name.as_bytes());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use offhook_domain::{ClaimId, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
 use offhook_engine::{CallControl, CallSink as _, EndRequest, Turn, TurnRole};
-use offhook_storage::{Conversation, Fenced, NewTurn, StoreError};
+use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::call::top_up;
@@ -15,9 +15,9 @@ use super::super::closing::{MediaEnd, close, settle};
 use super::super::record::{Record, insist, stored};
 use super::end::{failed, outcome};
 use super::times::fit;
-use crate::Shared;
 use crate::legacy::Look;
 use crate::recordings::Wanted;
+use crate::{Result, Shared};
 
 /// The longest call that credits are held for; the provider has limits of its own.
 const LONGEST_S: i64 = 7_200;
@@ -39,7 +39,7 @@ pub(super) async fn follow(
     claim: ClaimId,
     control: &CallControl,
     following: Following,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let record = Record::new(shared.clone(), call.id, claim);
     let pace = shared.legacy.pace();
     if !pace.appears_within.is_zero() {
@@ -339,7 +339,7 @@ impl Followed<'_> {
     }
 
     /// Makes the provider's last word the transcript, if it differs from what was written as it came.
-    async fn write_last_word(&self) -> Result<Fenced, StoreError> {
+    async fn write_last_word(&self) -> Result<Fenced> {
         let told = self.told.iter().map(|turn| (turn.role, &turn.text));
         let written = self.following.written.iter();
         if self.told.is_empty() || told.eq(written.map(|(role, text)| (*role, text))) {
