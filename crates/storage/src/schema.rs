@@ -202,59 +202,11 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
-    knowledge_words (document_id, last) {
-        document_id -> sql::Uuid,
-        last -> Text,
-        words -> Text,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    knowledge_indexed (document_id) {
-        document_id -> sql::Uuid,
-        account_id -> sql::Uuid,
-        passages -> BigInt,
-        fold -> Nullable<BigInt>,
-        is_folded -> Bool,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    knowledge_folds (account_id) {
-        account_id -> sql::Uuid,
-        number -> BigInt,
-        upto -> Nullable<Text>,
-        opened_at -> sql::Instant,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    knowledge_folded (account_id, term, tier, fold) {
+    knowledge_postings (account_id, term, document_id) {
         account_id -> sql::Uuid,
         term -> Text,
-        tier -> Integer,
-        fold -> BigInt,
-        postings -> Binary,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    knowledge_terms (account_id, term) {
-        account_id -> sql::Uuid,
-        term -> Text,
-        passages -> BigInt,
+        document_id -> sql::Uuid,
+        places -> Text,
     }
 }
 
@@ -1022,30 +974,6 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
-    agent_grams (account_id, gram, created_at, id) {
-        account_id -> sql::Uuid,
-        gram -> BigInt,
-        created_at -> sql::Instant,
-        id -> sql::Uuid,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
-    document_grams (account_id, gram, created_at, id) {
-        account_id -> sql::Uuid,
-        gram -> BigInt,
-        created_at -> sql::Instant,
-        id -> sql::Uuid,
-    }
-}
-
-table! {
-    use diesel::sql_types::*;
-    use crate::sql;
-
     widgets (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -1260,6 +1188,7 @@ joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_passages);
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_pins);
+allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_postings);
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_embedded);
 allow_tables_to_appear_in_same_query!(agents, knowledge_pins);
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
@@ -1275,8 +1204,6 @@ allow_tables_to_appear_in_same_query!(legacy_agents, phone_numbers);
 allow_tables_to_appear_in_same_query!(accounts, agents);
 allow_tables_to_appear_in_same_query!(accounts, agent_versions);
 allow_tables_to_appear_in_same_query!(accounts, phone_numbers);
-allow_tables_to_appear_in_same_query!(agents, agent_grams);
-allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);
 allow_tables_to_appear_in_same_query!(widgets, widget_origins);
 allow_tables_to_appear_in_same_query!(conversations, conversation_moments);
 allow_tables_to_appear_in_same_query!(agents, conversation_moments);

@@ -39,7 +39,6 @@ mod figures;
 #[cfg(test)]
 mod filters;
 #[cfg(test)]
-mod folds;
 #[cfg(test)]
 mod inbound;
 #[cfg(test)]
