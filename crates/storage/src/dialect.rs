@@ -143,17 +143,3 @@ pub(crate) fn push_sorted<'b>(
     out.push_sql(")");
     Ok(())
 }
-
-/// A table with the column `gram`: a row for each of the pieces of names, which are a JSON array.
-pub(crate) fn push_pieces<'b>(
-    out: &mut AstPass<'_, 'b, Db>,
-    pieces: &'b String,
-) -> QueryResult<()> {
-    out.push_sql(match out.backend() {
-        Db::Postgres => "(SELECT value::text::bigint AS gram FROM json_array_elements(",
-        Db::Sqlite => "(SELECT value AS gram FROM json_each(",
-    });
-    out.push_bind_param::<crate::sql::Json, _>(pieces)?;
-    out.push_sql("))");
-    Ok(())
-}

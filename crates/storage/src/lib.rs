@@ -8,7 +8,6 @@ mod connect;
 mod database;
 mod dialect;
 mod error;
-mod grams;
 mod migrate;
 mod postgres;
 mod queries;
@@ -19,7 +18,6 @@ mod sql;
 mod sqlite;
 mod store;
 mod units;
-mod words;
 
 pub use error::StoreError;
 pub use postgres::Listener;

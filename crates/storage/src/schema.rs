@@ -147,39 +147,11 @@ tables! {
         content -> Text,
     }
 
-    knowledge_words (document_id, last) {
-        document_id -> sql::Uuid,
-        last -> Text,
-        words -> Text,
-    }
-
-    knowledge_indexed (document_id) {
-        document_id -> sql::Uuid,
-        account_id -> sql::Uuid,
-        passages -> BigInt,
-        fold -> Nullable<BigInt>,
-        is_folded -> Bool,
-    }
-
-    knowledge_folds (account_id) {
-        account_id -> sql::Uuid,
-        number -> BigInt,
-        upto -> Nullable<Text>,
-        opened_at -> sql::Instant,
-    }
-
-    knowledge_folded (account_id, term, tier, fold) {
+    knowledge_postings (account_id, term, document_id) {
         account_id -> sql::Uuid,
         term -> Text,
-        tier -> Integer,
-        fold -> BigInt,
-        postings -> Binary,
-    }
-
-    knowledge_terms (account_id, term) {
-        account_id -> sql::Uuid,
-        term -> Text,
-        passages -> BigInt,
+        document_id -> sql::Uuid,
+        places -> Text,
     }
 
     knowledge_pins (agent_id, version, document_id) {
@@ -702,20 +674,6 @@ tables! {
         failed -> BigInt,
     }
 
-    agent_grams (account_id, gram, created_at, id) {
-        account_id -> sql::Uuid,
-        gram -> BigInt,
-        created_at -> sql::Instant,
-        id -> sql::Uuid,
-    }
-
-    document_grams (account_id, gram, created_at, id) {
-        account_id -> sql::Uuid,
-        gram -> BigInt,
-        created_at -> sql::Instant,
-        id -> sql::Uuid,
-    }
-
     widgets (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -870,6 +828,7 @@ joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_passages);
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_pins);
+allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_postings);
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_embedded);
 allow_tables_to_appear_in_same_query!(agents, knowledge_pins);
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
@@ -885,8 +844,6 @@ allow_tables_to_appear_in_same_query!(legacy_agents, phone_numbers);
 allow_tables_to_appear_in_same_query!(accounts, agents);
 allow_tables_to_appear_in_same_query!(accounts, agent_versions);
 allow_tables_to_appear_in_same_query!(accounts, phone_numbers);
-allow_tables_to_appear_in_same_query!(agents, agent_grams);
-allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);
 allow_tables_to_appear_in_same_query!(widgets, widget_origins);
 allow_tables_to_appear_in_same_query!(conversations, conversation_moments);
 allow_tables_to_appear_in_same_query!(agents, conversation_moments);

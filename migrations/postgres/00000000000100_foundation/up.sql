@@ -387,6 +387,8 @@ CREATE INDEX knowledge_documents_root ON knowledge_documents (account_id, create
 CREATE INDEX knowledge_documents_root_status ON knowledge_documents (account_id, status, created_at, id)
     WHERE folder_id IS NULL;
 CREATE INDEX knowledge_documents_queue ON knowledge_documents (account_id, created_at, id) WHERE status = 'processing';
+-- All passages of an account are counted by each search.
+CREATE INDEX knowledge_documents_ready ON knowledge_documents (account_id, chunks_count) WHERE status = 'ready';
 
 -- What was sent, until its text is read.
 CREATE TABLE knowledge_uploads (
@@ -713,68 +715,6 @@ CREATE TABLE account_voices (
     PRIMARY KEY (account_id, provider, voice_id)
 );
 
--- Every one, two and three characters that stand together in a folded name, so that a text within names is looked up and
--- not looked for: three code points in one number, 21 bits each, from the highest. A name's rows are written with it.
-CREATE TABLE agent_grams (
-    account_id uuid NOT NULL,
-    gram bigint NOT NULL,
-    created_at timestamptz NOT NULL,
-    id uuid NOT NULL,
-    PRIMARY KEY (account_id, gram, created_at, id)
-);
-
-CREATE TABLE document_grams (
-    account_id uuid NOT NULL,
-    gram bigint NOT NULL,
-    created_at timestamptz NOT NULL,
-    id uuid NOT NULL,
-    PRIMARY KEY (account_id, gram, created_at, id)
-);
-
--- The words of a document in their order, some to a row: `word ordinal:impact …`, separated by `|`. `last` is the last word.
-CREATE TABLE knowledge_words (
-    document_id uuid NOT NULL,
-    last TEXT COLLATE "C" NOT NULL,
-    words TEXT NOT NULL,
-    PRIMARY KEY (document_id, last)
-);
-
--- Documents that have been read. One without a fold, or whose fold is not complete, is found by words of its own.
-CREATE TABLE knowledge_indexed (
-    document_id uuid NOT NULL PRIMARY KEY,
-    account_id uuid NOT NULL,
-    passages bigint NOT NULL,
-    fold bigint,
-    is_folded boolean NOT NULL
-);
-CREATE INDEX knowledge_indexed_loose ON knowledge_indexed (account_id, document_id) WHERE NOT is_folded;
-
--- The last fold of an account. `upto`: how far in the words it has come, in all its documents; NULL once it is complete.
-CREATE TABLE knowledge_folds (
-    account_id uuid NOT NULL PRIMARY KEY,
-    number bigint NOT NULL,
-    upto TEXT COLLATE "C",
-    opened_at timestamptz NOT NULL
-);
-CREATE INDEX knowledge_folds_open ON knowledge_folds (opened_at, account_id) WHERE upto IS NOT NULL;
-
--- Where a word is in those documents of a fold in which it counts about as much.
-CREATE TABLE knowledge_folded (
-    account_id uuid NOT NULL,
-    term TEXT COLLATE "C" NOT NULL,
-    tier integer NOT NULL,
-    fold bigint NOT NULL,
-    postings bytea NOT NULL,
-    PRIMARY KEY (account_id, term, tier, fold)
-) WITH (toast_tuple_target = 8160);
-
-CREATE TABLE knowledge_terms (
-    account_id uuid NOT NULL,
-    term TEXT COLLATE "C" NOT NULL,
-    passages bigint NOT NULL,
-    PRIMARY KEY (account_id, term)
-) WITH (fillfactor = 50);
-
 -- What an agent answers on web pages; one without a row answers nothing. The counts are of the minute and of the UTC day that
 -- stand beside them: those of a later one are zero.
 CREATE TABLE widgets (
@@ -1035,3 +975,14 @@ CREATE TABLE lost_account_voices (
     voice_id TEXT NOT NULL,
     PRIMARY KEY (account_id, provider, voice_id)
 );
+
+-- The words of documents: in which passages each is (places: ordinal:impact …).
+CREATE TABLE knowledge_postings (
+    account_id uuid NOT NULL,
+    term TEXT COLLATE "C" NOT NULL,
+    document_id uuid NOT NULL,
+    places TEXT NOT NULL,
+    PRIMARY KEY (account_id, term, document_id)
+);
+-- By which a deleted document's words are found.
+CREATE INDEX knowledge_postings_document ON knowledge_postings (document_id);

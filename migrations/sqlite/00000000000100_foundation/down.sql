@@ -1,3 +1,4 @@
+DROP TABLE knowledge_postings;
 DROP TABLE lost_account_voices;
 DROP TABLE conversation_analyses;
 DROP TABLE analysis_schemas;
@@ -16,13 +17,6 @@ DROP TABLE chat_messages;
 DROP TABLE chat_sessions;
 DROP TABLE widget_origins;
 DROP TABLE widgets;
-DROP TABLE knowledge_terms;
-DROP TABLE knowledge_folded;
-DROP TABLE knowledge_folds;
-DROP TABLE knowledge_indexed;
-DROP TABLE knowledge_words;
-DROP TABLE document_grams;
-DROP TABLE agent_grams;
 DROP TABLE account_voices;
 DROP TABLE knowledge_embedded;
 DROP TABLE knowledge_embeddings;

@@ -384,6 +384,8 @@ CREATE INDEX knowledge_documents_root ON knowledge_documents (account_id, create
 CREATE INDEX knowledge_documents_root_status ON knowledge_documents (account_id, status, created_at, id)
     WHERE folder_id IS NULL;
 CREATE INDEX knowledge_documents_queue ON knowledge_documents (account_id, created_at, id) WHERE status = 'processing';
+-- All passages of an account are counted by each search.
+CREATE INDEX knowledge_documents_ready ON knowledge_documents (account_id, chunks_count) WHERE status = 'ready';
 
 -- What was sent, until its text is read.
 CREATE TABLE knowledge_uploads (
@@ -710,68 +712,6 @@ CREATE TABLE account_voices (
     PRIMARY KEY (account_id, provider, voice_id)
 ) STRICT;
 
--- Every one, two and three characters that stand together in a folded name, so that a text within names is looked up and
--- not looked for: three code points in one number, 21 bits each, from the highest. A name's rows are written with it.
-CREATE TABLE agent_grams (
-    account_id BLOB NOT NULL,
-    gram INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    id BLOB NOT NULL,
-    PRIMARY KEY (account_id, gram, created_at, id)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE document_grams (
-    account_id BLOB NOT NULL,
-    gram INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    id BLOB NOT NULL,
-    PRIMARY KEY (account_id, gram, created_at, id)
-) STRICT, WITHOUT ROWID;
-
--- The words of a document in their order, some to a row: `word ordinal:impact …`, separated by `|`. `last` is the last word.
-CREATE TABLE knowledge_words (
-    document_id BLOB NOT NULL,
-    last TEXT NOT NULL,
-    words TEXT NOT NULL,
-    PRIMARY KEY (document_id, last)
-) STRICT;
-
--- Documents that have been read. One without a fold, or whose fold is not complete, is found by words of its own.
-CREATE TABLE knowledge_indexed (
-    document_id BLOB NOT NULL PRIMARY KEY,
-    account_id BLOB NOT NULL,
-    passages INTEGER NOT NULL,
-    fold INTEGER,
-    is_folded INTEGER NOT NULL
-) STRICT;
-CREATE INDEX knowledge_indexed_loose ON knowledge_indexed (account_id, document_id) WHERE NOT is_folded;
-
--- The last fold of an account. `upto`: how far in the words it has come, in all its documents; NULL once it is complete.
-CREATE TABLE knowledge_folds (
-    account_id BLOB NOT NULL PRIMARY KEY,
-    number INTEGER NOT NULL,
-    upto TEXT,
-    opened_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX knowledge_folds_open ON knowledge_folds (opened_at, account_id) WHERE upto IS NOT NULL;
-
--- Where a word is in those documents of a fold in which it counts about as much.
-CREATE TABLE knowledge_folded (
-    account_id BLOB NOT NULL,
-    term TEXT NOT NULL,
-    tier INTEGER NOT NULL,
-    fold INTEGER NOT NULL,
-    postings BLOB NOT NULL,
-    PRIMARY KEY (account_id, term, tier, fold)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE knowledge_terms (
-    account_id BLOB NOT NULL,
-    term TEXT NOT NULL,
-    passages INTEGER NOT NULL,
-    PRIMARY KEY (account_id, term)
-) STRICT, WITHOUT ROWID;
-
 -- What an agent answers on web pages; one without a row answers nothing. The counts are of the minute and of the UTC day that
 -- stand beside them: those of a later one are zero.
 CREATE TABLE widgets (
@@ -1032,3 +972,14 @@ CREATE TABLE lost_account_voices (
     voice_id TEXT NOT NULL,
     PRIMARY KEY (account_id, provider, voice_id)
 ) STRICT;
+
+-- The words of documents: in which passages each is (places: ordinal:impact …).
+CREATE TABLE knowledge_postings (
+    account_id BLOB NOT NULL,
+    term TEXT NOT NULL,
+    document_id BLOB NOT NULL,
+    places TEXT NOT NULL,
+    PRIMARY KEY (account_id, term, document_id)
+) STRICT, WITHOUT ROWID;
+-- By which a deleted document's words are found.
+CREATE INDEX knowledge_postings_document ON knowledge_postings (document_id);

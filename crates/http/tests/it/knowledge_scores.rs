@@ -149,7 +149,6 @@ async fn search_scores_as_bm25_over_the_accounts_passages_does() {
     let app = reading().await;
     let mut dice = Dice(3);
     let mut texts = BTreeMap::new();
-    // Less than are folded at once, more, and more again.
     for count in [20, 30, 40] {
         for _ in 0..count {
             app.clock.advance(Duration::from_secs(1));

@@ -9,7 +9,6 @@ use offhook_domain::DocumentId;
 use offhook_egress::GuardedClient;
 use offhook_metrics::metrics;
 use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, StoreError};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -31,8 +30,8 @@ const TRIES: i32 = 3;
 const PASSAGES_AT_ONCE: usize = 256;
 const WORDS_AT_ONCE: usize = 16_000;
 
-/// Rows of words that are cleared away in one transaction: some hundreds of words.
-const CLEARED_AT_ONCE: i64 = 8;
+/// Words that are cleared away in one transaction.
+const CLEARED_AT_ONCE: i64 = 500;
 
 const MISSING: &str = "The file is not in the object store any more: send it again.";
 
@@ -45,8 +44,6 @@ pub struct Librarian {
     extractor: Arc<dyn Extractor>,
     client: GuardedClient,
     fetch_limit: Duration,
-    /// Wakes the worker that folds.
-    folds: Notify,
 }
 
 /// How a reading ended.
@@ -72,7 +69,6 @@ impl Librarian {
             extractor,
             client,
             fetch_limit: fetch::LIMIT,
-            folds: Notify::new(),
         }
     }
 
@@ -99,7 +95,6 @@ impl Librarian {
         let mut workers: Vec<_> = (0..WORKERS)
             .map(|_| tokio::spawn(librarian.clone().work(stop.clone())))
             .collect();
-        workers.push(tokio::spawn(librarian.fold(stop.clone())));
         workers.push(tokio::spawn(embedder.run(stop)));
         for worker in workers {
             if worker.await.is_err() {
@@ -129,28 +124,6 @@ impl Librarian {
         }
     }
 
-    /// Puts the words of documents together, beside those who read, so that they need not wait for it.
-    async fn fold(self: Arc<Self>, stop: CancellationToken) {
-        while !stop.is_cancelled() {
-            let busy = match self.shared.store.fold_words(self.shared.clock.now()).await {
-                Ok(busy) => busy,
-                Err(error) => {
-                    tracing::warn!(%error, "words of documents could not be put together");
-                    false
-                }
-            };
-            if busy {
-                continue;
-            }
-            // Documents may have waited for this.
-            self.shared.wakes.librarian.notify_one();
-            tokio::select! {
-                () = stop.cancelled() => {}
-                _ = timeout(LOOK_EVERY, self.folds.notified()) => {}
-            }
-        }
-    }
-
     /// Reads a document, or else clears one away; `false` if there was nothing to do.
     async fn step(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
         let store = &self.shared.store;
@@ -171,7 +144,6 @@ impl Librarian {
                 let at = self.shared.clock.now();
                 let finished =
                     insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
-                self.folds.notify_one();
                 self.shared.wakes.embedder.notify_one();
                 if finished == Fenced::Done && claimed.document.url.is_none() {
                     let account = claimed.document.account_id;

@@ -1,9 +1,7 @@
 //! Search: BM25 over an account's own passages, from an inverted index that is the same on both databases.
 //!
-//! What a word counts in a passage is stored with it, so a search adds numbers up. A word is walked from where it counts
-//! most, the rarest of the query to some [`WALK`] documents and a commoner one to fewer, as it has less to say; the best
-//! documents are then completed with the words that were cut short. So a search costs the same however many documents there are. The few documents whose words are not folded
-//! yet are looked into one by one.
+//! What a word counts in a passage is stored with it, so a search reads all that the account's documents have of the
+//! query's words, and adds numbers up.
 //!
 //! Where an embeddings endpoint is configured, passages are found by their meaning as well, and the two orders become
 //! one.
@@ -16,24 +14,18 @@ use offhook_domain::{AccountId, DocumentId};
 use offhook_storage::{AccountWords, Posting, Store, StoreError};
 use tokio::time::Instant;
 
+use super::index;
 use super::meaning::Meaning;
 use super::scores::Scores;
 use super::vectors::fused;
 use super::{Knowledge, KnowledgeError};
 use crate::Shared;
 
-/// Documents that the rarest word of a query is followed to, and the commonest.
-const WALK: usize = 1_000;
-const LEAST_WALK: usize = 100;
-
-/// Documents that are completed with the words that were cut short.
+/// Documents whose vectors are looked at for their words.
 const COMPLETED: usize = 200;
 
 /// Different words of a query that count.
 const MAX_WORDS: usize = 32;
-
-/// Documents that are looked into in one statement.
-const AT_ONCE: usize = 500;
 
 /// Passages that may vanish while they are looked up, for each that is asked for, and some more.
 const SPARE: usize = 50;
@@ -136,15 +128,7 @@ pub(super) async fn search(
 ) -> Result<Vec<SearchHit>, StoreError> {
     let store = &shared.store;
     let ranked = match shared.meaning.get() {
-        None => {
-            by_words(
-                store,
-                account,
-                query,
-                (&scope, 2 * top_k, 2 * top_k + SPARE),
-            )
-            .await?
-        }
+        None => by_words(store, account, query, (&scope, 2 * top_k + SPARE)).await?,
         Some(meaning) => by_both(store, meaning, (account, query), &scope).await?,
     };
     let places = ranked.iter().map(|(place, _)| *place);
@@ -171,7 +155,7 @@ async fn by_both(
 ) -> Result<Vec<(Place, f64)>, StoreError> {
     let began = Instant::now();
     let (ranked, question) = tokio::join!(
-        by_words(store, account, query, (scope, FUSED, LIKELY)),
+        by_words(store, account, query, (scope, LIKELY)),
         meaning.of_question(query)
     );
     let mut ranked = ranked?;
@@ -189,59 +173,13 @@ async fn by_both(
     })
 }
 
-/// Some passages that have the query's words, best first; the first `most` of them count.
+/// The best `most` passages that have the query's words, best first.
 async fn by_words(
     store: &Store,
     account: AccountId,
     query: &str,
-    (scope, most, kept): (&Scope, usize, usize),
+    (scope, most): (&Scope, usize),
 ) -> Result<Vec<(Place, f64)>, StoreError> {
-    let (words, loose) = rare(store, account, query).await?;
-    if words.is_empty() {
-        return Ok(Vec::new());
-    }
-    let terms: Vec<String> = words.iter().map(|(term, _)| term.clone()).collect();
-    let walks = walks(&words);
-    let mut scores = Scores::new(words);
-    match scope {
-        Scope::Documents(documents) => {
-            for some in documents.chunks(AT_ONCE) {
-                let all = some.iter().map(|document| (*document, u64::MAX));
-                let found = store.postings_within(all.collect(), terms.clone()).await?;
-                scores.add(&found);
-            }
-        }
-        Scope::All => {
-            scores.add(&loose);
-            for walked in store.strongest_postings(account, walks).await? {
-                scores.walk(&walked);
-            }
-            let cut_short = scores.incomplete(most, COMPLETED);
-            if !cut_short.is_empty() {
-                scores.add(&store.postings_within(cut_short, terms).await?);
-            }
-        }
-    }
-    Ok(scores.best(kept))
-}
-
-/// How far each word is followed.
-fn walks(words: &[(String, f64)]) -> Vec<(String, usize)> {
-    let rarest = (words.iter()).fold(0.0, |rarest, (_, rarity)| f64::max(rarest, *rarity));
-    let walks = words.iter().map(|(term, rarity)| {
-        let walk = (WALK as f64 * rarity / rarest) as usize;
-        (term.clone(), walk.max(LEAST_WALK))
-    });
-    walks.collect()
-}
-
-/// The query's words that the account's documents have, with how rare they are there: BM25's inverse frequency; and where
-/// they are in documents that are not folded.
-async fn rare(
-    store: &Store,
-    account: AccountId,
-    query: &str,
-) -> Result<(Vec<(String, f64)>, Vec<Posting>), StoreError> {
     let mut asked: Vec<String> = Vec::new();
     for word in words(query) {
         if asked.len() < MAX_WORDS && !asked.contains(&word) {
@@ -249,21 +187,41 @@ async fn rare(
         }
     }
     if asked.is_empty() {
-        return Ok(Default::default());
+        return Ok(Vec::new());
     }
-    // The empty word is in every passage.
-    asked.push(String::new());
-    let AccountWords { mut counts, loose } = store.account_words(account, asked).await?;
-    let all = counts.remove("").unwrap_or(0);
-    let rarity = |count: i64| {
-        let (all, count) = (all.max(count) as f64, count as f64);
+    let AccountWords { passages, postings } = store.account_words(account, asked).await?;
+    let mut scores = Scores::new(rarities(passages, &postings));
+    let named: Option<HashSet<&DocumentId>> = match scope {
+        Scope::All => None,
+        Scope::Documents(documents) => Some(documents.iter().collect()),
+    };
+    for posting in &postings {
+        if named
+            .as_ref()
+            .is_none_or(|named| named.contains(&posting.document_id))
+        {
+            scores.add(posting);
+        }
+    }
+    Ok(scores.best(most))
+}
+
+/// How rare words are in the account's passages: BM25's inverse frequency.
+fn rarities(passages: i64, postings: &[Posting]) -> HashMap<String, f64> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for posting in postings {
+        *counts.entry(&posting.term).or_default() += index::places(&posting.places).count();
+    }
+    let rarity = |count: usize| {
+        let count = count as f64;
+        // Words of deleted documents count until they are cleared away.
+        let all = (passages as f64).max(count);
         (1.0 + (all - count + 0.5) / (count + 0.5)).ln()
     };
-    let rare = counts
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(word, count)| (word, rarity(count)));
-    Ok((rare.collect(), loose))
+    let counted = counts.into_iter();
+    counted
+        .map(|(word, count)| (word.to_owned(), rarity(count)))
+        .collect()
 }
 
 /// A passage: its document, and its place in there.

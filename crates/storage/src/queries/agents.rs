@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runtime, Timestamp};
 
-use super::{names, tools};
+use super::tools;
 use crate::database::{Conn, Db};
 use crate::schema::{
     agent_versions as versions, agents, legacy_agents as legacy, phone_numbers as numbers,
@@ -25,7 +25,7 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreEr
             agents::account_id.eq(V(agent.account_id)),
             agents::runtime.eq(V(agent.runtime)),
             agents::name.eq(agent.name),
-            agents::name_folded.eq(folded.clone()),
+            agents::name_folded.eq(folded),
             agents::language.eq(agent.language),
             agents::status.eq(V(agent.status)),
             agents::provider_agent_id.eq(agent.provider_agent_id),
@@ -37,8 +37,6 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreEr
         ))
         .execute(conn)
         .await?;
-    let named = (agent.account_id, agent.id, agent.created_at);
-    names::add(conn, names::OF_AGENTS, named, &folded).await?;
     if let Some(config) = new.config {
         insert_version(conn, agent.id, 1, config, agent.created_at).await?;
     }
@@ -174,14 +172,10 @@ pub(crate) async fn change(
         update = update.filter(agents::status.eq(V(seen)));
     }
     let (name, folded) = change.name.unzip();
-    let before = match &folded {
-        Some(_) => hold_name(conn, account, id).await?,
-        None => None,
-    };
     let changed = update
         .set((
             name.map(|name| agents::name.eq(name)),
-            folded.clone().map(|folded| agents::name_folded.eq(folded)),
+            folded.map(|folded| agents::name_folded.eq(folded)),
             change
                 .language
                 .map(|language| agents::language.eq(language)),
@@ -194,30 +188,10 @@ pub(crate) async fn change(
     if changed == 0 {
         return Ok(false);
     }
-    if let (Some((before, at)), Some(folded)) = (before, folded) {
-        let names = (before.as_str(), folded.as_str());
-        names::change(conn, names::OF_AGENTS, (account, id, at), names).await?;
-    }
     if let Some(config) = change.config {
         insert_version(conn, id, next, config, change.at).await?;
     }
     Ok(true)
-}
-
-/// The folded name of an agent, and when it was made; the row is this transaction's until its end.
-pub(super) async fn hold_name(
-    conn: &mut Conn,
-    account: AccountId,
-    id: AgentId,
-) -> Result<Option<(String, Timestamp)>, StoreError> {
-    // A statement that changes nothing takes the row on both databases.
-    Ok(diesel::update(agents::table)
-        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
-        .set(agents::head_version.eq(agents::head_version))
-        .returning((agents::name_folded, agents::created_at))
-        .get_result(conn)
-        .await
-        .optional()?)
 }
 
 /// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools and

@@ -5,14 +5,12 @@ use diesel::prelude::*;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
 use super::agent_pages::contains;
-use super::names;
-use super::names::{Names, Stretch};
 use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::{
-    document_grams as grams, knowledge_documents as documents, knowledge_gone as gone,
-    knowledge_passages as passages, knowledge_uploads as uploads,
+    knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
+    knowledge_uploads as uploads,
 };
 use crate::sql::V;
 use crate::{Document, DocumentChange, DocumentFilter, NewDocument, PageKey, StoreError};
@@ -25,7 +23,7 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<(), Stor
             documents::account_id.eq(V(document.account_id)),
             documents::folder_id.eq(document.folder_id.map(V)),
             documents::name.eq(document.name),
-            documents::name_folded.eq(folded.clone()),
+            documents::name_folded.eq(folded),
             documents::source.eq(V(document.source)),
             documents::mime_type.eq(document.mime_type),
             documents::url.eq(document.url),
@@ -39,8 +37,6 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<(), Stor
         ))
         .execute(conn)
         .await?;
-    let named = (document.account_id, document.id, document.created_at);
-    names::add(conn, names::OF_DOCUMENTS, named, &folded).await?;
     Ok(())
 }
 
@@ -68,21 +64,14 @@ pub(crate) async fn page(
     after: Option<PageKey<DocumentId>>,
     limit: i64,
 ) -> Result<Vec<Document>, StoreError> {
-    if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
-        let within = Within {
-            account,
-            filter,
-            text,
-        };
-        return names::page(conn, &within, (account, text), after, limit).await;
-    }
     let query = listed(account, filter)
         .limit(limit + 1)
         .select(Document::as_select());
     Ok(behind!(query, documents, after).load(conn).await?)
 }
 
-/// The account's documents that the filters show, newest first, whatever their names are.
+/// The account's documents that the filters show, newest first. A text within their names is looked for in this order, so a
+/// page ends where it is full (docs/adr/0016-search-by-plain-rows.md).
 fn listed(account: AccountId, filter: &DocumentFilter) -> documents::BoxedQuery<'static, Db> {
     let mut query = documents::table
         .filter(documents::account_id.eq(V(account)))
@@ -96,84 +85,11 @@ fn listed(account: AccountId, filter: &DocumentFilter) -> documents::BoxedQuery<
     if let Some(status) = filter.status {
         query = query.filter(unlikely(documents::status.eq(V(status))));
     }
+    if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
+        let name = documents::name_folded;
+        query = query.filter(name.like(contains(text)).escape('\\'));
+    }
     query
-}
-
-/// The account's documents with a text in their names.
-struct Within<'a> {
-    account: AccountId,
-    filter: &'a DocumentFilter,
-    text: &'a str,
-}
-
-impl Names for Within<'_> {
-    type Id = DocumentId;
-    type Row = Document;
-    const PIECES: &'static str = names::OF_DOCUMENTS;
-
-    fn is_filtered(&self) -> bool {
-        self.filter.folder.is_some() || self.filter.status.is_some()
-    }
-
-    async fn reach(
-        &self,
-        conn: &mut Conn,
-        at: Timestamp,
-        ahead: i64,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        Ok(listed(self.account, self.filter)
-            .filter(documents::created_at.le(V(at)))
-            .select(documents::created_at)
-            .limit(1)
-            .offset(ahead)
-            .first(conn)
-            .await
-            .optional()?)
-    }
-
-    async fn rows(
-        &self,
-        conn: &mut Conn,
-        along: Option<i64>,
-        stretch: Stretch<DocumentId>,
-    ) -> Result<Vec<Document>, StoreError> {
-        let has_text = documents::name_folded
-            .like(contains(self.text))
-            .escape('\\');
-        let Some(gram) = along else {
-            let mut query = listed(self.account, self.filter)
-                .filter(has_text)
-                .limit(stretch.most)
-                .select(Document::as_select());
-            if let Some(since) = stretch.since {
-                query = query.filter(documents::created_at.ge(V(since)));
-            }
-            return Ok(behind!(query, documents, stretch.after).load(conn).await?);
-        };
-        // The pieces are the account's own, and lead to its documents alone: with its number here too, the documents'
-        // own indexes would seem to be a way.
-        let mut query = grams::table
-            .inner_join(documents::table.on(documents::id.eq(grams::id)))
-            .filter(grams::account_id.eq(V(self.account)))
-            .filter(grams::gram.eq(gram))
-            .filter(has_text)
-            .order((grams::created_at.desc(), grams::id.desc()))
-            .limit(stretch.most)
-            .select(Document::as_select())
-            .into_boxed::<Db>();
-        query = match self.filter.folder {
-            Some(Some(folder)) => query.filter(documents::folder_id.eq(V(folder))),
-            Some(None) => query.filter(documents::folder_id.is_null()),
-            None => query,
-        };
-        if let Some(status) = self.filter.status {
-            query = query.filter(documents::status.eq(V(status)));
-        }
-        if let Some(since) = stretch.since {
-            query = query.filter(grams::created_at.ge(V(since)));
-        }
-        Ok(behind!(query, grams, stretch.after).load(conn).await?)
-    }
 }
 
 /// The document's folder, if the account has the document; the row is this transaction's until its end.
@@ -200,18 +116,11 @@ pub(crate) async fn hold(
 /// Changes a document that this transaction holds.
 pub(crate) async fn change(
     conn: &mut Conn,
-    account: AccountId,
     id: DocumentId,
     change: DocumentChange,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let (name, folded) = change.name.unzip();
-    if let Some(folded) = &folded
-        && let Some((before, made)) = folded_name(conn, id).await?
-    {
-        let names = (before.as_str(), folded.as_str());
-        names::change(conn, names::OF_DOCUMENTS, (account, id, made), names).await?;
-    }
     diesel::update(documents::table.find(V(id)))
         .set((
             name.map(|name| documents::name.eq(name)),
@@ -224,18 +133,6 @@ pub(crate) async fn change(
         .execute(conn)
         .await?;
     Ok(())
-}
-
-async fn folded_name(
-    conn: &mut Conn,
-    id: DocumentId,
-) -> Result<Option<(String, Timestamp)>, StoreError> {
-    Ok(documents::table
-        .find(V(id))
-        .select((documents::name_folded, documents::created_at))
-        .first(conn)
-        .await
-        .optional()?)
 }
 
 /// Deletes a document that this transaction holds, with everything but its words, which are left to a worker.
@@ -251,9 +148,6 @@ pub(crate) async fn delete(
     diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
         .execute(conn)
         .await?;
-    if let Some((folded, made)) = folded_name(conn, id).await? {
-        names::remove(conn, names::OF_DOCUMENTS, (account, id, made), &folded).await?;
-    }
     diesel::delete(documents::table.find(V(id)))
         .execute(conn)
         .await?;

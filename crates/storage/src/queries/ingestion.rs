@@ -5,15 +5,14 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
-use super::{folds, turns};
+use super::turns;
 use crate::database::Conn;
 use crate::dialect::{Lock as _, dialect};
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
-    knowledge_uploads as uploads,
+    knowledge_postings as postings, knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::words::packed;
 use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, StoreError};
 
 /// Claims the oldest waiting document of the account whose last turn was longest ago.
@@ -87,9 +86,6 @@ pub(crate) async fn gone_document(
 
 async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
     for account in turns::to_read(conn).await? {
-        if folds::are_behind(conn, account).await? {
-            continue;
-        }
         if let Some(id) = waiting_document(conn, account, now).await? {
             turns::take(conn, turns::READ, account).await?;
             return Ok(Some(id));
@@ -134,24 +130,26 @@ pub(crate) async fn release(
     Ok(())
 }
 
-/// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is gone. The document is this transaction's until its end.
+/// Renews the lease, by the clock that is `offset` from the database's, and says whose the document is; `None` if the claim
+/// is gone. The document is this transaction's until its end.
 pub(crate) async fn renew(
     conn: &mut Conn,
     id: DocumentId,
     claim: ClaimId,
     offset: i64,
-) -> Result<bool, StoreError> {
+) -> Result<Option<AccountId>, StoreError> {
     let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
-    let renewed = diesel::update(documents::table)
+    Ok(diesel::update(documents::table)
         .filter(
             documents::id
                 .eq(V(id))
                 .and(documents::claim_id.eq(V(claim))),
         )
         .set(documents::lease_expires_at.eq(V(until)))
-        .execute(conn)
-        .await?;
-    Ok(renewed > 0)
+        .returning(documents::account_id)
+        .get_result(conn)
+        .await
+        .optional()?)
 }
 
 pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
@@ -165,14 +163,14 @@ pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec
 
 pub(crate) async fn insert_part(
     conn: &mut Conn,
-    id: DocumentId,
+    (account, id): (AccountId, DocumentId),
     part: ReadPart,
 ) -> Result<(), StoreError> {
     if !part.passages.is_empty() {
         dialect!(conn, insert_passages(id, part.passages))?;
     }
     if !part.words.is_empty() {
-        dialect!(conn, insert_words(id, packed(&part.words)))?;
+        dialect!(conn, insert_postings(account, id, part.words))?;
     }
     Ok(())
 }
@@ -190,6 +188,30 @@ pub(crate) async fn waiting(
         .filter(documents::status.eq(V(DocumentStatus::Processing)))
         .select(documents::id)
         .load(conn)
+        .await?)
+}
+
+/// Removes up to `limit` words of a document; returns how many there were.
+pub(crate) async fn remove_words(
+    conn: &mut Conn,
+    id: DocumentId,
+    limit: i64,
+) -> Result<usize, StoreError> {
+    let found: Vec<(AccountId, String)> = postings::table
+        .filter(postings::document_id.eq(V(id)))
+        .limit(limit)
+        .select((postings::account_id, postings::term))
+        .load(conn)
+        .await?;
+    let [(account, _), ..] = *found.as_slice() else {
+        return Ok(0);
+    };
+    let words: Vec<String> = found.into_iter().map(|(_, word)| word).collect();
+    Ok(diesel::delete(postings::table)
+        .filter(postings::account_id.eq(V(account)))
+        .filter(postings::term.eq_any(words))
+        .filter(postings::document_id.eq(V(id)))
+        .execute(conn)
         .await?)
 }
 
@@ -244,9 +266,8 @@ pub(crate) async fn finish(
     let Some(account) = finished else {
         return Ok(false);
     };
-    if let Some((read, rest)) = read.zip(rest) {
-        insert_part(conn, id, rest).await?;
-        folds::enter(conn, (account, id), read.chunks_count, at).await?;
+    if let Some(rest) = rest {
+        insert_part(conn, (account, id), rest).await?;
     }
     if let Some(model) = read.and_then(|read| read.embed_by.as_deref()) {
         super::embeddings::order(conn, (id, account), model).await?;

@@ -6,7 +6,7 @@ use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 
-use super::{agents as agent_rows, names, numbers};
+use super::{agents as agent_rows, numbers};
 use crate::database::Conn;
 use crate::schema::{agents, legacy_agents as legacy};
 use crate::sql::V;
@@ -129,13 +129,6 @@ async fn refresh(
     let takes_name = renamed && listed.name != row.name;
     let changed = row.language != listed.language
         || row.legacy_config.as_deref() != Some(listed.config.as_str());
-    if takes_name
-        && let Some((before, made)) = agent_rows::hold_name(conn, row.account_id, row.id).await?
-    {
-        let named = (row.account_id, row.id, made);
-        let names = (before.as_str(), listed.name_folded.as_str());
-        names::change(conn, names::OF_AGENTS, named, names).await?;
-    }
     if takes_name || changed || gone {
         diesel::update(agents::table.find(V(row.id)))
             .set((

@@ -119,17 +119,6 @@ pub struct NewPassage {
     pub content: String,
 }
 
-/// How far a deleted document's words are cleared away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unfolded {
-    /// Its fold is still being made.
-    Waits,
-    /// There are more.
-    Left,
-    /// They are gone, and so is what was known of it.
-    Whole,
-}
-
 /// A word of a document that is about to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPosting {
@@ -148,25 +137,13 @@ pub struct ReadPart {
     pub words: Vec<NewPosting>,
 }
 
-/// Where a word counts most in an account's folded documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Walked {
-    /// The word.
-    pub term: String,
-    /// The documents, with `ordinal:impact`, separated by spaces.
-    pub documents: Vec<(DocumentId, String)>,
-    /// The highest impact that it may have in the others; 0 if there are none.
-    pub rest: i32,
-}
-
 /// What an account's documents have of some words.
 #[derive(Debug, Clone, Default)]
 pub struct AccountWords {
-    /// In how many passages each is; the empty word is in every one.
-    pub counts: std::collections::HashMap<String, i64>,
-    /// Where they are in documents that are found by words of their own; the others are behind
-    /// [`strongest_postings`](crate::Store::strongest_postings).
-    pub loose: Vec<Posting>,
+    /// The passages of all documents that are ready.
+    pub passages: i64,
+    /// Where the words are in them.
+    pub postings: Vec<Posting>,
 }
 
 /// Where a word of a document is.

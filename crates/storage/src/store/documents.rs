@@ -119,7 +119,7 @@ impl Store {
                     queries::folders::count_in(conn, account, before, -1).await?;
                 }
             }
-            queries::documents::change(conn, account, id, change, at).await?;
+            queries::documents::change(conn, id, change, at).await?;
             let changed = queries::documents::find(conn, account, id).await?;
             Ok(Verdict::Commit(
                 changed.map_or(DocumentChanged::Absent, DocumentChanged::Done),

@@ -6,7 +6,6 @@ use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
 use super::{lease, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::records::Unfolded;
 use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Store, StoreError, Verdict};
 
 /// Part of a deleted document that was cleared away.
@@ -79,7 +78,7 @@ impl Store {
         let offset = self.offset();
         write!(self, |conn| {
             let kept = queries::ingestion::renew(conn, id, claim, offset).await?;
-            Ok(Verdict::Commit(if kept {
+            Ok(Verdict::Commit(if kept.is_some() {
                 Fenced::Done
             } else {
                 Fenced::Lost
@@ -121,16 +120,16 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            if !queries::ingestion::renew(conn, id, claim, offset).await? {
+            let Some(account) = queries::ingestion::renew(conn, id, claim, offset).await? else {
                 return Ok(Verdict::Rollback(Fenced::Lost));
-            }
-            queries::ingestion::insert_part(conn, id, part).await?;
+            };
+            queries::ingestion::insert_part(conn, (account, id), part).await?;
             Ok(Verdict::Commit(Fenced::Done))
         })
     }
 
-    /// Removes up to `limit` rows of words that an earlier reader of this document left, or else its passages; returns how
-    /// many rows there were, and `None` if the claim is gone.
+    /// Removes up to `limit` words that an earlier reader of this document left, or else its passages; returns how
+    /// many words there were, and `None` if the claim is gone.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -143,10 +142,11 @@ impl Store {
     ) -> Result<Option<usize>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            if !queries::ingestion::renew(conn, id, claim, offset).await? {
+            let renewed = queries::ingestion::renew(conn, id, claim, offset).await?;
+            if renewed.is_none() {
                 return Ok(Verdict::Rollback(None));
             }
-            let removed = queries::folds::remove_words(conn, id, limit).await?;
+            let removed = queries::ingestion::remove_words(conn, id, limit).await?;
             if removed == 0 {
                 queries::ingestion::remove_passages(conn, id).await?;
             }
@@ -177,23 +177,7 @@ impl Store {
         })
     }
 
-    /// Puts some words of documents together whose account has enough of them, one step; `false` if there is nothing to
-    /// do, or other processes are at it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn fold_words(&self, at: Timestamp) -> Result<bool, StoreError> {
-        write!(self, |conn| Ok(
-            match queries::folds::step(conn, at).await? {
-                true => Verdict::Commit(true),
-                false => Verdict::Rollback(false),
-            }
-        ))
-    }
-
-    /// Removes up to `limit` rows of words of a deleted document; `None` if there is no deleted document left, or its fold
-    /// is still being made.
+    /// Removes up to `limit` words of a deleted document; `None` if there is no deleted document left.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -206,15 +190,14 @@ impl Store {
             let Some((id, account)) = queries::ingestion::gone_document(conn).await? else {
                 return Ok(Verdict::Rollback(None));
             };
-            Ok(
-                match queries::folds::unfold(conn, (account, id), limit).await? {
-                    Unfolded::Waits => Verdict::Rollback(None),
-                    Unfolded::Left => Verdict::Commit(Some(ClearedDocument { whole: None })),
-                    Unfolded::Whole => Verdict::Commit(Some(ClearedDocument {
-                        whole: Some((account, id)),
-                    })),
-                },
-            )
+            let removed = queries::ingestion::remove_words(conn, id, limit).await?;
+            if removed > 0 {
+                return Ok(Verdict::Commit(Some(ClearedDocument { whole: None })));
+            }
+            queries::ingestion::forget_gone(conn, id).await?;
+            Ok(Verdict::Commit(Some(ClearedDocument {
+                whole: Some((account, id)),
+            })))
         })
     }
 }

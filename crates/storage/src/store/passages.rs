@@ -4,9 +4,8 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, DocumentId};
 
 use super::read;
-use crate::dialect::dialect;
 use crate::queries;
-use crate::{AccountWords, FoundPassage, Posting, Store, StoreError, Walked};
+use crate::{AccountWords, FoundPassage, Store, StoreError};
 
 impl Store {
     /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
@@ -24,7 +23,7 @@ impl Store {
             .await)
     }
 
-    /// What the account's documents have of these words; the empty word is in every passage.
+    /// What the account's documents have of these words.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -36,42 +35,6 @@ impl Store {
     ) -> Result<AccountWords, StoreError> {
         read!(self, |conn| queries::passages::words(conn, account, words)
             .await)
-    }
-
-    /// Of each word, some so many of the account's folded documents in which it counts most, or all if they are fewer.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn strongest_postings(
-        &self,
-        account: AccountId,
-        words: Vec<(String, usize)>,
-    ) -> Result<Vec<Walked>, StoreError> {
-        read!(self, |conn| {
-            let mut found = Vec::new();
-            for (word, limit) in words {
-                found.push(queries::passages::strongest(conn, account, word, limit).await?);
-            }
-            Ok(found)
-        })
-    }
-
-    /// Where these words are in these documents, whose account the caller has looked at: of each document the words whose
-    /// bit is set, the lowest for the first word. There are at most 63 words.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn postings_within(
-        &self,
-        documents: Vec<(DocumentId, u64)>,
-        words: Vec<String>,
-    ) -> Result<Vec<Posting>, StoreError> {
-        read!(self, |conn| dialect!(
-            conn,
-            places_within(documents, &words)
-        ))
     }
 
     /// The first `limit` of these passages that are in documents of the account that are ready.

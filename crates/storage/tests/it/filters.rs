@@ -1,5 +1,5 @@
 //! Every filter of every list is a column that an index is entered by, so that a page of a rare value costs what any page
-//! does: shown on the very statements that the store sends. A text within names (`q`) is read along its pieces (`names.rs`).
+//! does: shown on the very statements that the store sends. A text within names (`q`) is looked for along them (`names.rs`).
 
 use diesel::prelude::*;
 use offhook_domain::{

@@ -21,7 +21,6 @@ mod endpoint_looks;
 mod endpoints;
 mod figures;
 mod filters;
-mod folds;
 mod inbound;
 mod integration_tokens;
 mod integrations;

@@ -201,12 +201,11 @@ contract! {
         assert!(shown > 500, "{shown}");
     }
 
-    async fn a_page_of_documents_with_a_text_is_what_a_look_at_every_name_finds(database: TestDatabase) {
-        let store = database.open().await;
+    async fn a_page_of_documents_with_a_text_is_what_a_look_at_every_name_finds(store: Store) {
         let mut runner = TestRunner::deterministic();
         let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
         live_documents(&stranger, steps(40, &mut runner)).await;
-        let mut all = live_documents(&shop, steps(200, &mut runner)).await;
+        let all = live_documents(&shop, steps(200, &mut runner)).await;
         for q in texts(60, &mut runner) {
             for folder in [None, Some(None), Some(Some(offhook_storage::mint(after(1))))] {
                 let is_there = !matches!(folder, Some(Some(_)));
@@ -221,14 +220,6 @@ contract! {
                 }
             }
         }
-        for row in all.drain(..) {
-            store.delete_document(shop.account, row.id, after(9_000)).await.unwrap().unwrap();
-        }
-        let mut raw = Raw::open(&database).await;
-        let mine = raw.id(shop.account.uuid());
-        let left = format!("document_grams WHERE account_id = {mine}");
-        assert_eq!(raw.count(&left).await, 0, "a document's pieces go with it");
-        assert!(raw.count("document_grams").await > 0);
     }
 }
 
@@ -245,7 +236,7 @@ mod only_sqlite {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn no_name_is_looked_at_but_along_a_piece_or_another_filter() {
+    async fn names_are_looked_at_in_the_lists_order_and_along_its_filters() {
         let database = TestDatabase::sqlite();
         let recorder = Recorder::begin();
         let store = database.open().await;
@@ -280,7 +271,7 @@ mod only_sqlite {
         let Raw::Sqlite(mut conn) = Raw::open(&database).await else {
             panic!("SQLite's plans");
         };
-        let (mut along_pieces, mut along_lists) = (0, 0);
+        let mut lists = 0;
         // The store puts its log away meanwhile: that is no list.
         for statement in statements.iter().filter(|sql| sql.starts_with("SELECT")) {
             let sql = statement.split(" -- binds").next().unwrap();
@@ -289,15 +280,10 @@ mod only_sqlite {
                 .unwrap();
             let steps: Vec<String> = plan.into_iter().map(|step| step.detail).collect();
             for step in &steps {
-                let walks = step.starts_with("SCAN") && !step.contains("json_each");
-                assert!(!walks && !step.contains("TEMP B-TREE"), "{steps:?}\n{sql}");
+                let walks = step.starts_with("SCAN") || step.contains("TEMP B-TREE");
+                assert!(!walks, "{steps:?}\n{sql}");
             }
-            let is_piece = |step: &String| step.contains("PRIMARY KEY (account_id=? AND gram=?");
-            if steps.iter().any(is_piece) {
-                along_pieces += 1;
-                continue;
-            }
-            along_lists += 1;
+            lists += 1;
             let condition = sql.split(" WHERE ").nth(1).unwrap();
             for column in ["runtime", "status", "folder_id"] {
                 let is_filter = condition.contains(&format!("`{column}`"));
@@ -305,9 +291,6 @@ mod only_sqlite {
                 assert!(entered || !is_filter, "{steps:?}\n{sql}");
             }
         }
-        assert!(
-            along_pieces > 30 && along_lists > 3,
-            "{along_pieces}, {along_lists}"
-        );
+        assert!(lists > 30, "{lists}");
     }
 }

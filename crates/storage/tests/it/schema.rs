@@ -58,8 +58,9 @@ fn in_sqlite(statement: &str) -> String {
             "FLOOR(EXTRACT(EPOCH FROM started_at) / 86400)",
             "started_at / 86400000000",
         )
-        // The code point of a text's first character.
-        .replace("ascii(", "unicode(");
+        // The code point of a text's first character, and the place of a text in another.
+        .replace("ascii(", "unicode(")
+        .replace("strpos(", "instr(");
     let is_table = plain.starts_with("CREATE TABLE");
     for word in plain.split(' ') {
         let bare = word.trim_end_matches(',');
