@@ -27,6 +27,9 @@ const COMPLETED: usize = 200;
 /// Different words of a query that count.
 const MAX_WORDS: usize = 32;
 
+/// Rows of words, one for each word of a document, that a search reads: some 20 MiB.
+const MAX_ROWS: i64 = 100_000;
+
 /// Passages that may vanish while they are looked up, for each that is asked for, and some more.
 const SPARE: usize = 50;
 
@@ -189,7 +192,7 @@ async fn by_words(
     if asked.is_empty() {
         return Ok(Vec::new());
     }
-    let AccountWords { passages, postings } = store.account_words(account, asked).await?;
+    let AccountWords { passages, postings } = store.account_words(account, asked, MAX_ROWS).await?;
     let mut scores = Scores::new(rarities(passages, &postings));
     let named: Option<HashSet<&DocumentId>> = match scope {
         Scope::All => None,

@@ -1,7 +1,7 @@
 //! Passages and the words that they are found by.
 
 use crate::database::RunQueryDsl;
-use diesel::dsl::sql;
+use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus};
@@ -34,11 +34,14 @@ pub(crate) async fn text(
         .await?)
 }
 
-/// What the account's documents have of these words. Of a document that is still being read nothing is found.
+/// What the account's documents have of these words, in about `most` rows: the rarest words come first, and words that
+/// hardly tell documents apart are left out where all would be too many. Of a document that is still being read nothing
+/// is found.
 pub(crate) async fn words(
     conn: &mut Conn,
     account: AccountId,
-    words: Vec<String>,
+    mut words: Vec<String>,
+    most: i64,
 ) -> Result<AccountWords, StoreError> {
     // Written out, so that the partial index is seen to apply.
     let passages = documents::table
@@ -47,8 +50,12 @@ pub(crate) async fn words(
         .select(sql::<BigInt>(
             "CAST(COALESCE(SUM(chunks_count), 0) AS bigint)",
         ))
-        .first(conn)
+        .first::<i64, _>(conn)
         .await?;
+    // No document is without a passage.
+    if passages.saturating_mul(words.len() as i64) > most {
+        words = rarest(conn, account, words, most).await?;
+    }
     let unread = documents::table
         .filter(documents::account_id.eq(V(account)))
         .filter(documents::status.eq(V(DocumentStatus::Processing)))
@@ -57,10 +64,37 @@ pub(crate) async fn words(
         .filter(postings::account_id.eq(V(account)))
         .filter(postings::term.eq_any(words))
         .filter(postings::document_id.ne_all(unread))
+        .limit(most)
         .select((postings::document_id, postings::term, postings::places))
         .load(conn)
         .await?;
     Ok(AccountWords { passages, postings })
+}
+
+/// Of these words the rarest, which have no more than `most` rows together; one in any case.
+async fn rarest(
+    conn: &mut Conn,
+    account: AccountId,
+    words: Vec<String>,
+    most: i64,
+) -> Result<Vec<String>, StoreError> {
+    let mut counted: Vec<(i64, String)> = postings::table
+        .filter(postings::account_id.eq(V(account)))
+        .filter(postings::term.eq_any(words))
+        .group_by(postings::term)
+        .select((count_star(), postings::term))
+        .load(conn)
+        .await?;
+    counted.sort();
+    let mut rows = 0;
+    let fits = counted
+        .into_iter()
+        .enumerate()
+        .take_while(|(at, (count, _))| {
+            rows += count;
+            *at == 0 || rows <= most
+        });
+    Ok(fits.map(|(_, (_, word))| word).collect())
 }
 
 /// A passage of one of the account's documents that is ready.

@@ -23,7 +23,7 @@ impl Store {
             .await)
     }
 
-    /// What the account's documents have of these words.
+    /// What the account's documents have of these words, the rarest first, in no more than `most` rows.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -32,9 +32,12 @@ impl Store {
         &self,
         account: AccountId,
         words: Vec<String>,
+        most: i64,
     ) -> Result<AccountWords, StoreError> {
-        read!(self, |conn| queries::passages::words(conn, account, words)
-            .await)
+        read!(self, |conn| queries::passages::words(
+            conn, account, words, most
+        )
+        .await)
     }
 
     /// The first `limit` of these passages that are in documents of the account that are ready.

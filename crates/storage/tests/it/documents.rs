@@ -14,6 +14,9 @@ use offhook_testkit::contract;
 
 use crate::shop::{Shop, T0, after, new_agent, pass};
 
+/// More rows than any test has.
+const MANY: i64 = 10_000;
+
 pub(crate) fn new_document(account: AccountId, name: &str, at: Timestamp) -> NewDocument {
     NewDocument {
         document: Document {
@@ -139,7 +142,7 @@ async fn read(store: &Store, words: Vec<NewPosting>) -> DocumentId {
 /// In how many passages words are; the empty word stands for all of them.
 async fn counts(store: &Store, account: AccountId) -> BTreeMap<String, i64> {
     let words = ["pool", "nine", "towel"].map(str::to_owned).to_vec();
-    let words = store.account_words(account, words).await.unwrap();
+    let words = store.account_words(account, words, MANY).await.unwrap();
     let mut counts = BTreeMap::new();
     if words.passages > 0 {
         counts.insert(String::new(), words.passages);
@@ -341,7 +344,7 @@ contract! {
         assert_eq!(counts(&store, shop.account).await, counted(&[("", 4), ("pool", 3), ("nine", 1), ("towel", 1)]));
         assert_eq!(counts(&store, other.account).await, counted(&[("", 2), ("pool", 1)]));
 
-        let found = store.account_words(shop.account, vec!["pool".to_owned()]).await.unwrap().postings;
+        let found = store.account_words(shop.account, vec!["pool".to_owned()], MANY).await.unwrap().postings;
         let mut found: Vec<_> = found.iter().map(|p| (p.document_id, p.places.as_str())).collect();
         found.sort_unstable();
         let mut expected = [(first, "0:7 1:9"), (second, "1:30")];
@@ -366,13 +369,29 @@ contract! {
         assert_eq!(counts(&store, other.account).await, counted(&[("", 2), ("pool", 1)]));
     }
 
+    async fn where_words_have_too_many_rows_the_rarest_are_read(store: Store) {
+        let shop = Shop::new(&store).await;
+        for words in [vec!["pool", "nine"], vec!["pool"], vec!["pool"]] {
+            document(&store, shop.account, T0).await;
+            read(&store, words.into_iter().map(|word| posting(word, "0:5")).collect()).await;
+        }
+        let rows = async |words: &[&str], most| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            let found = store.account_words(shop.account, words, most).await.unwrap().postings;
+            found.into_iter().map(|posting| posting.term).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&["pool", "nine"], 3).await, ["nine"]);
+        assert_eq!(rows(&["pool", "nine"], 4).await.len(), 4);
+        assert_eq!(rows(&["pool"], 2).await, ["pool", "pool"]);
+    }
+
     async fn what_an_earlier_reader_left_is_cleared(store: Store) {
         let shop = Shop::new(&store).await;
         let id = document(&store, shop.account, T0).await;
         let first = claim(&store).await;
         let words = (0..65).map(|number| posting(&format!("word{number:02}"), "0:1"));
         store.store_part(id, first.claim, part(&["x"], words.collect())).await.unwrap();
-        let stored = store.account_words(shop.account, vec!["word01".to_owned()]).await.unwrap();
+        let stored = store.account_words(shop.account, vec!["word01".to_owned()], MANY).await.unwrap();
         assert_eq!(stored.postings, [], "it is not read yet");
         pass(&store, 60);
         let second = claim(&store).await;
