@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use offhook_metrics::metrics;
 
 use crate::database::Conn;
-use crate::{StoreError, Verdict};
+use crate::{Result, StoreError, Verdict};
 
 /// What a unit of work does.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl Unit {
     }
 
     /// Counts what came of it, and hands that on.
-    pub(crate) fn end<T>(self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn end<T>(self, done: Result<T>) -> Result<T> {
         let kind = match self.kind {
             Kind::Read => "read",
             Kind::Write => "write",
@@ -52,17 +52,14 @@ pub(crate) type Answer = Box<dyn Any + Send>;
 
 /// A unit of work whose type is forgotten: the threads, tasks and transactions that carry it out are compiled once, and
 /// not for each of the store's methods.
-pub(crate) type Work = Box<
-    dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<Answer>, StoreError>> + Send,
->;
+pub(crate) type Work =
+    Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<Answer>>> + Send>;
 
 /// Forgets the type of a unit of writing.
 pub(crate) fn writing<T, F>(work: F) -> Work
 where
     T: Send + 'static,
-    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
-        + Send
-        + 'static,
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
 {
     Box::new(move |conn| {
         let done = work(conn);
@@ -79,7 +76,7 @@ where
 pub(crate) fn reading<T, F>(work: F) -> Work
 where
     T: Send + 'static,
-    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
 {
     Box::new(move |conn| {
         let done = work(conn);
@@ -88,7 +85,7 @@ where
 }
 
 /// The answer with its type again.
-pub(crate) fn answered<T: 'static>(answer: Result<Answer, StoreError>) -> Result<T, StoreError> {
+pub(crate) fn answered<T: 'static>(answer: Result<Answer>) -> Result<T> {
     let answer = answer?.downcast::<T>();
     answer
         .map(|answer| *answer)

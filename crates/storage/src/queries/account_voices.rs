@@ -12,13 +12,10 @@ use crate::schema::{
     voices as everybodys,
 };
 use crate::sql::V;
-use crate::{AccountVoice, StoreError, VoiceChanges, VoiceCredential, VoiceOwner};
+use crate::{AccountVoice, Result, VoiceChanges, VoiceCredential, VoiceOwner};
 
 /// An account's voices.
-pub(crate) async fn of(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<AccountVoice>, StoreError> {
+pub(crate) async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<AccountVoice>> {
     Ok(voices::table
         .filter(voices::account_id.eq(V(account)))
         .order((voices::provider, voices::voice_id))
@@ -32,7 +29,7 @@ pub(crate) async fn owner(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     voice_id: &str,
-) -> Result<VoiceOwner, StoreError> {
+) -> Result<VoiceOwner> {
     let key = (V(account), V(provider), voice_id);
     let own: Option<String> = voices::table
         .find(key)
@@ -65,7 +62,7 @@ pub(crate) async fn owner(
 }
 
 /// The accounts that have any.
-pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
+pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>> {
     Ok(voices::table
         .select(voices::account_id)
         .distinct()
@@ -74,7 +71,7 @@ pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreErr
 }
 
 /// Whether an account has any.
-pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool, StoreError> {
+pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool> {
     let first: Option<String> = voices::table
         .filter(voices::account_id.eq(V(account)))
         .select(voices::voice_id)
@@ -89,7 +86,7 @@ pub(crate) async fn replace(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     rows: &[AccountVoice],
-) -> Result<VoiceChanges, StoreError> {
+) -> Result<VoiceChanges> {
     let known: Vec<AccountVoice> = voices::table
         .filter(voices::account_id.eq(V(account)))
         .filter(voices::provider.eq(V(provider)))
@@ -141,7 +138,7 @@ async fn delete(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     voice_id: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(voices::table.find((V(account), V(provider), voice_id)))
         .execute(conn)
         .await?;
@@ -149,7 +146,7 @@ async fn delete(
 }
 
 /// Whether a credential is still there, and not another one in its place.
-pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool, StoreError> {
+pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool> {
     let found: Option<CredentialId> = credentials::table
         .find(V(id))
         .select(credentials::id)
@@ -160,10 +157,7 @@ pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool, 
 }
 
 /// The sealed secret of a credential.
-pub(crate) async fn sealed(
-    conn: &mut Conn,
-    id: CredentialId,
-) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) async fn sealed(conn: &mut Conn, id: CredentialId) -> Result<Option<Vec<u8>>> {
     Ok(credentials::table
         .find(V(id))
         .select(credentials::sealed)
@@ -173,7 +167,7 @@ pub(crate) async fn sealed(
 }
 
 /// Every credential at a voice provider.
-pub(crate) async fn all_credentials(conn: &mut Conn) -> Result<Vec<VoiceCredential>, StoreError> {
+pub(crate) async fn all_credentials(conn: &mut Conn) -> Result<Vec<VoiceCredential>> {
     let mut all = Vec::new();
     for (word, provider) in voice_providers() {
         let of: Vec<(CredentialId, AccountId)> = credentials::table
@@ -192,7 +186,7 @@ pub(crate) async fn take_due(
     conn: &mut Conn,
     most: i64,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<VoiceCredential>, StoreError> {
+) -> Result<Vec<VoiceCredential>> {
     let mut taken = Vec::new();
     for (word, provider) in voice_providers() {
         let due: Vec<CredentialId> = credentials::table

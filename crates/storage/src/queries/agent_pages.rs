@@ -11,7 +11,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::{agent_grams as grams, agents};
 use crate::sql::V;
-use crate::{Agent, AgentFilter, PageKey, StoreError};
+use crate::{Agent, AgentFilter, PageKey, Result};
 
 /// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
 pub(crate) async fn page(
@@ -20,7 +20,7 @@ pub(crate) async fn page(
     filter: &AgentFilter,
     after: Option<PageKey<AgentId>>,
     limit: i64,
-) -> Result<Vec<Agent>, StoreError> {
+) -> Result<Vec<Agent>> {
     if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
         let within = Within {
             account,
@@ -66,12 +66,7 @@ impl Names for Within<'_> {
         self.filter.runtime.is_some() || self.filter.status.is_some()
     }
 
-    async fn reach(
-        &self,
-        conn: &mut Conn,
-        at: Timestamp,
-        ahead: i64,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    async fn reach(&self, conn: &mut Conn, at: Timestamp, ahead: i64) -> Result<Option<Timestamp>> {
         Ok(listed(self.account, self.filter)
             .filter(agents::created_at.le(V(at)))
             .select(agents::created_at)
@@ -87,7 +82,7 @@ impl Names for Within<'_> {
         conn: &mut Conn,
         along: Option<i64>,
         stretch: Stretch<AgentId>,
-    ) -> Result<Vec<Agent>, StoreError> {
+    ) -> Result<Vec<Agent>> {
         let has_text = agents::name_folded.like(contains(self.text)).escape('\\');
         let Some(gram) = along else {
             let mut query = listed(self.account, self.filter)

@@ -13,11 +13,10 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, ServingAgent,
-    StoreError,
+    Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, Result, ServingAgent,
 };
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let (agent, folded) = (new.agent, new.name_folded);
     diesel::insert_into(agents::table)
         .values((
@@ -51,7 +50,7 @@ async fn insert_version(
     version: i32,
     config: String,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(versions::table)
         .values((
             versions::agent_id.eq(V(agent)),
@@ -68,7 +67,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: AgentId,
-) -> Result<Option<Agent>, StoreError> {
+) -> Result<Option<Agent>> {
     Ok(agents::table
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .select(Agent::as_select())
@@ -85,7 +84,7 @@ pub(crate) async fn to_call(
     account: AccountId,
     reference: &AgentRef,
     lines: Lines,
-) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
     let Lines {
         carrier,
         legacy_any,
@@ -149,7 +148,7 @@ pub(crate) async fn config(
     conn: &mut Conn,
     agent: AgentId,
     version: i32,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>> {
     Ok(versions::table
         .find((V(agent), version))
         .select(versions::config)
@@ -164,7 +163,7 @@ pub(crate) async fn change(
     account: AccountId,
     id: AgentId,
     change: AgentChange,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let next = change.head_version + i32::from(change.config.is_some());
     let mut update = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
@@ -209,7 +208,7 @@ pub(super) async fn hold_name(
     conn: &mut Conn,
     account: AccountId,
     id: AgentId,
-) -> Result<Option<(String, Timestamp)>, StoreError> {
+) -> Result<Option<(String, Timestamp)>> {
     // A statement that changes nothing takes the row on both databases.
     Ok(diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
@@ -227,7 +226,7 @@ pub(crate) async fn publish(
     account: AccountId,
     id: AgentId,
     new: Publication,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let (seen, next) = new.statuses;
     let changed = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
@@ -269,7 +268,7 @@ pub(crate) async fn version(
     conn: &mut Conn,
     agent: AgentId,
     version: i32,
-) -> Result<Option<(AgentVersion, String)>, StoreError> {
+) -> Result<Option<(AgentVersion, String)>> {
     Ok(versions::table
         .find((V(agent), version))
         .select((AgentVersion::as_select(), versions::config))
@@ -284,7 +283,7 @@ pub(crate) async fn versions_page(
     agent: AgentId,
     before: Option<i32>,
     limit: i64,
-) -> Result<Vec<AgentVersion>, StoreError> {
+) -> Result<Vec<AgentVersion>> {
     Ok(versions::table
         .filter(versions::agent_id.eq(V(agent)))
         .filter(versions::version.lt(before.unwrap_or(i32::MAX)))
@@ -300,7 +299,7 @@ pub(crate) async fn serving(
     conn: &mut Conn,
     after: Option<AgentId>,
     limit: i64,
-) -> Result<Vec<ServingAgent>, StoreError> {
+) -> Result<Vec<ServingAgent>> {
     let published = versions::agent_id
         .eq(agents::id)
         .and(versions::version.eq(agents::published_version));
@@ -327,7 +326,7 @@ pub(crate) async fn judge(
     seen: &ServingAgent,
     status: AgentStatus,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let judged = diesel::update(agents::table)
         .filter(agents::id.eq(V(seen.id)))
         .filter(agents::status.eq(V(seen.status)))
@@ -344,7 +343,7 @@ pub(crate) async fn archive(
     account: AccountId,
     id: AgentId,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let archived = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .filter(agents::runtime.eq(V(Runtime::Engine)))

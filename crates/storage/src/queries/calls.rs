@@ -13,7 +13,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::queued_at;
 use crate::schema::conversations as calls;
 use crate::sql::V;
-use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
+use crate::{CallEnd, Fenced, NewCall, Result, Settlement, UsageDay};
 
 /// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
 type Ended = (Timestamp, bool, Option<i64>);
@@ -41,7 +41,7 @@ pub(crate) struct Row {
 }
 
 /// Writes the conversation of an accepted call.
-pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<()> {
     row(conn.db(), call).execute(conn).await?;
     Ok(())
 }
@@ -109,7 +109,7 @@ pub(crate) async fn dialed(
     id: ConversationId,
     claim: ClaimId,
     dialog: String,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let changed = diesel::update(calls::table.find(V(id)))
         .filter(
             calls::state
@@ -130,7 +130,7 @@ pub(crate) async fn answered(
     id: ConversationId,
     claim: ClaimId,
     (at, dialog): (Timestamp, Option<String>),
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(
             calls::state
@@ -161,7 +161,7 @@ pub(crate) async fn close(
     id: ConversationId,
     claim: ClaimId,
     end: CallEnd,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let (termination, failure) = match end.outcome {
         CallOutcome::Completed(reason) => (Some(reason), None),
         CallOutcome::Failed(reason) => (None, Some(reason)),
@@ -209,7 +209,7 @@ pub(crate) async fn settle(
     conn: &mut Conn,
     (account, id, claim): (AccountId, ConversationId, ClaimId),
     settlement: Settlement,
-) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
+) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
     let ended: Option<(i32, Runtime, Option<FailureReason>, Ended, Whose)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
@@ -258,7 +258,7 @@ pub(crate) async fn end_queued(
     (account, id): (AccountId, ConversationId),
     reason: FailureReason,
     settlement: Settlement,
-) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
+) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
     let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
@@ -302,7 +302,7 @@ async fn finish(
     id: ConversationId,
     (started_at, voice, duration_seconds): Ended,
     settlement: Settlement,
-) -> Result<Vec<offhook_domain::EndpointId>, StoreError> {
+) -> Result<Vec<offhook_domain::EndpointId>> {
     let entry = (
         crate::store::mint(settlement.at),
         settlement.description.as_str(),
@@ -331,7 +331,7 @@ pub(crate) async fn request_hangup(
     conn: &mut Conn,
     account: AccountId,
     id: ConversationId,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let asked = diesel::update(calls::table.find(V(id)))
         .filter(calls::account_id.eq(V(account)))
         .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))

@@ -17,7 +17,7 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{
     ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, Moment, NewChatMessage, NewTurn,
-    StoreError,
+    Result, StoreError,
 };
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
@@ -25,7 +25,7 @@ pub(super) async fn append(
     conn: &mut Conn,
     id: ConversationId,
     turn: NewTurn,
-) -> Result<Option<i32>, StoreError> {
+) -> Result<Option<i32>> {
     let counts = i32::from(turn.role != "tool");
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq(V(CallState::Live)))
@@ -47,7 +47,7 @@ pub(crate) async fn answers(
     conn: &mut Conn,
     account: AccountId,
     id: ConversationId,
-) -> Result<Option<i32>, StoreError> {
+) -> Result<Option<i32>> {
     Ok(sessions::table
         .find(V(id))
         .filter(sessions::account_id.eq(V(account)))
@@ -58,10 +58,7 @@ pub(crate) async fn answers(
 }
 
 /// Locks a session's row.
-pub(crate) async fn lock(
-    conn: &mut Conn,
-    id: ConversationId,
-) -> Result<Option<ChatSession>, StoreError> {
+pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<ChatSession>> {
     Ok(diesel::update(sessions::table.find(V(id)))
         .set(sessions::answers.eq(sessions::answers))
         .returning(ChatSession::as_returning())
@@ -77,7 +74,7 @@ pub(crate) async fn take(
     message: &NewChatMessage,
     (lease_now, lease): (Timestamp, Timestamp),
     alone: Option<NodeId>,
-) -> Result<ChatTaken, StoreError> {
+) -> Result<ChatTaken> {
     let id = message.conversation;
     let Some(session) = lock(conn, id).await? else {
         return Ok(ChatTaken::Ended);
@@ -141,7 +138,7 @@ async fn said_before(
     conn: &mut Conn,
     id: ConversationId,
     key: &str,
-) -> Result<Option<(Vec<u8>, i32, Option<i32>)>, StoreError> {
+) -> Result<Option<(Vec<u8>, i32, Option<i32>)>> {
     Ok(messages::table
         .find((V(id), key))
         .select((messages::digest, messages::seq, messages::answered_seq))
@@ -151,11 +148,7 @@ async fn said_before(
 }
 
 /// Whether a message with this id of the client's was answered in the conversation.
-pub(crate) async fn is_answered(
-    conn: &mut Conn,
-    id: ConversationId,
-    key: &str,
-) -> Result<bool, StoreError> {
+pub(crate) async fn is_answered(conn: &mut Conn, id: ConversationId, key: &str) -> Result<bool> {
     let known = said_before(conn, id, key).await?;
     Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
 }
@@ -172,7 +165,7 @@ async fn hold_for_an_answer(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
-) -> Result<Result<i32, ChatTaken>, StoreError> {
+) -> Result<Result<i32, ChatTaken>> {
     if !session.is_of_widget() {
         return hold_without_widget(conn, session, at).await;
     }
@@ -204,7 +197,7 @@ async fn hold_without_widget(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
-) -> Result<Result<i32, ChatTaken>, StoreError> {
+) -> Result<Result<i32, ChatTaken>> {
     let id = session.conversation_id;
     let price = price(conn, id).await?;
     let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
@@ -218,7 +211,7 @@ async fn hold_without_widget(
 }
 
 /// The price that was fixed when the conversation began.
-pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price, StoreError> {
+pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price> {
     let millicredits: i64 = calls::table
         .find(V(id))
         .select(calls::price_millicredits)
@@ -228,7 +221,7 @@ pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price, 
 }
 
 /// What the conversation holds of its account's wallet.
-pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits, StoreError> {
+pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits> {
     let held: Option<Credits> = reservations::table
         .find(V(id))
         .select(reservations::credits)
@@ -239,7 +232,7 @@ pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits,
 }
 
 /// Writes the customer's words; their moment, or `None` if the conversation is live no more.
-async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>, StoreError> {
+async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>> {
     let words = NewTurn {
         role: "user",
         text: message.text.clone(),
@@ -271,7 +264,7 @@ pub(crate) async fn renew(
     id: ConversationId,
     claim: ClaimId,
     lease: Timestamp,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let renewed = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set(sessions::lease_expires_at.eq(V(lease)))
@@ -286,7 +279,7 @@ pub(crate) async fn turns(
     id: ConversationId,
     claim: ClaimId,
     turns: Vec<NewTurn>,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     if set_tools(conn, id, claim, None).await? == Fenced::Lost {
         return Ok(Fenced::Lost);
     }
@@ -304,7 +297,7 @@ pub(crate) async fn set_tools(
     id: ConversationId,
     claim: ClaimId,
     tools: Option<String>,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let set = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set(sessions::tools_at_work.eq(tools))
@@ -318,7 +311,7 @@ pub(super) async fn leave_tools(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let Some(tools) = &session.tools_at_work else {
         return Ok(());
     };
@@ -345,7 +338,7 @@ pub(crate) async fn answered(
     id: ConversationId,
     claim: ClaimId,
     answered: ChatAnswered,
-) -> Result<Option<i32>, StoreError> {
+) -> Result<Option<i32>> {
     let freed = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set((
@@ -387,11 +380,7 @@ const fn fenced(done: bool) -> Fenced {
 }
 
 /// The newest `most` turns, oldest first.
-pub(crate) async fn history(
-    conn: &mut Conn,
-    id: ConversationId,
-    most: i64,
-) -> Result<ChatHistory, StoreError> {
+pub(crate) async fn history(conn: &mut Conn, id: ConversationId, most: i64) -> Result<ChatHistory> {
     let mut turns: Vec<Moment> = moments::table
         .filter(moments::conversation_id.eq(V(id)))
         .filter(moments::role.is_not_null())

@@ -12,7 +12,7 @@ use super::moments;
 use crate::database::Conn;
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
-use crate::{Account, Conversation, StoreError};
+use crate::{Account, Conversation, Result};
 
 /// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
 /// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
@@ -26,7 +26,7 @@ pub(crate) fn is_queued() -> SqlLiteral<Bool> {
 }
 
 /// Accounts that have queued calls, found by skipping through the index from account to account.
-pub(crate) async fn waiting_accounts(conn: &mut Conn) -> Result<Vec<Account>, StoreError> {
+pub(crate) async fn waiting_accounts(conn: &mut Conn) -> Result<Vec<Account>> {
     let mut found: Vec<AccountId> = Vec::new();
     let mut after: Option<AccountId> = None;
     loop {
@@ -65,7 +65,7 @@ pub(crate) async fn claim(
     limits: (u32, usize),
     times: (Timestamp, Timestamp, Timestamp),
     node: NodeId,
-) -> Result<Vec<Conversation>, StoreError> {
+) -> Result<Vec<Conversation>> {
     let (live_limit, most) = limits;
     let (now, accepted_since, lease) = times;
     if !locks::try_lock_account(conn, account).await? {
@@ -105,7 +105,7 @@ pub(crate) async fn claim_one(
     id: ConversationId,
     (now, lease): (Timestamp, Timestamp),
     node: NodeId,
-) -> Result<Option<Conversation>, StoreError> {
+) -> Result<Option<Conversation>> {
     let claim: ClaimId = crate::store::mint(now);
     let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
         .filter(is_queued())
@@ -131,7 +131,7 @@ pub(crate) async fn renew(
     conn: &mut Conn,
     claims: &[(ConversationId, ClaimId)],
     lease: Timestamp,
-) -> Result<Vec<ClaimId>, StoreError> {
+) -> Result<Vec<ClaimId>> {
     // Found by the key; a claim is of one conversation alone.
     let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
         .filter(calls::id.eq_any(claims.iter().map(|(id, _)| V(*id))))
@@ -152,7 +152,7 @@ pub(crate) async fn take_orphans(
     most: i64,
     (now, lease_now, lease): (Timestamp, Timestamp, Timestamp),
     node: NodeId,
-) -> Result<Vec<Conversation>, StoreError> {
+) -> Result<Vec<Conversation>> {
     let mut query = calls::table
         .filter(is_claimed())
         .order((calls::account_id, calls::lease_expires_at))
@@ -195,10 +195,7 @@ pub(crate) async fn take_orphans(
 }
 
 /// Calls of this node whose owner has been asked to hang up.
-pub(crate) async fn hangups(
-    conn: &mut Conn,
-    node: NodeId,
-) -> Result<Vec<ConversationId>, StoreError> {
+pub(crate) async fn hangups(conn: &mut Conn, node: NodeId) -> Result<Vec<ConversationId>> {
     Ok(calls::table
         .filter(calls::node_id.eq(V(node)))
         .filter(calls::hangup_requested)
@@ -213,7 +210,7 @@ pub(crate) async fn hangups(
 pub(crate) async fn overdue(
     conn: &mut Conn,
     accepted_before: Timestamp,
-) -> Result<Vec<Conversation>, StoreError> {
+) -> Result<Vec<Conversation>> {
     Ok(calls::table
         .filter(is_queued())
         .filter(calls::queued_at.lt(V(accepted_before)))
@@ -225,7 +222,7 @@ pub(crate) async fn overdue(
 }
 
 /// How many calls wait.
-pub(crate) async fn queue_length(conn: &mut Conn) -> Result<i64, StoreError> {
+pub(crate) async fn queue_length(conn: &mut Conn) -> Result<i64> {
     Ok(calls::table
         .filter(is_queued())
         .count()
@@ -234,7 +231,7 @@ pub(crate) async fn queue_length(conn: &mut Conn) -> Result<i64, StoreError> {
 }
 
 /// How many calls of the account are dialing, ringing, talking or closing.
-pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
         .filter(is_claimed())

@@ -13,12 +13,10 @@ use crate::schema::{
     deliveries, events, resends, retention_windows as windows, whatsapp_sent,
 };
 use crate::sql::V;
-use crate::{Account, RetentionWindow, StoreError};
+use crate::{Account, Result, RetentionWindow};
 
 /// Every account with its window, if one has been noted.
-pub(crate) async fn windows(
-    conn: &mut Conn,
-) -> Result<Vec<(Account, Option<RetentionWindow>)>, StoreError> {
+pub(crate) async fn windows(conn: &mut Conn) -> Result<Vec<(Account, Option<RetentionWindow>)>> {
     Ok(accounts::table
         .left_join(windows::table)
         .order(accounts::id)
@@ -28,10 +26,7 @@ pub(crate) async fn windows(
 }
 
 /// The account with its window, if one has been noted.
-pub(crate) async fn window(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Option<RetentionWindow>, StoreError> {
+pub(crate) async fn window(conn: &mut Conn, account: AccountId) -> Result<Option<RetentionWindow>> {
     Ok(windows::table
         .find(V(account))
         .select(RetentionWindow::as_select())
@@ -41,7 +36,7 @@ pub(crate) async fn window(
 }
 
 /// Notes a window.
-pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<(), StoreError> {
+pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()> {
     let noted = (
         windows::days.eq(window.days),
         windows::held_days.eq(window.held_days),
@@ -62,7 +57,7 @@ pub(crate) async fn set_plan(
     conn: &mut Conn,
     account: AccountId,
     (from, to): (Plan, Plan),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let moved = diesel::update(accounts::table.find(V(account)))
         .filter(accounts::plan.eq(V(from)))
         .set(accounts::plan.eq(V(to)))
@@ -76,7 +71,7 @@ pub(crate) async fn count_before(
     conn: &mut Conn,
     account: AccountId,
     before: Timestamp,
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
         .filter(calls::started_at.lt(V(before)))
@@ -91,7 +86,7 @@ pub(crate) async fn ended_before(
     account: AccountId,
     before: Timestamp,
     most: i64,
-) -> Result<Vec<(ConversationId, bool)>, StoreError> {
+) -> Result<Vec<(ConversationId, bool)>> {
     let ended = [CallState::Completed, CallState::Failed].map(V);
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
@@ -112,7 +107,7 @@ pub(crate) async fn delete(
     conn: &mut Conn,
     account: AccountId,
     seen: Vec<(ConversationId, bool)>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let seen: HashMap<ConversationId, bool> = seen.into_iter().collect();
     // A write that changes nothing, so that no recording is told of until these are gone.
     let found: Vec<(ConversationId, bool)> = diesel::update(calls::table)

@@ -9,7 +9,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, StoreError};
+use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, Result};
 
 /// Which number of the conversation the phone filter looks at.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) async fn page(
     filter: &ConversationFilter,
     after: Option<PageKey<ConversationId>>,
     limit: i64,
-) -> Result<Vec<ConversationView>, StoreError> {
+) -> Result<Vec<ConversationView>> {
     let Some(phone) = &filter.phone else {
         return rows(conn, account, filter, (Side::Any, None), after, limit).await;
     };
@@ -64,7 +64,7 @@ async fn rows(
     (side, phone): (Side, Option<&E164>),
     after: Option<PageKey<ConversationId>>,
     limit: i64,
-) -> Result<Vec<ConversationView>, StoreError> {
+) -> Result<Vec<ConversationView>> {
     let mut query = calls::table
         .inner_join(agents::table)
         .filter(calls::account_id.eq(V(account)))
@@ -124,7 +124,7 @@ pub(crate) async fn find(
     account: AccountId,
     id: ConversationId,
     since: Option<Timestamp>,
-) -> Result<Option<ConversationView>, StoreError> {
+) -> Result<Option<ConversationView>> {
     let mut query = calls::table
         .inner_join(agents::table)
         .filter(calls::id.eq(V(id)).and(calls::account_id.eq(V(account))))
@@ -147,7 +147,7 @@ pub(crate) async fn moments(
     after: i32,
     limit: i64,
     turns_only: bool,
-) -> Result<Vec<Moment>, StoreError> {
+) -> Result<Vec<Moment>> {
     let mut query = moments::table
         .filter(
             moments::conversation_id
@@ -170,7 +170,7 @@ pub(crate) async fn turns_before(
     id: ConversationId,
     before: i32,
     limit: i64,
-) -> Result<Vec<Moment>, StoreError> {
+) -> Result<Vec<Moment>> {
     let mut turns: Vec<Moment> = moments::table
         .filter(
             moments::conversation_id

@@ -7,14 +7,14 @@ use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
 use crate::database::Conn;
 use crate::schema::provider_credentials as credentials;
 use crate::sql::V;
-use crate::{Credential, StoreError};
+use crate::{Credential, Result};
 
 /// Writes a credential under `id`, in place of the one that the account had.
 pub(crate) async fn replace(
     conn: &mut Conn,
     credential: &Credential,
     sealed: Vec<u8>,
-) -> Result<Credential, StoreError> {
+) -> Result<Credential> {
     let created: Option<Timestamp> = diesel::delete(credentials::table)
         .filter(credentials::account_id.eq(V(credential.account_id)))
         .filter(credentials::provider.eq(V(credential.provider)))
@@ -38,10 +38,7 @@ pub(crate) async fn replace(
         .await?)
 }
 
-pub(crate) async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<Credential>, StoreError> {
+pub(crate) async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Credential>> {
     Ok(credentials::table
         .filter(credentials::account_id.eq(V(account)))
         .order(credentials::provider)
@@ -54,7 +51,7 @@ pub(crate) async fn remove(
     conn: &mut Conn,
     account: AccountId,
     provider: CredentialProvider,
-) -> Result<Option<Credential>, StoreError> {
+) -> Result<Option<Credential>> {
     Ok(diesel::delete(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
@@ -68,7 +65,7 @@ pub(crate) async fn sealed(
     conn: &mut Conn,
     account: AccountId,
     provider: CredentialProvider,
-) -> Result<Option<(CredentialId, Vec<u8>)>, StoreError> {
+) -> Result<Option<(CredentialId, Vec<u8>)>> {
     Ok(credentials::table
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
@@ -79,7 +76,7 @@ pub(crate) async fn sealed(
 }
 
 /// Whether any account's synchronisation is due.
-pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
+pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool> {
     let due: Option<CredentialId> = credentials::table
         .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
         .filter(credentials::next_sync_at.le(V(now)))
@@ -96,7 +93,7 @@ pub(crate) async fn take_due(
     conn: &mut Conn,
     most: i64,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<AccountId>, StoreError> {
+) -> Result<Vec<AccountId>> {
     let due: Vec<CredentialId> = credentials::table
         .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
         .filter(credentials::next_sync_at.le(V(now)))
@@ -126,7 +123,7 @@ pub(crate) async fn answered(
     conn: &mut Conn,
     (account, provider): (AccountId, CredentialProvider),
     (began, next): (Timestamp, Timestamp),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
@@ -147,7 +144,7 @@ pub(crate) async fn unanswered(
     (account, provider): (AccountId, CredentialProvider),
     began: Timestamp,
     why: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))

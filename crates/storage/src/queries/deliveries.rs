@@ -15,7 +15,7 @@ use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as 
 use crate::sql::V;
 use crate::{
     Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, PageKey,
-    StoreError,
+    Result,
 };
 
 /// The most deliveries that one request recovers (platform.md W13).
@@ -28,7 +28,7 @@ pub(crate) async fn page(
     filter: &DeliveryFilter,
     after: Option<PageKey<DeliveryId>>,
     limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Vec<Delivery>> {
     if filter.state.is_none() || filter.kind.is_some() {
         return Ok(shown(account, filter, filter.kind, after)
             .order((deliveries::created_at.desc(), deliveries::id.desc()))
@@ -112,7 +112,7 @@ pub(crate) async fn story(
     conn: &mut Conn,
     account: AccountId,
     id: DeliveryId,
-) -> Result<Option<DeliveryStory>, StoreError> {
+) -> Result<Option<DeliveryStory>> {
     // One statement, so that the attempts are those of the delivery's state.
     let rows: Vec<(Delivery, Vec<u8>, Option<Attempt>)> = deliveries::table
         .inner_join(events::table)
@@ -149,7 +149,7 @@ pub(crate) async fn of_conversation(
     account: AccountId,
     conversation: ConversationId,
     limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Vec<Delivery>> {
     Ok(deliveries::table
         .inner_join(events::table)
         .filter(events::conversation_id.eq(V(conversation)))
@@ -162,11 +162,7 @@ pub(crate) async fn of_conversation(
 }
 
 /// Asks for one more attempt of a delivery; asking again while it waits changes nothing.
-pub(crate) async fn resend(
-    conn: &mut Conn,
-    delivery: &Delivery,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+pub(crate) async fn resend(conn: &mut Conn, delivery: &Delivery, at: Timestamp) -> Result<()> {
     diesel::insert_into(resends::table)
         .values((
             resends::delivery_id.eq(V(delivery.id)),
@@ -186,7 +182,7 @@ pub(crate) async fn recover(
     endpoint: EndpointId,
     since: Timestamp,
     at: Timestamp,
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     let missed = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(endpoint)))
         .filter(deliveries::created_at.ge(V(since)))
@@ -221,7 +217,7 @@ pub(crate) async fn endpoint_status(
     conn: &mut Conn,
     account: AccountId,
     id: EndpointId,
-) -> Result<Option<EndpointStatus>, StoreError> {
+) -> Result<Option<EndpointStatus>> {
     locks::hold_endpoint(conn, id).await?;
     Ok(endpoints::table
         .filter(
@@ -237,7 +233,7 @@ pub(crate) async fn endpoint_status(
 }
 
 /// How many deliveries are open.
-pub(crate) async fn backlog(conn: &mut Conn) -> Result<i64, StoreError> {
+pub(crate) async fn backlog(conn: &mut Conn) -> Result<i64> {
     Ok(deliveries::table
         // Written out, so that both databases see that the partial index applies.
         .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))

@@ -15,9 +15,9 @@ use crate::schema::{
     knowledge_passages as passages, knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::{Document, DocumentChange, DocumentFilter, NewDocument, PageKey, StoreError};
+use crate::{Document, DocumentChange, DocumentFilter, NewDocument, PageKey, Result};
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<()> {
     let (document, folded) = (new.document, new.name_folded);
     diesel::insert_into(documents::table)
         .values((
@@ -48,7 +48,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: DocumentId,
-) -> Result<Option<Document>, StoreError> {
+) -> Result<Option<Document>> {
     Ok(documents::table
         .filter(
             documents::id
@@ -67,7 +67,7 @@ pub(crate) async fn page(
     filter: &DocumentFilter,
     after: Option<PageKey<DocumentId>>,
     limit: i64,
-) -> Result<Vec<Document>, StoreError> {
+) -> Result<Vec<Document>> {
     if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
         let within = Within {
             account,
@@ -115,12 +115,7 @@ impl Names for Within<'_> {
         self.filter.folder.is_some() || self.filter.status.is_some()
     }
 
-    async fn reach(
-        &self,
-        conn: &mut Conn,
-        at: Timestamp,
-        ahead: i64,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    async fn reach(&self, conn: &mut Conn, at: Timestamp, ahead: i64) -> Result<Option<Timestamp>> {
         Ok(listed(self.account, self.filter)
             .filter(documents::created_at.le(V(at)))
             .select(documents::created_at)
@@ -136,7 +131,7 @@ impl Names for Within<'_> {
         conn: &mut Conn,
         along: Option<i64>,
         stretch: Stretch<DocumentId>,
-    ) -> Result<Vec<Document>, StoreError> {
+    ) -> Result<Vec<Document>> {
         let has_text = documents::name_folded
             .like(contains(self.text))
             .escape('\\');
@@ -181,7 +176,7 @@ pub(crate) async fn hold(
     conn: &mut Conn,
     account: AccountId,
     id: DocumentId,
-) -> Result<Option<Option<FolderId>>, StoreError> {
+) -> Result<Option<Option<FolderId>>> {
     // A statement that changes nothing takes the row on both databases.
     let held: Option<(i32, Option<FolderId>)> = diesel::update(documents::table)
         .filter(
@@ -204,7 +199,7 @@ pub(crate) async fn change(
     id: DocumentId,
     change: DocumentChange,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (name, folded) = change.name.unzip();
     if let Some(folded) = &folded
         && let Some((before, made)) = folded_name(conn, id).await?
@@ -226,10 +221,7 @@ pub(crate) async fn change(
     Ok(())
 }
 
-async fn folded_name(
-    conn: &mut Conn,
-    id: DocumentId,
-) -> Result<Option<(String, Timestamp)>, StoreError> {
+async fn folded_name(conn: &mut Conn, id: DocumentId) -> Result<Option<(String, Timestamp)>> {
     Ok(documents::table
         .find(V(id))
         .select((documents::name_folded, documents::created_at))
@@ -244,7 +236,7 @@ pub(crate) async fn delete(
     account: AccountId,
     id: DocumentId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(uploads::table.find(V(id)))
         .execute(conn)
         .await?;
@@ -273,7 +265,7 @@ pub(crate) async fn known(
     conn: &mut Conn,
     account: AccountId,
     ids: Vec<DocumentId>,
-) -> Result<Vec<DocumentId>, StoreError> {
+) -> Result<Vec<DocumentId>> {
     Ok(documents::table
         .filter(
             documents::account_id
@@ -290,7 +282,7 @@ pub(crate) async fn within(
     conn: &mut Conn,
     account: AccountId,
     folders: Vec<FolderId>,
-) -> Result<Vec<DocumentId>, StoreError> {
+) -> Result<Vec<DocumentId>> {
     Ok(documents::table
         .filter(
             documents::account_id

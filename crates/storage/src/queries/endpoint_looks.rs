@@ -12,14 +12,14 @@ use crate::schema::{
     deliveries, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql::V;
-use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
+use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Result};
 
 /// Whether the account has this endpoint.
 pub(crate) async fn is_of(
     conn: &mut Conn,
     account: AccountId,
     endpoint: EndpointId,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let found: Option<EndpointId> = endpoints::table
         .filter(endpoints::id.eq(V(endpoint)))
         .filter(endpoints::account_id.eq(V(account)))
@@ -38,7 +38,7 @@ pub(crate) async fn deliveries_to(
     filter: EndpointDeliveryFilter,
     after: Option<DeliveryId>,
     limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Vec<Delivery>> {
     let mut query = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(endpoint)))
         .into_boxed::<Db>();
@@ -60,10 +60,7 @@ pub(crate) async fn deliveries_to(
 }
 
 /// How each endpoint of the account fares.
-pub(crate) async fn health_of(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<EndpointHealth>, StoreError> {
+pub(crate) async fn health_of(conn: &mut Conn, account: AccountId) -> Result<Vec<EndpointHealth>> {
     let ids: Vec<EndpointId> = endpoints::table
         .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())

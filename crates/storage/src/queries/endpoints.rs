@@ -11,7 +11,7 @@ use crate::schema::{webhook_endpoints as endpoints, webhook_secrets as secrets};
 use crate::sql::V;
 use crate::{
     DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, PageKey, StoreError,
+    EndpointView, PageKey, Result,
 };
 
 /// A sealed secret; its row id is the associated data.
@@ -24,7 +24,7 @@ pub(crate) struct SealedSecret {
 /// Secrets rotated out that may sign along at once (decision 7.2).
 const OVERLAPPING: usize = 5;
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(endpoints::table
         .filter(
             endpoints::account_id
@@ -40,7 +40,7 @@ pub(crate) async fn insert(
     conn: &mut Conn,
     endpoint: Endpoint,
     secret: SealedSecret,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (id, at) = (endpoint.id, endpoint.created_at);
     diesel::insert_into(endpoints::table)
         .values((
@@ -62,7 +62,7 @@ async fn insert_secret(
     endpoint: EndpointId,
     secret: SealedSecret,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(secrets::table)
         .values((
             secrets::id.eq(V(offhook_domain::EventId::from_uuid(secret.row))),
@@ -80,7 +80,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: EndpointId,
-) -> Result<Option<EndpointView>, StoreError> {
+) -> Result<Option<EndpointView>> {
     let endpoint: Option<Endpoint> = endpoints::table
         .filter(
             endpoints::id
@@ -102,7 +102,7 @@ pub(crate) async fn page(
     account: AccountId,
     after: Option<PageKey<EndpointId>>,
     limit: i64,
-) -> Result<Vec<EndpointView>, StoreError> {
+) -> Result<Vec<EndpointView>> {
     let query = endpoints::table
         .filter(
             endpoints::account_id
@@ -117,10 +117,7 @@ pub(crate) async fn page(
     with_prefixes(conn, page).await
 }
 
-async fn with_prefixes(
-    conn: &mut Conn,
-    endpoints: Vec<Endpoint>,
-) -> Result<Vec<EndpointView>, StoreError> {
+async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<EndpointView>> {
     if endpoints.is_empty() {
         return Ok(Vec::new());
     }
@@ -153,7 +150,7 @@ pub(crate) async fn change(
     id: EndpointId,
     change: EndpointChange,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let status = change.status;
     if status == Some(EndpointStatus::Enabled) {
         cancel_before_enabling(conn, account, id, at).await?;
@@ -194,7 +191,7 @@ async fn cancel_before_enabling(
     account: AccountId,
     id: EndpointId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     // Whoever changes its status waits from here on.
     let disabled = diesel::update(endpoints::table)
         .filter(
@@ -220,7 +217,7 @@ pub(crate) async fn disable_failing(
     id: EndpointId,
     (since, exhausted): (Timestamp, i32),
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let disabled = diesel::update(endpoints::table.find(V(id)))
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
@@ -244,7 +241,7 @@ pub(crate) async fn delete(
     account: AccountId,
     id: EndpointId,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let deleted = diesel::update(endpoints::table)
         .filter(
             endpoints::id
@@ -276,7 +273,7 @@ pub(crate) async fn rotate(
     id: EndpointId,
     secret: SealedSecret,
     (now, overlap_until): (Timestamp, Timestamp),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(endpoints::table)
         .filter(
             endpoints::id
@@ -332,7 +329,7 @@ pub(crate) async fn signing(
     conn: &mut Conn,
     endpoints: &[EndpointId],
     now: Timestamp,
-) -> Result<Vec<(EndpointId, uuid::Uuid, Vec<u8>)>, StoreError> {
+) -> Result<Vec<(EndpointId, uuid::Uuid, Vec<u8>)>> {
     let rows: Vec<(EndpointId, offhook_domain::EventId, Vec<u8>)> = secrets::table
         .filter(secrets::endpoint_id.eq_any(endpoints.iter().copied().map(V)))
         .filter(

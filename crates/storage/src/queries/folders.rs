@@ -8,9 +8,9 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
 use crate::sql::V;
-use crate::{Folder, PageKey, StoreError};
+use crate::{Folder, PageKey, Result};
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(folders::table
         .filter(folders::account_id.eq(V(account)))
         .count()
@@ -24,7 +24,7 @@ pub(crate) async fn is_taken(
     account: AccountId,
     folded: &str,
     but: FolderId,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let taken: Option<FolderId> = folders::table
         .filter(
             folders::account_id
@@ -39,11 +39,7 @@ pub(crate) async fn is_taken(
     Ok(taken.is_some())
 }
 
-pub(crate) async fn insert(
-    conn: &mut Conn,
-    folder: Folder,
-    folded: String,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, folder: Folder, folded: String) -> Result<()> {
     diesel::insert_into(folders::table)
         .values((
             folders::id.eq(V(folder.id)),
@@ -63,7 +59,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: FolderId,
-) -> Result<Option<Folder>, StoreError> {
+) -> Result<Option<Folder>> {
     Ok(folders::table
         .filter(
             folders::id
@@ -81,7 +77,7 @@ pub(crate) async fn page(
     account: AccountId,
     after: Option<PageKey<FolderId>>,
     limit: i64,
-) -> Result<Vec<Folder>, StoreError> {
+) -> Result<Vec<Folder>> {
     let query = folders::table
         .filter(folders::account_id.eq(V(account)))
         .order((folders::created_at.desc(), folders::id.desc()))
@@ -97,7 +93,7 @@ pub(crate) async fn rename(
     id: FolderId,
     (name, folded): (String, String),
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(folders::table)
         .filter(
             folders::id
@@ -121,7 +117,7 @@ pub(crate) async fn count_in(
     account: AccountId,
     id: FolderId,
     by: i32,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(folders::table)
         .filter(
             folders::id
@@ -140,7 +136,7 @@ pub(crate) async fn delete(
     account: AccountId,
     id: FolderId,
     at: Timestamp,
-) -> Result<Option<usize>, StoreError> {
+) -> Result<Option<usize>> {
     // The row first: from here on nothing comes in.
     let deleted = diesel::delete(
         folders::table.filter(
@@ -174,7 +170,7 @@ pub(crate) async fn known(
     conn: &mut Conn,
     account: AccountId,
     ids: Vec<FolderId>,
-) -> Result<Vec<FolderId>, StoreError> {
+) -> Result<Vec<FolderId>> {
     Ok(folders::table
         .filter(
             folders::account_id

@@ -13,7 +13,7 @@ use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, DocumentId, Timestamp};
 
 use super::ingestion;
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::dialect::{Lock as _, dialect};
 use crate::records::Unfolded;
@@ -53,7 +53,7 @@ pub(crate) struct Fold {
 }
 
 /// The account's documents that are not folded, oldest first.
-pub(crate) async fn loose(conn: &mut Conn, account: AccountId) -> Result<Vec<Loose>, StoreError> {
+pub(crate) async fn loose(conn: &mut Conn, account: AccountId) -> Result<Vec<Loose>> {
     Ok(indexed::table
         .filter(indexed::account_id.eq(V(account)))
         .filter(not_folded())
@@ -68,7 +68,7 @@ fn not_folded() -> diesel::expression::SqlLiteral<Bool> {
     diesel::dsl::sql::<Bool>("NOT is_folded")
 }
 
-pub(crate) async fn last(conn: &mut Conn, account: AccountId) -> Result<Option<Fold>, StoreError> {
+pub(crate) async fn last(conn: &mut Conn, account: AccountId) -> Result<Option<Fold>> {
     Ok(folds::table
         .find(V(account))
         .select((folds::number, folds::upto))
@@ -78,7 +78,7 @@ pub(crate) async fn last(conn: &mut Conn, account: AccountId) -> Result<Option<F
 }
 
 /// Whether so many documents of the account wait to be folded that others are not to be read yet.
-pub(crate) async fn are_behind(conn: &mut Conn, account: AccountId) -> Result<bool, StoreError> {
+pub(crate) async fn are_behind(conn: &mut Conn, account: AccountId) -> Result<bool> {
     let last: Option<DocumentId> = indexed::table
         .filter(indexed::account_id.eq(V(account)))
         .filter(not_folded())
@@ -102,7 +102,7 @@ pub(crate) async fn enter(
     (account, id): (AccountId, DocumentId),
     passages: i32,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(indexed::table)
         .values((
             indexed::document_id.eq(V(id)),
@@ -119,7 +119,7 @@ pub(crate) async fn enter(
     }
 }
 
-async fn open_if_due(conn: &mut Conn, account: AccountId, at: Timestamp) -> Result<(), StoreError> {
+async fn open_if_due(conn: &mut Conn, account: AccountId, at: Timestamp) -> Result<()> {
     let waiting = loose(conn, account).await?;
     let waiting = waiting.iter().filter(|document| document.fold.is_none());
     if i64::try_from(waiting.count()).unwrap_or(i64::MAX) < DOCUMENTS {
@@ -146,7 +146,7 @@ async fn open_if_due(conn: &mut Conn, account: AccountId, at: Timestamp) -> Resu
 
 /// The fold that has been open for longest and that no other process is at, and how far it is; its row is this
 /// transaction's.
-async fn open_fold(conn: &mut Conn) -> Result<Option<(AccountId, i64, String)>, StoreError> {
+async fn open_fold(conn: &mut Conn) -> Result<Option<(AccountId, i64, String)>> {
     let open = folds::table
         .filter(folds::upto.is_not_null())
         .order((folds::opened_at, folds::account_id))
@@ -163,7 +163,7 @@ async fn open_fold(conn: &mut Conn) -> Result<Option<(AccountId, i64, String)>, 
 }
 
 /// One step of the fold that has been open for longest; `false` if none is, or others are at it.
-pub(crate) async fn step(conn: &mut Conn, at: Timestamp) -> Result<bool, StoreError> {
+pub(crate) async fn step(conn: &mut Conn, at: Timestamp) -> Result<bool> {
     let Some((account, number, upto)) = open_fold(conn).await? else {
         return Ok(false);
     };
@@ -200,7 +200,7 @@ async fn members(
     conn: &mut Conn,
     (account, number): (AccountId, i64),
     begins: bool,
-) -> Result<Vec<Loose>, StoreError> {
+) -> Result<Vec<Loose>> {
     let mut loose = loose(conn, account).await?;
     if !begins {
         loose.retain(|document| document.fold == Some(number));
@@ -237,7 +237,7 @@ async fn complete(
     account: AccountId,
     members: &[Loose],
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let passages = members.iter().map(|member| member.passages).sum();
     dialect!(conn, add_terms(account, &[(EVERY.to_owned(), passages)]))?;
     let ids = members.iter().map(|member| V(member.id));
@@ -254,19 +254,11 @@ async fn complete(
 }
 
 /// Removes up to `limit` rows of a document's words, which nothing else knows of; returns how many there were.
-pub(crate) async fn remove_words(
-    conn: &mut Conn,
-    id: DocumentId,
-    limit: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<usize> {
     Ok(take_words(conn, id, limit).await?.len())
 }
 
-async fn take_words(
-    conn: &mut Conn,
-    id: DocumentId,
-    limit: i64,
-) -> Result<Vec<WordsRow>, StoreError> {
+async fn take_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<Vec<WordsRow>> {
     let rows: Vec<(String, String)> = words::table
         .filter(words::document_id.eq(V(id)))
         .order(words::last)
@@ -293,7 +285,7 @@ pub(crate) async fn unfold(
     conn: &mut Conn,
     (account, id): (AccountId, DocumentId),
     limit: i64,
-) -> Result<Unfolded, StoreError> {
+) -> Result<Unfolded> {
     diesel::delete(indexed::table.find(V(id)))
         .filter(indexed::fold.is_null())
         .execute(conn)
@@ -339,7 +331,7 @@ async fn uncount(
     conn: &mut Conn,
     account: AccountId,
     mut counts: Vec<(String, i64)>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     counts.iter_mut().for_each(|(_, count)| *count = -*count);
     dialect!(conn, add_terms(account, &counts))?;
     let words = counts.into_iter().map(|(term, _)| term);

@@ -14,7 +14,7 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::words::packed;
-use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, StoreError};
+use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, Result};
 
 /// Claims the oldest waiting document of the account whose last turn was longest ago.
 pub(crate) async fn claim(
@@ -22,7 +22,7 @@ pub(crate) async fn claim(
     claim: ClaimId,
     now: Timestamp,
     until: Timestamp,
-) -> Result<Option<ClaimedDocument>, StoreError> {
+) -> Result<Option<ClaimedDocument>> {
     let Some(id) = next(conn, now).await? else {
         return Ok(None);
     };
@@ -52,7 +52,7 @@ async fn waiting_document(
     conn: &mut Conn,
     account: AccountId,
     judged_at: Timestamp,
-) -> Result<Option<DocumentId>, StoreError> {
+) -> Result<Option<DocumentId>> {
     let waiting = documents::table
         .filter(documents::account_id.eq(V(account)))
         // Written out, so that the partial index is seen to apply.
@@ -74,9 +74,7 @@ async fn waiting_document(
 }
 
 /// A deleted document whose words are still to go, and that no other process is at.
-pub(crate) async fn gone_document(
-    conn: &mut Conn,
-) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
+pub(crate) async fn gone_document(conn: &mut Conn) -> Result<Option<(DocumentId, AccountId)>> {
     let gone = gone::table.select((gone::document_id, gone::account_id));
     Ok(gone
         .locked("FOR UPDATE SKIP LOCKED")
@@ -85,7 +83,7 @@ pub(crate) async fn gone_document(
         .optional()?)
 }
 
-async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
+async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>> {
     for account in turns::to_read(conn).await? {
         if folds::are_behind(conn, account).await? {
             continue;
@@ -99,7 +97,7 @@ async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, Sto
 }
 
 /// Takes every claim back: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
+pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize> {
     Ok(diesel::update(documents::table)
         .filter(documents::status.eq(V(DocumentStatus::Processing)))
         .filter(documents::claim_id.is_not_null())
@@ -117,7 +115,7 @@ pub(crate) async fn release(
     id: DocumentId,
     claim: ClaimId,
     untried: bool,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(documents::table)
         .filter(
             documents::id
@@ -140,7 +138,7 @@ pub(crate) async fn renew(
     id: DocumentId,
     claim: ClaimId,
     offset: i64,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
     let renewed = diesel::update(documents::table)
         .filter(
@@ -154,7 +152,7 @@ pub(crate) async fn renew(
     Ok(renewed > 0)
 }
 
-pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec<u8>>> {
     Ok(uploads::table
         .find(V(id))
         .select(uploads::content)
@@ -163,11 +161,7 @@ pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec
         .optional()?)
 }
 
-pub(crate) async fn insert_part(
-    conn: &mut Conn,
-    id: DocumentId,
-    part: ReadPart,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert_part(conn: &mut Conn, id: DocumentId, part: ReadPart) -> Result<()> {
     if !part.passages.is_empty() {
         dialect!(conn, insert_passages(id, part.passages))?;
     }
@@ -178,10 +172,7 @@ pub(crate) async fn insert_part(
 }
 
 /// Of these, the documents that have not been read.
-pub(crate) async fn waiting(
-    conn: &mut Conn,
-    ids: Vec<DocumentId>,
-) -> Result<Vec<DocumentId>, StoreError> {
+pub(crate) async fn waiting(conn: &mut Conn, ids: Vec<DocumentId>) -> Result<Vec<DocumentId>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -194,7 +185,7 @@ pub(crate) async fn waiting(
 }
 
 /// Removes a document's passages.
-pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<()> {
     diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
         .execute(conn)
         .await?;
@@ -208,7 +199,7 @@ pub(crate) async fn finish(
     claim: ClaimId,
     ended: Result<ReadDocument, String>,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let status = if ended.is_ok() {
         DocumentStatus::Ready
     } else {
@@ -258,7 +249,7 @@ pub(crate) async fn finish(
 }
 
 /// Forgets a deleted document, all of whose words are gone.
-pub(crate) async fn forget_gone(conn: &mut Conn, id: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn forget_gone(conn: &mut Conn, id: DocumentId) -> Result<()> {
     diesel::delete(gone::table.find(V(id)))
         .execute(conn)
         .await?;

@@ -11,7 +11,7 @@ use crate::schema::{
     integration_tokens as tokens,
 };
 use crate::sql::V;
-use crate::{HeldTokens, NewConsent, StoreError, TokenTimes};
+use crate::{HeldTokens, NewConsent, Result, TokenTimes};
 
 /// Consents that are forgotten in one statement.
 const FORGOTTEN_AT_ONCE: i64 = 500;
@@ -50,7 +50,7 @@ pub(crate) async fn insert_consent(
     conn: &mut Conn,
     consent: NewConsent,
     sealed: Vec<u8>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(consents::table)
         .values((
             consents::id.eq(V(consent.id)),
@@ -72,7 +72,7 @@ pub(crate) async fn take_consent(
     account: AccountId,
     (digest, session_digest): ([u8; 32], [u8; 32]),
     now: Timestamp,
-) -> Result<Option<(CredentialId, String, Vec<u8>)>, StoreError> {
+) -> Result<Option<(CredentialId, String, Vec<u8>)>> {
     Ok(diesel::delete(consents::table)
         .filter(consents::digest.eq(digest.to_vec()))
         .filter(consents::session_digest.eq(session_digest.to_vec()))
@@ -89,7 +89,7 @@ pub(crate) async fn asked_for(
     conn: &mut Conn,
     account: AccountId,
     now: Timestamp,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<String>> {
     Ok(consents::table
         .filter(consents::account_id.eq(V(account)))
         .filter(consents::expires_at.gt(V(now)))
@@ -99,7 +99,7 @@ pub(crate) async fn asked_for(
 }
 
 /// Forgets some of the consents that nobody gave in time.
-pub(crate) async fn forget_consents(conn: &mut Conn, now: Timestamp) -> Result<usize, StoreError> {
+pub(crate) async fn forget_consents(conn: &mut Conn, now: Timestamp) -> Result<usize> {
     let late: Vec<CredentialId> = consents::table
         .filter(consents::expires_at.le(V(now)))
         .order(consents::expires_at)
@@ -121,7 +121,7 @@ pub(crate) async fn insert(
     sealed: Vec<u8>,
     times: TokenTimes,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(tokens::table)
         .values((
             tokens::id.eq(V(id)),
@@ -142,7 +142,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     toolkit: &str,
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let found: Option<Row> = tokens::table
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -158,7 +158,7 @@ pub(crate) async fn remove(
     conn: &mut Conn,
     account: AccountId,
     toolkit: &str,
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let removed: Option<Row> = diesel::delete(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -170,11 +170,7 @@ pub(crate) async fn remove(
 }
 
 /// Whether any tokens are to be renewed: `now` says what is due, `judged` by which clock leases are over.
-pub(crate) async fn has_due(
-    conn: &mut Conn,
-    now: Timestamp,
-    judged: Timestamp,
-) -> Result<bool, StoreError> {
+pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp, judged: Timestamp) -> Result<bool> {
     Ok(!due(conn, 1, now, judged).await?.is_empty())
 }
 
@@ -184,7 +180,7 @@ pub(crate) async fn due(
     most: i64,
     now: Timestamp,
     judged: Timestamp,
-) -> Result<Vec<CredentialId>, StoreError> {
+) -> Result<Vec<CredentialId>> {
     // Two reads, each by an index of its own.
     let mut found: Vec<CredentialId> = tokens::table
         .filter(tokens::lease_expires_at.lt(V(judged)))
@@ -214,7 +210,7 @@ pub(crate) async fn take(
     (id, early): (CredentialId, bool),
     claim: ClaimId,
     (now, judged, lease): (Timestamp, Timestamp, Timestamp),
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let is_due = tokens::refresh_at.le(V(now));
     let has_rested = tokens::lease_expires_at
         .is_null()
@@ -243,7 +239,7 @@ pub(crate) async fn is_resting(
     conn: &mut Conn,
     id: CredentialId,
     judged: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let resting: Option<CredentialId> = tokens::table
         .filter(tokens::id.eq(V(id)))
         .filter(tokens::claim_id.is_null())
@@ -256,7 +252,7 @@ pub(crate) async fn is_resting(
 }
 
 /// Takes every claim back, and ends every rest.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
+pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize> {
     Ok(diesel::update(tokens::table)
         .filter(tokens::lease_expires_at.is_not_null())
         .set((
@@ -275,7 +271,7 @@ pub(crate) async fn renewed(
     sealed: Vec<u8>,
     times: TokenTimes,
     at: Timestamp,
-) -> Result<Option<(AccountId, String, Option<Timestamp>)>, StoreError> {
+) -> Result<Option<(AccountId, String, Option<Timestamp>)>> {
     Ok(diesel::update(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .set((
@@ -299,7 +295,7 @@ pub(crate) async fn judge(
     conn: &mut Conn,
     (id, was_known): (CredentialId, bool),
     refused_at: Option<Timestamp>,
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let is_known = tokens::refused_at.is_not_null();
     let judged: Option<Row> = diesel::update(tokens::table.find(V(id)))
         .filter(is_known.eq(was_known.into_sql::<Bool>()))
@@ -315,7 +311,7 @@ pub(crate) async fn judge(
 pub(crate) async fn forget_refusal(
     conn: &mut Conn,
     (account, toolkit): (AccountId, &str),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -330,7 +326,7 @@ pub(crate) async fn forget_refusal(
 pub(crate) async fn forget_faults(
     conn: &mut Conn,
     (account, toolkit): (AccountId, &str),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -351,7 +347,7 @@ pub(crate) async fn later(
     (id, claim): (CredentialId, ClaimId),
     again: Timestamp,
     rested: Timestamp,
-) -> Result<Option<(AccountId, String)>, StoreError> {
+) -> Result<Option<(AccountId, String)>> {
     Ok(diesel::update(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .set((
@@ -370,7 +366,7 @@ pub(crate) async fn later(
 pub(crate) async fn refused(
     conn: &mut Conn,
     (id, claim): (CredentialId, ClaimId),
-) -> Result<Option<(AccountId, String)>, StoreError> {
+) -> Result<Option<(AccountId, String)>> {
     Ok(diesel::delete(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .returning((tokens::account_id, tokens::toolkit))
@@ -386,7 +382,7 @@ pub(crate) async fn restate(
     from: &[IntegrationStatus],
     (status, error): (IntegrationStatus, Option<String>),
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(connections::table.find((V(account), toolkit.to_owned())))
         .filter(connections::status.eq_any(from.iter().copied().map(V)))
         .set((

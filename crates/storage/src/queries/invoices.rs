@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Tim
 use crate::database::{Conn, Db};
 use crate::schema::{invoice_lines as lines, invoices};
 use crate::sql::V;
-use crate::{Invoice, InvoiceLine, StoreError};
+use crate::{Invoice, InvoiceLine, Result};
 
 /// A line that is about to be written.
 pub(crate) struct NewLine {
@@ -24,7 +24,7 @@ pub(crate) async fn add_line(
     conn: &mut Conn,
     account: AccountId,
     line: NewLine,
-) -> Result<InvoiceId, StoreError> {
+) -> Result<InvoiceId> {
     let mut month = line.month;
     let (id, position) = loop {
         if let Some(found) = extend(conn, account, month, line.cents).await? {
@@ -56,7 +56,7 @@ async fn extend(
     account: AccountId,
     month: i32,
     cents: i64,
-) -> Result<Option<(InvoiceId, i32)>, StoreError> {
+) -> Result<Option<(InvoiceId, i32)>> {
     Ok(diesel::update(invoices::table)
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.eq(month))
@@ -71,12 +71,7 @@ async fn extend(
         .optional()?)
 }
 
-async fn begin(
-    conn: &mut Conn,
-    account: AccountId,
-    month: i32,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+async fn begin(conn: &mut Conn, account: AccountId, month: i32, at: Timestamp) -> Result<()> {
     let id: InvoiceId = crate::store::mint(at);
     diesel::insert_into(invoices::table)
         .values((
@@ -108,7 +103,7 @@ pub(crate) async fn issue_before(
     account: AccountId,
     month: i32,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(invoices::table)
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.lt(month))
@@ -128,7 +123,7 @@ pub(crate) async fn page(
     account: AccountId,
     after: Option<i32>,
     limit: i64,
-) -> Result<Vec<Invoice>, StoreError> {
+) -> Result<Vec<Invoice>> {
     let mut query = invoices::table
         .filter(invoices::account_id.eq(V(account)))
         .order(invoices::month.desc())
@@ -145,7 +140,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: InvoiceId,
-) -> Result<Option<Invoice>, StoreError> {
+) -> Result<Option<Invoice>> {
     Ok(invoices::table
         .find(V(id))
         .filter(invoices::account_id.eq(V(account)))
@@ -155,7 +150,7 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>, StoreError> {
+pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>> {
     Ok(lines::table
         .filter(lines::invoice_id.eq(V(id)))
         .order(lines::position)
@@ -169,7 +164,7 @@ pub(crate) async fn mark(
     conn: &mut Conn,
     id: InvoiceId,
     status: InvoiceStatus,
-) -> Result<Option<(Invoice, bool)>, StoreError> {
+) -> Result<Option<(Invoice, bool)>> {
     let moved = diesel::update(invoices::table.find(V(id)))
         .filter(invoices::status.eq(V(InvoiceStatus::Open)))
         .set(invoices::status.eq(V(status)))

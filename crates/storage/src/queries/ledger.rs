@@ -8,10 +8,10 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::ledger;
 use crate::sql::{self, V};
-use crate::{Books, LedgerEntry, LedgerFilter, StoreError};
+use crate::{Books, LedgerEntry, LedgerFilter, Result};
 
 /// The balance right behind an entry, whatever was bought because of it.
-pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credits, StoreError> {
+pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credits> {
     Ok(ledger::table
         .find(V(id))
         .select(ledger::balance_after_credits)
@@ -26,7 +26,7 @@ pub(crate) async fn page(
     filter: LedgerFilter,
     after: Option<i64>,
     limit: i64,
-) -> Result<Vec<LedgerEntry>, StoreError> {
+) -> Result<Vec<LedgerEntry>> {
     let mut query = ledger::table
         .filter(ledger::account_id.eq(V(account)))
         .order(ledger::seq.desc())
@@ -56,11 +56,7 @@ pub(crate) async fn page(
 }
 
 /// The number of the last entry at or before `until`.
-async fn last_until(
-    conn: &mut Conn,
-    account: AccountId,
-    until: Timestamp,
-) -> Result<Option<i64>, StoreError> {
+async fn last_until(conn: &mut Conn, account: AccountId, until: Timestamp) -> Result<Option<i64>> {
     Ok(ledger::table
         .filter(ledger::account_id.eq(V(account)))
         .filter(ledger::created_at.le(V(until)))
@@ -72,11 +68,7 @@ async fn last_until(
 }
 
 /// The number of the first entry at or after `since`.
-async fn first_since(
-    conn: &mut Conn,
-    account: AccountId,
-    since: Timestamp,
-) -> Result<Option<i64>, StoreError> {
+async fn first_since(conn: &mut Conn, account: AccountId, since: Timestamp) -> Result<Option<i64>> {
     Ok(ledger::table
         .filter(ledger::account_id.eq(V(account)))
         .filter(ledger::created_at.ge(V(since)))
@@ -88,10 +80,7 @@ async fn first_since(
 }
 
 /// Every sum over an account's books in one statement, so that all are of one instant.
-pub(crate) async fn books(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Option<Books>, StoreError> {
+pub(crate) async fn books(conn: &mut Conn, account: AccountId) -> Result<Option<Books>> {
     Ok(diesel::sql_query(
         "SELECT w.balance, w.reserved, w.last_seq, \
            CAST((SELECT COALESCE(SUM(amount_credits), 0) FROM ledger WHERE account_id = $1) AS bigint) \

@@ -12,7 +12,7 @@ use crate::schema::{
     conversation_moments as moments, conversations as calls, legacy_reports as reports,
 };
 use crate::sql::V;
-use crate::{Fenced, LegacyReport, NewTurn, StoreError};
+use crate::{Fenced, LegacyReport, NewTurn, Result};
 
 /// Writes a report; `false` if it was there already.
 pub(crate) async fn insert(
@@ -21,7 +21,7 @@ pub(crate) async fn insert(
     report: &LegacyReport,
     conversation: Option<ConversationId>,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let inserted = diesel::insert_into(reports::table)
         .values((
             reports::account_id.eq(V(account)),
@@ -42,7 +42,7 @@ pub(crate) async fn call_of(
     conn: &mut Conn,
     account: AccountId,
     report: &LegacyReport,
-) -> Result<Option<ConversationId>, StoreError> {
+) -> Result<Option<ConversationId>> {
     if let Some(id) = report.conversation {
         return Ok(calls::table
             .find(V(id))
@@ -70,7 +70,7 @@ pub(crate) async fn failure(
     account: AccountId,
     id: ConversationId,
     provider_call_id: Option<&str>,
-) -> Result<Option<FailureReason>, StoreError> {
+) -> Result<Option<FailureReason>> {
     let by_call: Option<Option<FailureReason>> = reports::table
         .filter(reports::conversation_id.eq(V(id)))
         .filter(reports::account_id.eq(V(account)))
@@ -101,7 +101,7 @@ pub(crate) async fn called(
     conn: &mut Conn,
     account: AccountId,
     id: ConversationId,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>> {
     Ok(reports::table
         .filter(reports::conversation_id.eq(V(id)))
         .filter(reports::account_id.eq(V(account)))
@@ -114,11 +114,7 @@ pub(crate) async fn called(
 }
 
 /// Deletes up to `most` reports from before `before`.
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    before: Timestamp,
-    most: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn delete(conn: &mut Conn, before: Timestamp, most: i64) -> Result<usize> {
     let old: Vec<Timestamp> = reports::table
         .filter(reports::received_at.lt(V(before)))
         .order(reports::received_at)
@@ -142,7 +138,7 @@ pub(crate) async fn name_call(
     id: ConversationId,
     claim: ClaimId,
     provider_call_id: &str,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let written = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
         .filter(calls::claim_id.eq(V(claim)))
@@ -163,7 +159,7 @@ pub(crate) async fn replace_turns(
     id: ConversationId,
     claim: ClaimId,
     turns: Vec<NewTurn>,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
     let last: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq(V(CallState::Live)))

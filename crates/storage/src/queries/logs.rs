@@ -12,7 +12,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::request_logs as logs;
 use crate::sql::V;
-use crate::{LogEntry, LogFilter, PageKey, StatusFilter, StoreError};
+use crate::{LogEntry, LogFilter, PageKey, Result, StatusFilter};
 
 /// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
 pub(crate) async fn page(
@@ -21,7 +21,7 @@ pub(crate) async fn page(
     filter: &LogFilter,
     after: Option<PageKey<LogEntryId>>,
     limit: i64,
-) -> Result<Vec<LogEntry>, StoreError> {
+) -> Result<Vec<LogEntry>> {
     let mut query = logs::table
         .filter(logs::account_id.eq(V(account)))
         .order((logs::created_at.desc(), logs::id.desc()))
@@ -67,7 +67,7 @@ pub(crate) async fn placing(
     conn: &mut Conn,
     account: AccountId,
     conversation: ConversationId,
-) -> Result<Option<LogEntry>, StoreError> {
+) -> Result<Option<LogEntry>> {
     let id = ResourceId::from_uuid(conversation.uuid());
     let first: Option<LogEntry> = logs::table
         .filter(logs::account_id.eq(V(account)))
@@ -91,7 +91,7 @@ pub(crate) async fn purge(
     account: AccountId,
     before: Timestamp,
     most: i64,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     let old: Vec<(Timestamp, LogEntryId)> = logs::table
         .filter(logs::account_id.eq(V(account)))
         .filter(logs::created_at.lt(V(before)))

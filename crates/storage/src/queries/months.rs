@@ -12,7 +12,7 @@ use super::{invoices, wallets};
 use crate::database::{Conn, Db};
 use crate::schema::{account_months as months, accounts};
 use crate::sql::V;
-use crate::{Account, NewLedgerEntry, NewMonth, StoreError};
+use crate::{Account, NewLedgerEntry, NewMonth, Result};
 
 /// Accounts that have not entered `month`, behind `after` by id, with the last one that they did enter.
 pub(crate) async fn due(
@@ -20,7 +20,7 @@ pub(crate) async fn due(
     month: i32,
     after: Option<AccountId>,
     limit: i64,
-) -> Result<Vec<(Account, Option<i32>)>, StoreError> {
+) -> Result<Vec<(Account, Option<i32>)>> {
     let entered = months::table
         .filter(months::account_id.eq(accounts::id))
         .filter(months::month.eq(month));
@@ -51,11 +51,7 @@ pub(crate) async fn due(
 }
 
 /// Enters a month; `false` if the account has, or another process is at it.
-pub(crate) async fn enter(
-    conn: &mut Conn,
-    account: AccountId,
-    new: NewMonth,
-) -> Result<bool, StoreError> {
+pub(crate) async fn enter(conn: &mut Conn, account: AccountId, new: NewMonth) -> Result<bool> {
     if !locks::try_lock_account(conn, account).await? {
         return Ok(false);
     }

@@ -15,7 +15,7 @@ use offhook_domain::{AccountId, AgentId, DocumentId, Timestamp};
 use crate::database::{Conn, Db};
 use crate::dialect::push_pieces;
 use crate::sql::V;
-use crate::{PageKey, StoreError, grams, sql};
+use crate::{PageKey, Result, grams, sql};
 
 /// The pieces of agents' names.
 pub(super) const OF_AGENTS: &str = "agent_grams";
@@ -66,7 +66,7 @@ pub(super) trait Names: Sync {
         conn: &mut Conn,
         at: Timestamp,
         ahead: i64,
-    ) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Option<Timestamp>>> + Send;
 
     /// The rows of a stretch, along a piece or along the list, that the text and the other filters show.
     fn rows(
@@ -74,7 +74,7 @@ pub(super) trait Names: Sync {
         conn: &mut Conn,
         along: Option<i64>,
         stretch: Stretch<Self::Id>,
-    ) -> impl Future<Output = Result<Vec<Self::Row>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
 }
 
 /// A page of the names that hold `text`, which is not empty, with one row more than `limit` if there is a next page.
@@ -84,7 +84,7 @@ pub(super) async fn page<N: Names>(
     (account, text): (AccountId, &str),
     mut after: Option<PageKey<N::Id>>,
     limit: i64,
-) -> Result<Vec<N::Row>, StoreError> {
+) -> Result<Vec<N::Row>> {
     let pieces = grams::of_text(text);
     let mut found: Vec<N::Row> = Vec::new();
     let mut ahead = limit + BEYOND;
@@ -115,7 +115,7 @@ async fn furthest<N: Names>(
     (account, pieces): (AccountId, &[i64]),
     at: Timestamp,
     ahead: i64,
-) -> Result<(Option<i64>, Option<Timestamp>), StoreError> {
+) -> Result<(Option<i64>, Option<Timestamp>)> {
     let reaches = Reaches {
         table: N::PIECES,
         account: V(account),
@@ -143,7 +143,7 @@ pub(super) async fn add<Id: Fit>(
     table: &'static str,
     named: Named<Id>,
     folded: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     write(conn, table, Kind::Add, named, &grams::of_name(folded)).await
 }
 
@@ -153,7 +153,7 @@ pub(super) async fn remove<Id: Fit>(
     table: &'static str,
     named: Named<Id>,
     folded: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     write(conn, table, Kind::Remove, named, &grams::of_name(folded)).await
 }
 
@@ -163,7 +163,7 @@ pub(super) async fn change<Id: Fit>(
     table: &'static str,
     named: Named<Id>,
     (before, after): (&str, &str),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (before, after) = (grams::of_name(before), grams::of_name(after));
     let only = |these: &[i64], others: &[i64]| -> Vec<i64> {
         let kept = these.iter().filter(|gram| !others.contains(gram));
@@ -188,7 +188,7 @@ async fn write<Id: Fit>(
     kind: Kind,
     (account, id, at): Named<Id>,
     pieces: &[i64],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if pieces.is_empty() {
         return Ok(());
     }

@@ -8,10 +8,10 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
-use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, StoreError};
+use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result};
 
 /// Writes a number; `false` if an account has it already.
-pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool, StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
     let inserted = diesel::insert_into(numbers::table)
         .values((
             numbers::id.eq(V(number.id)),
@@ -33,7 +33,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: PhoneNumberId,
-) -> Result<Option<PhoneNumber>, StoreError> {
+) -> Result<Option<PhoneNumber>> {
     Ok(numbers::table
         .filter(
             numbers::id
@@ -60,7 +60,7 @@ pub(crate) async fn who_has(
     conn: &mut Conn,
     number: E164,
     among: Among,
-) -> Result<Option<CalledNumber>, StoreError> {
+) -> Result<Option<CalledNumber>> {
     let published = versions::agent_id.nullable().eq(agents::id.nullable()).and(
         versions::version
             .nullable()
@@ -93,11 +93,7 @@ pub(crate) async fn who_has(
 }
 
 /// Whether the account itself has this number.
-pub(crate) async fn has(
-    conn: &mut Conn,
-    account: AccountId,
-    number: &E164,
-) -> Result<bool, StoreError> {
+pub(crate) async fn has(conn: &mut Conn, account: AccountId, number: &E164) -> Result<bool> {
     let found: Option<PhoneNumberId> = numbers::table
         .filter(numbers::phone_number.eq(V(number.clone())))
         .filter(numbers::account_id.eq(V(account)))
@@ -114,7 +110,7 @@ pub(crate) async fn page(
     agent: Option<AgentId>,
     after: Option<PageKey<PhoneNumberId>>,
     limit: i64,
-) -> Result<Vec<PhoneNumber>, StoreError> {
+) -> Result<Vec<PhoneNumber>> {
     let mut query = numbers::table
         .filter(numbers::account_id.eq(V(account)))
         .order((numbers::created_at.desc(), numbers::id.desc()))
@@ -134,7 +130,7 @@ pub(crate) async fn change(
     id: PhoneNumberId,
     change: NumberChange,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(numbers::table)
         .filter(
             numbers::id
@@ -151,11 +147,7 @@ pub(crate) async fn change(
     Ok(changed > 0)
 }
 
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: PhoneNumberId,
-) -> Result<bool, StoreError> {
+pub(crate) async fn delete(conn: &mut Conn, account: AccountId, id: PhoneNumberId) -> Result<bool> {
     let deleted = diesel::delete(numbers::table)
         .filter(
             numbers::id
@@ -173,7 +165,7 @@ pub(crate) async fn unassign(
     account: AccountId,
     agent: AgentId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(numbers::table)
         .filter(numbers::account_id.eq(V(account)))
         .filter(numbers::agent_id.eq(V(agent)))
@@ -193,7 +185,7 @@ pub(crate) async fn give_back(
     number: E164,
     agent: AgentId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(numbers::table)
         .filter(numbers::phone_number.eq(V(number)))
         .filter(numbers::account_id.eq(V(account)))
@@ -212,7 +204,7 @@ pub(crate) async fn of_agents(
     conn: &mut Conn,
     account: AccountId,
     agents: &[AgentId],
-) -> Result<Vec<PhoneNumber>, StoreError> {
+) -> Result<Vec<PhoneNumber>> {
     if agents.is_empty() {
         return Ok(Vec::new());
     }

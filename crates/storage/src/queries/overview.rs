@@ -8,7 +8,7 @@ use super::claims::is_claimed;
 use crate::database::Conn;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{CallLatency, Conversation, ConversationView, LiveCall, StoreError};
+use crate::{CallLatency, Conversation, ConversationView, LiveCall, Result};
 
 /// The latencies of the newest `most` calls since `since`, of those that were measured.
 pub(crate) async fn latencies(
@@ -16,7 +16,7 @@ pub(crate) async fn latencies(
     account: AccountId,
     since: Timestamp,
     most: i64,
-) -> Result<Vec<CallLatency>, StoreError> {
+) -> Result<Vec<CallLatency>> {
     type Row = (Option<i32>, Option<i32>, Option<i32>);
     // The limit is of calls, measured or not: a filter on the latency would walk past all that were not.
     let rows: Vec<Row> = calls::table
@@ -45,11 +45,7 @@ pub(crate) async fn latencies(
 /// Calls that are dialing, ringing, talking or closing, the newest first. They are found by the index of claimed calls, of
 /// which a plan has few, however many text conversations are open. They are sorted here: asked for in this order, SQLite walks all of the account's
 /// conversations instead.
-pub(crate) async fn live(
-    conn: &mut Conn,
-    account: AccountId,
-    most: i64,
-) -> Result<Vec<LiveCall>, StoreError> {
+pub(crate) async fn live(conn: &mut Conn, account: AccountId, most: i64) -> Result<Vec<LiveCall>> {
     type Row = (
         Conversation,
         String,

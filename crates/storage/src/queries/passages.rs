@@ -15,7 +15,7 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::words::{documents as documents_of, highest, passages as passages_of};
-use crate::{AccountWords, FoundPassage, StoreError, Walked};
+use crate::{AccountWords, FoundPassage, Result, Walked};
 
 /// Folded rows that are read at once: most words have fewer, and one of a common word has some eight documents.
 const ROWS: std::ops::RangeInclusive<usize> = 16..=100;
@@ -26,7 +26,7 @@ pub(crate) async fn text(
     document: DocumentId,
     first: i32,
     limit: i64,
-) -> Result<Vec<(i32, String)>, StoreError> {
+) -> Result<Vec<(i32, String)>> {
     Ok(passages::table
         .filter(
             passages::document_id
@@ -45,7 +45,7 @@ pub(crate) async fn words(
     conn: &mut Conn,
     account: AccountId,
     words: Vec<String>,
-) -> Result<AccountWords, StoreError> {
+) -> Result<AccountWords> {
     // These first: what is folded meanwhile is found twice then, and never missed.
     let documents = folds::loose(conn, account).await?;
     let ids = documents.iter().map(|document| (document.id, u64::MAX));
@@ -94,7 +94,7 @@ pub(crate) async fn strongest(
     account: AccountId,
     word: String,
     limit: usize,
-) -> Result<Walked, StoreError> {
+) -> Result<Walked> {
     let at_once = (limit / 8).clamp(*ROWS.start(), *ROWS.end());
     let mut found = Vec::new();
     let mut after: Option<(i32, i64)> = None;
@@ -137,7 +137,7 @@ pub(crate) async fn find(
     account: AccountId,
     document: DocumentId,
     ordinal: i32,
-) -> Result<Option<FoundPassage>, StoreError> {
+) -> Result<Option<FoundPassage>> {
     Ok(passages::table
         .inner_join(documents::table.on(documents::id.eq(passages::document_id)))
         .filter(

@@ -8,7 +8,7 @@ use offhook_domain::{AccountId, AgentId, DocumentId, DocumentStatus, FolderId};
 use crate::database::Conn;
 use crate::schema::{agents, knowledge_documents as documents, knowledge_pins as pins};
 use crate::sql::V;
-use crate::{PinningAgent, StoreError};
+use crate::{PinningAgent, Result};
 
 /// Documents that are pinned in one statement.
 const AT_ONCE: usize = 500;
@@ -19,7 +19,7 @@ pub(crate) async fn pin(
     account: AccountId,
     (agent, version): (AgentId, i32),
     (ids, folders): (Vec<DocumentId>, Vec<FolderId>),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut named = super::documents::within(conn, account, folders).await?;
     named.extend(ids);
     // In id order, so that two publications never wait for each other.
@@ -56,7 +56,7 @@ pub(crate) async fn agents(
     conn: &mut Conn,
     account: AccountId,
     document: DocumentId,
-) -> Result<Vec<PinningAgent>, StoreError> {
+) -> Result<Vec<PinningAgent>> {
     Ok(agents::table
         .inner_join(pins::table.on(pins::agent_id.eq(agents::id)))
         .filter(pins::document_id.eq(V(document)))
@@ -69,7 +69,7 @@ pub(crate) async fn agents(
 }
 
 /// Forgets every pin of a document.
-pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
     diesel::delete(pins::table.filter(pins::document_id.eq(V(document))))
         .execute(conn)
         .await?;
@@ -83,7 +83,7 @@ pub(crate) async fn of(
     account: AccountId,
     agent: AgentId,
     version: i32,
-) -> Result<Vec<DocumentId>, StoreError> {
+) -> Result<Vec<DocumentId>> {
     Ok(documents::table
         .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
         .filter(

@@ -7,14 +7,10 @@ use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 use crate::database::{Conn, Db};
 use crate::schema::{account_seats as seats, invitations, members};
 use crate::sql::V;
-use crate::{Invitation, Member, PageKey, StoreError};
+use crate::{Invitation, Member, PageKey, Result};
 
 /// Makes the account's count of members; `owners` of them are there from the beginning.
-pub(crate) async fn begin_seats(
-    conn: &mut Conn,
-    account: AccountId,
-    owners: i64,
-) -> Result<(), StoreError> {
+pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64) -> Result<()> {
     diesel::insert_into(seats::table)
         .values((seats::account_id.eq(V(account)), seats::members.eq(owners)))
         .execute(conn)
@@ -24,11 +20,7 @@ pub(crate) async fn begin_seats(
 
 /// Counts `more` members, and keeps everybody else from taking a seat until the transaction ends; `false` without such
 /// an account.
-pub(crate) async fn hold_seats(
-    conn: &mut Conn,
-    account: AccountId,
-    more: i64,
-) -> Result<bool, StoreError> {
+pub(crate) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -> Result<bool> {
     let held = diesel::update(seats::table.find(V(account)))
         .set(seats::members.eq(seats::members + more))
         .execute(conn)
@@ -37,11 +29,7 @@ pub(crate) async fn hold_seats(
 }
 
 /// Seats that are taken: by members and by invitations that have not expired.
-pub(crate) async fn seats_used(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<i64, StoreError> {
+pub(crate) async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Result<i64> {
     let members: Option<i64> = seats::table
         .find(V(account))
         .select(seats::members)
@@ -62,7 +50,7 @@ pub(crate) async fn is_member(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let found: Option<MemberId> = members::table
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
@@ -73,7 +61,7 @@ pub(crate) async fn is_member(
     Ok(found.is_some())
 }
 
-pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<(), StoreError> {
+pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<()> {
     diesel::insert_into(members::table)
         .values((
             members::id.eq(V(member.id)),
@@ -94,7 +82,7 @@ pub(crate) async fn page(
     account: AccountId,
     after: Option<PageKey<MemberId>>,
     limit: i64,
-) -> Result<Vec<Member>, StoreError> {
+) -> Result<Vec<Member>> {
     let mut query = members::table
         .filter(members::account_id.eq(V(account)))
         .order((members::joined_at, members::id))
@@ -115,7 +103,7 @@ pub(crate) async fn invited_until(
     account: AccountId,
     email: &EmailAddress,
     now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
+) -> Result<Option<Timestamp>> {
     Ok(invitations::table
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::email.eq(V(email.clone())))
@@ -130,7 +118,7 @@ pub(crate) async fn insert_invitation(
     conn: &mut Conn,
     invitation: Invitation,
     digest: [u8; 32],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(invitations::table)
         .values((
             invitations::id.eq(V(invitation.id)),
@@ -152,7 +140,7 @@ pub(crate) async fn delete_expired(
     conn: &mut Conn,
     account: AccountId,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::expires_at.le(V(now)))
@@ -166,7 +154,7 @@ pub(crate) async fn delete_invitation(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<Option<Invitation>, StoreError> {
+) -> Result<Option<Invitation>> {
     Ok(diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::email.eq(V(email.clone())))
@@ -181,7 +169,7 @@ pub(crate) async fn delete_member(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<Option<Member>, StoreError> {
+) -> Result<Option<Member>> {
     Ok(diesel::delete(members::table)
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
@@ -196,7 +184,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: MemberId,
-) -> Result<Option<Member>, StoreError> {
+) -> Result<Option<Member>> {
     Ok(members::table
         .find(V(id))
         .filter(members::account_id.eq(V(account)))
@@ -206,7 +194,7 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(members::table
         .filter(members::account_id.eq(V(account)))
         .filter(members::role.eq(V(MemberRole::Owner)))
@@ -221,7 +209,7 @@ pub(crate) async fn rename(
     account: AccountId,
     id: MemberId,
     name: &str,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let renamed = diesel::update(members::table.find(V(id)))
         .filter(members::account_id.eq(V(account)))
         .filter(members::name.ne(name))
@@ -231,11 +219,7 @@ pub(crate) async fn rename(
     Ok(renamed > 0)
 }
 
-pub(crate) async fn set_role(
-    conn: &mut Conn,
-    id: MemberId,
-    role: MemberRole,
-) -> Result<(), StoreError> {
+pub(crate) async fn set_role(conn: &mut Conn, id: MemberId, role: MemberRole) -> Result<()> {
     diesel::update(members::table.find(V(id)))
         .set(members::role.eq(V(role)))
         .execute(conn)
@@ -248,7 +232,7 @@ pub(crate) async fn invitation(
     conn: &mut Conn,
     digest: [u8; 32],
     now: Timestamp,
-) -> Result<Option<Invitation>, StoreError> {
+) -> Result<Option<Invitation>> {
     Ok(invitations::table
         .filter(invitations::digest.eq(digest.to_vec()))
         .filter(invitations::expires_at.gt(V(now)))
@@ -263,7 +247,7 @@ pub(crate) async fn invitations(
     conn: &mut Conn,
     account: AccountId,
     now: Timestamp,
-) -> Result<Vec<Invitation>, StoreError> {
+) -> Result<Vec<Invitation>> {
     Ok(invitations::table
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::expires_at.gt(V(now)))

@@ -8,12 +8,12 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{agent_version_tools as pins, agents, tools};
 use crate::sql::V;
-use crate::{PageKey, StoreError, ToolRow};
+use crate::{PageKey, Result, ToolRow};
 
 /// What sealed header values belong to, and they themselves.
 pub(crate) type Sealed = Option<Vec<u8>>;
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(tools::table
         .filter(tools::account_id.eq(V(account)))
         .count()
@@ -21,11 +21,7 @@ pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, St
         .await?)
 }
 
-pub(crate) async fn insert(
-    conn: &mut Conn,
-    tool: ToolRow,
-    headers: Sealed,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Sealed) -> Result<()> {
     diesel::insert_into(tools::table)
         .values((
             tools::id.eq(V(tool.id)),
@@ -46,7 +42,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: ToolId,
-) -> Result<Option<(ToolRow, Sealed)>, StoreError> {
+) -> Result<Option<(ToolRow, Sealed)>> {
     Ok(tools::table
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .select((ToolRow::as_select(), tools::headers))
@@ -60,7 +56,7 @@ pub(crate) async fn page(
     account: AccountId,
     after: Option<PageKey<ToolId>>,
     limit: i64,
-) -> Result<Vec<ToolRow>, StoreError> {
+) -> Result<Vec<ToolRow>> {
     let query = tools::table
         .filter(tools::account_id.eq(V(account)))
         .order((tools::created_at.desc(), tools::id.desc()))
@@ -77,7 +73,7 @@ pub(crate) async fn change(
     (name, definition): (String, String),
     headers: Sealed,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(tools::table)
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .filter(tools::revision.eq(revision))
@@ -93,11 +89,7 @@ pub(crate) async fn change(
     Ok(changed > 0)
 }
 
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ToolId,
-) -> Result<bool, StoreError> {
+pub(crate) async fn delete(conn: &mut Conn, account: AccountId, id: ToolId) -> Result<bool> {
     let deleted = diesel::delete(tools::table)
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .execute(conn)
@@ -110,7 +102,7 @@ pub(crate) async fn known(
     conn: &mut Conn,
     account: AccountId,
     ids: &[ToolId],
-) -> Result<Vec<(ToolId, String)>, StoreError> {
+) -> Result<Vec<(ToolId, String)>> {
     Ok(tools::table
         .filter(tools::account_id.eq(V(account)))
         .filter(tools::id.eq_any(ids.iter().copied().map(V)))
@@ -127,7 +119,7 @@ pub(crate) async fn pin(
     agent: AgentId,
     version: i32,
     ids: &[ToolId],
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     for (position, id) in (0..).zip(ids) {
         let Some((tool, headers)) = find(conn, account, *id).await? else {
             return Ok(false);
@@ -153,7 +145,7 @@ pub(crate) async fn pinned(
     account: AccountId,
     agent: AgentId,
     version: i32,
-) -> Result<Vec<(ToolId, String, Sealed)>, StoreError> {
+) -> Result<Vec<(ToolId, String, Sealed)>> {
     Ok(pins::table
         .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
         .filter(agents::account_id.eq(V(account)))

@@ -7,14 +7,10 @@ use offhook_domain::AccountId;
 use crate::database::Conn;
 use crate::schema::usage_days as days;
 use crate::sql::V;
-use crate::{StoreError, UsageDay};
+use crate::{Result, UsageDay};
 
 /// Adds `more` to its day.
-pub(crate) async fn add(
-    conn: &mut Conn,
-    account: AccountId,
-    more: UsageDay,
-) -> Result<(), StoreError> {
+pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> Result<()> {
     diesel::insert_into(days::table)
         .values((
             days::account_id.eq(V(account)),
@@ -42,7 +38,7 @@ pub(crate) async fn between(
     conn: &mut Conn,
     account: AccountId,
     (first, last): (i32, i32),
-) -> Result<Vec<UsageDay>, StoreError> {
+) -> Result<Vec<UsageDay>> {
     Ok(days::table
         .filter(days::account_id.eq(V(account)))
         .filter(days::day.between(first, last))

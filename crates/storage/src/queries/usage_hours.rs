@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, Timestamp};
 use crate::database::Conn;
 use crate::schema::usage_hours as hours;
 use crate::sql::V;
-use crate::{StoreError, UsageHour};
+use crate::{Result, UsageHour};
 
 /// Counts a call that ended.
 pub(crate) async fn add(
@@ -15,7 +15,7 @@ pub(crate) async fn add(
     account: AccountId,
     began_at: Timestamp,
     has_failed: bool,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let failed = i64::from(has_failed);
     diesel::insert_into(hours::table)
         .values((
@@ -40,7 +40,7 @@ pub(crate) async fn between(
     conn: &mut Conn,
     account: AccountId,
     (first, last): (i32, i32),
-) -> Result<Vec<UsageHour>, StoreError> {
+) -> Result<Vec<UsageHour>> {
     Ok(hours::table
         .filter(hours::account_id.eq(V(account)))
         .filter(hours::hour.between(first, last))

@@ -20,8 +20,8 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    ChatOpened, Fenced, NewChat, NewTurn, NewWhatsAppMessage, StoreError, WhatsAppHold,
-    WhatsAppRemark, WhatsAppTimes,
+    ChatOpened, Fenced, NewChat, NewTurn, NewWhatsAppMessage, Result, WhatsAppHold, WhatsAppRemark,
+    WhatsAppTimes,
 };
 
 /// Messages that have not left, written out for the partial index.
@@ -34,7 +34,7 @@ pub(crate) async fn receive(
     conn: &mut Conn,
     mut messages: Vec<NewWhatsAppMessage>,
     steady: Timestamp,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     // Two webhooks that tell of the same threads lock them in one order. What came together keeps its order.
     messages.sort_by(|a, b| (&a.own_number, &a.customer).cmp(&(&b.own_number, &b.customer)));
     let mut new = 0;
@@ -75,7 +75,7 @@ pub(crate) async fn receive(
 async fn thread_of(
     conn: &mut Conn,
     message: &NewWhatsAppMessage,
-) -> Result<(WhatsAppThreadId, Timestamp), StoreError> {
+) -> Result<(WhatsAppThreadId, Timestamp)> {
     let id: WhatsAppThreadId = crate::store::mint(message.received_at);
     diesel::insert_into(threads::table)
         .values((
@@ -100,11 +100,7 @@ async fn thread_of(
 }
 
 /// A message is answered, or nobody will answer it; `false` if it was before.
-pub(super) async fn done(
-    conn: &mut Conn,
-    account: AccountId,
-    wamid: &str,
-) -> Result<bool, StoreError> {
+pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Result<bool> {
     let done = diesel::update(received::table.find((V(account), wamid)))
         .filter(received::is_waiting)
         .set((
@@ -123,7 +119,7 @@ pub(crate) async fn drop_message(
     wamid: &str,
     note: Option<String>,
     now: Timestamp,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(Fenced::Lost);
     };
@@ -140,7 +136,7 @@ pub(crate) async fn put_off(
     hold: WhatsAppHold,
     wamid: &str,
     (due, is_try): (Timestamp, bool),
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(Fenced::Lost);
     };
@@ -161,7 +157,7 @@ pub(crate) async fn open(
     hold: WhatsAppHold,
     chat: &NewChat,
     steady: Timestamp,
-) -> Result<Option<ChatOpened>, StoreError> {
+) -> Result<Option<ChatOpened>> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(None);
     };
@@ -196,7 +192,7 @@ pub(crate) async fn remark(
     (conversation, wamid): (ConversationId, &str),
     remark: WhatsAppRemark,
     times: WhatsAppTimes,
-) -> Result<Option<bool>, StoreError> {
+) -> Result<Option<bool>> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(None);
     };
@@ -239,11 +235,7 @@ pub(crate) async fn remark(
 
 /// Deletes up to `most` messages that came before `before` and wait for nothing, and up to as many threads of which
 /// nothing is left; whether there may be more.
-pub(crate) async fn forget(
-    conn: &mut Conn,
-    before: Timestamp,
-    most: i64,
-) -> Result<bool, StoreError> {
+pub(crate) async fn forget(conn: &mut Conn, before: Timestamp, most: i64) -> Result<bool> {
     let old: Vec<(AccountId, String)> = received::table
         .filter(not(received::is_waiting))
         .filter(received::received_at.lt(V(before)))
@@ -283,7 +275,7 @@ pub(crate) async fn forget(
 }
 
 /// In a restored database: what waited may have been answered and sent after the backup.
-pub(crate) async fn hold_restored(conn: &mut Conn, at: Timestamp) -> Result<(), StoreError> {
+pub(crate) async fn hold_restored(conn: &mut Conn, at: Timestamp) -> Result<()> {
     diesel::update(received::table)
         .filter(received::is_waiting)
         .set((

@@ -12,7 +12,7 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    Fenced, StoreError, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
+    Fenced, Result, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
 };
 
 /// Threads with something to do that nobody has claimed: `judged` says by which clock leases are over, `None` that this
@@ -23,7 +23,7 @@ pub(crate) async fn due(
     judged: Option<Timestamp>,
     alone: Option<NodeId>,
     most: i64,
-) -> Result<Vec<WhatsAppThreadId>, StoreError> {
+) -> Result<Vec<WhatsAppThreadId>> {
     let mut query = threads::table
         .filter(threads::due_at.le(V(steady)))
         .order((threads::due_at, threads::id))
@@ -58,7 +58,7 @@ pub(crate) async fn take(
     node: NodeId,
     (now, judged, lease): (Timestamp, Option<Timestamp>, Timestamp),
     alone: bool,
-) -> Result<Option<ClaimId>, StoreError> {
+) -> Result<Option<ClaimId>> {
     type Holder = (Option<ClaimId>, Option<NodeId>, Option<Timestamp>);
     // Locks the row.
     let holder: Option<Holder> = diesel::update(threads::table.find(V(id)))
@@ -96,7 +96,7 @@ pub(crate) async fn held(
     conn: &mut Conn,
     hold: WhatsAppHold,
     lease: Option<Timestamp>,
-) -> Result<Option<WhatsAppThread>, StoreError> {
+) -> Result<Option<WhatsAppThread>> {
     let of = threads::table
         .find(V(hold.thread))
         .filter(threads::claim_id.eq(V(hold.claim)));
@@ -125,7 +125,7 @@ pub(crate) async fn next(
     hold: WhatsAppHold,
     times: WhatsAppTimes,
     lease: Timestamp,
-) -> Result<WhatsAppStep, StoreError> {
+) -> Result<WhatsAppStep> {
     let Some(thread) = held(conn, hold, Some(lease)).await? else {
         return Ok(WhatsAppStep::Lost);
     };
@@ -152,7 +152,7 @@ pub(crate) async fn next(
 }
 
 /// Gives a claim back, and says when there is something to do next.
-pub(crate) async fn release(conn: &mut Conn, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
+pub(crate) async fn release(conn: &mut Conn, hold: WhatsAppHold) -> Result<Fenced> {
     // Locked first: what a webhook writes meanwhile is seen by what follows.
     if held(conn, hold, None).await?.is_none() {
         return Ok(Fenced::Lost);

@@ -14,7 +14,7 @@ use crate::database::Conn;
 use crate::schema::whatsapp_sent as sent;
 use crate::sql::V;
 use crate::{
-    Fenced, NewTurn, StoreError, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing,
+    Fenced, NewTurn, Result, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing,
     WhatsAppSent, WhatsAppThread, WhatsAppTimes,
 };
 
@@ -34,7 +34,7 @@ pub(super) async fn note(
     conversation: ConversationId,
     text: &str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if chats::lock(conn, conversation).await?.is_none() {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub(super) async fn queue(
     (conversation, answers): (ConversationId, &str),
     parts: Vec<String>,
     times: WhatsAppTimes,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for (part, text) in (0_i32..).zip(parts) {
         let id: WhatsAppMessageId = crate::store::mint(times.now);
         diesel::insert_into(sent::table)
@@ -89,7 +89,7 @@ pub(crate) async fn answered(
     of: (ConversationId, &str),
     parts: Vec<String>,
     times: WhatsAppTimes,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(Fenced::Lost);
     };
@@ -103,7 +103,7 @@ pub(crate) async fn answered(
 pub(super) async fn first_queued(
     conn: &mut Conn,
     thread: WhatsAppThreadId,
-) -> Result<Option<WhatsAppOutgoing>, StoreError> {
+) -> Result<Option<WhatsAppOutgoing>> {
     Ok(sent::table
         .filter(sent::thread_id.eq(V(thread)))
         .filter(has_not_left())
@@ -119,7 +119,7 @@ pub(super) async fn give_up_begun(
     conn: &mut Conn,
     thread: WhatsAppThreadId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let begun: Vec<ConversationId> = diesel::update(sent::table)
         .filter(sent::thread_id.eq(V(thread)))
         .filter(sent::status.eq(V(SentStatus::Sending)))
@@ -143,7 +143,7 @@ pub(crate) async fn begin(
     hold: WhatsAppHold,
     id: WhatsAppMessageId,
     (now, lease): (Timestamp, Timestamp),
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     if held(conn, hold, Some(lease)).await?.is_none() {
         return Ok(Fenced::Lost);
     }
@@ -169,7 +169,7 @@ pub(crate) async fn ended(
     id: WhatsAppMessageId,
     outcome: WhatsAppOutcome,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     match outcome {
         WhatsAppOutcome::Accepted(wamid) => {
             diesel::update(sent::table.find(V(id)))
@@ -236,7 +236,7 @@ async fn failed(
     id: WhatsAppMessageId,
     sentence: &str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let failed = || {
         (
             sent::status.eq(V(SentStatus::Failed)),
@@ -266,11 +266,7 @@ async fn failed(
 }
 
 /// Writes down what a webhook tells of a message, as far as it is new; whether the message is one of the account's.
-pub(crate) async fn told(
-    conn: &mut Conn,
-    news: WhatsAppNews,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
+pub(crate) async fn told(conn: &mut Conn, news: WhatsAppNews, at: Timestamp) -> Result<bool> {
     type Row = (WhatsAppMessageId, SentStatus, ConversationId);
     let by_reference: Option<Row> = match news.reference {
         // Locks the row.
@@ -326,7 +322,7 @@ pub(crate) async fn of_conversation(
     account: AccountId,
     conversation: ConversationId,
     most: i64,
-) -> Result<Vec<WhatsAppSent>, StoreError> {
+) -> Result<Vec<WhatsAppSent>> {
     Ok(sent::table
         .filter(sent::conversation_id.eq(V(conversation)))
         .filter(sent::account_id.eq(V(account)))

@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, AgentId, Credits};
 use crate::database::Conn;
 use crate::schema::{accounts, agent_versions, agents, widget_origins as origins, widgets};
 use crate::sql::V;
-use crate::{Account, Agent, StoreError, WidgetAgent, WidgetSettings};
+use crate::{Account, Agent, Result, WidgetAgent, WidgetSettings};
 
 /// A widget's counts, with its row locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Counts {
 }
 
 /// Reads a widget's counts and locks its row.
-pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>, StoreError> {
+pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>> {
     type Row = (bool, i32, Option<Credits>, i64, i32, i32, Credits);
     let row: Option<Row> = diesel::update(widgets::table.find(V(agent)))
         .set(widgets::enabled.eq(widgets::enabled))
@@ -105,11 +105,7 @@ pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Count
 }
 
 /// Writes counts whose row is locked.
-pub(crate) async fn count(
-    conn: &mut Conn,
-    agent: AgentId,
-    counts: Counts,
-) -> Result<(), StoreError> {
+pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
         .set((
             widgets::minute.eq(counts.minute),
@@ -128,7 +124,7 @@ pub(crate) async fn release(
     agent: AgentId,
     day: i32,
     credits: Credits,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
         .filter(widgets::day.eq(day))
         .set(widgets::day_credits.eq(widgets::day_credits - credits))
@@ -138,11 +134,7 @@ pub(crate) async fn release(
 }
 
 /// Whether the widget names the origin.
-pub(crate) async fn names(
-    conn: &mut Conn,
-    agent: AgentId,
-    origin: &str,
-) -> Result<bool, StoreError> {
+pub(crate) async fn names(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
     let found: Option<AgentId> = origins::table
         .find((V(agent), origin))
         .select(origins::agent_id)
@@ -153,11 +145,7 @@ pub(crate) async fn names(
 }
 
 /// Whether the widget is on and names the origin.
-pub(crate) async fn serves(
-    conn: &mut Conn,
-    agent: AgentId,
-    origin: &str,
-) -> Result<bool, StoreError> {
+pub(crate) async fn serves(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
     let on: Option<AgentId> = widgets::table
         .find(V(agent))
         .filter(widgets::enabled)
@@ -169,7 +157,7 @@ pub(crate) async fn serves(
 }
 
 /// Whether any widget that is on names the origin, whosever it is.
-pub(crate) async fn is_known(conn: &mut Conn, origin: &str) -> Result<bool, StoreError> {
+pub(crate) async fn is_known(conn: &mut Conn, origin: &str) -> Result<bool> {
     let found: Option<AgentId> = origins::table
         .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
         .filter(origins::origin.eq(origin))
@@ -182,10 +170,7 @@ pub(crate) async fn is_known(conn: &mut Conn, origin: &str) -> Result<bool, Stor
 }
 
 /// The settings of an agent's widget. The caller has looked the agent up for its account.
-pub(crate) async fn settings(
-    conn: &mut Conn,
-    agent: AgentId,
-) -> Result<Option<WidgetSettings>, StoreError> {
+pub(crate) async fn settings(conn: &mut Conn, agent: AgentId) -> Result<Option<WidgetSettings>> {
     let row: Option<(bool, i32, Option<Credits>)> = widgets::table
         .find(V(agent))
         .select((
@@ -218,7 +203,7 @@ pub(crate) async fn set(
     conn: &mut Conn,
     (account, agent): (AccountId, AgentId),
     settings: WidgetSettings,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let set = (
         widgets::enabled.eq(settings.enabled),
         widgets::max_sessions_per_minute.eq(settings.max_sessions_per_minute),
@@ -258,7 +243,7 @@ pub(crate) async fn set(
 
 /// An agent by its id alone, with what says whether its widget serves. Whoever shows any of it has looked at the widget
 /// first: the page that asks has no key.
-pub(crate) async fn agent(conn: &mut Conn, id: AgentId) -> Result<Option<WidgetAgent>, StoreError> {
+pub(crate) async fn agent(conn: &mut Conn, id: AgentId) -> Result<Option<WidgetAgent>> {
     let found: Option<Agent> = agents::table
         .find(V(id))
         .select(Agent::as_select())

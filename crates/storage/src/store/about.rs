@@ -2,16 +2,13 @@
 
 use super::write;
 use crate::dialect::dialect;
-use crate::{AboutDatabase, Store, StoreError};
+use crate::{AboutDatabase, Result, Store};
 use async_recursion::async_recursion as boxed;
 
 impl Store {
     /// Version, clock and settings of the database, asked of the connection that writes.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn about(&self) -> Result<AboutDatabase, StoreError> {
+    pub async fn about(&self) -> Result<AboutDatabase> {
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
             about()

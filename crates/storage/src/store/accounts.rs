@@ -6,22 +6,17 @@ use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 use super::{mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{
-    Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Store, StoreError, Verdict, Wallet,
-};
+use crate::{Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Result, Store, Verdict, Wallet};
 
 impl Store {
     /// Makes an account with its wallet, its first credits and its first member.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn create_account(
         &self,
         account: Account,
         credits: Option<NewLedgerEntry>,
         owner: Option<Member>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let actor = self.actor();
         write!(self, |conn| {
             queries::accounts::begin(conn, &account, credits, owner, &actor).await?;
@@ -30,29 +25,20 @@ impl Store {
     }
 
     /// An account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>> {
         read!(self, |conn| queries::accounts::find(conn, id).await)
     }
 
     /// Every account, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+    pub async fn accounts(&self) -> Result<Vec<Account>> {
         read!(self, |conn| queries::accounts::list(conn).await)
     }
 
     /// Makes a key.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn create_key(&self, new: NewApiKey) -> Result<(), StoreError> {
+    pub async fn create_key(&self, new: NewApiKey) -> Result<()> {
         let actor = self.actor();
         write!(self, |conn| {
             let (account, name, at) =
@@ -66,35 +52,26 @@ impl Store {
     }
 
     /// An account's keys, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn keys(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<ApiKey>> {
         read!(self, |conn| queries::accounts::keys_of(conn, account).await)
     }
 
     /// The key with this token's digest, whatever its state, its account, and the present by the clock that keys are
     /// judged by: the database's on PostgreSQL, else `now` (decision 8.7). One indexed look-up.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn key_by_digest(
         &self,
         digest: [u8; 32],
         now: Timestamp,
-    ) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
+    ) -> Result<Option<(ApiKey, Account, Timestamp)>> {
         let clock = (now, self.offset());
         read!(self, |conn| dialect!(conn, find_by_digest(digest, clock)))
     }
 
     /// Revokes a key; `None` if there is no such key.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<Option<ApiKey>, StoreError> {
+    pub async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<Option<ApiKey>> {
         let actor = self.actor();
         write!(self, |conn| {
             let key = queries::accounts::revoke_key(conn, id, at).await?;
@@ -109,11 +86,8 @@ impl Store {
     }
 
     /// Writes when keys were last used.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn touch_keys(&self, used: Vec<(KeyId, Timestamp)>) -> Result<(), StoreError> {
+    pub async fn touch_keys(&self, used: Vec<(KeyId, Timestamp)>) -> Result<()> {
         let mut used = used;
         // In id order, so that two processes never wait for each other.
         used.sort_unstable();
@@ -126,24 +100,18 @@ impl Store {
     }
 
     /// What an account's wallet holds.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn wallet(&self, account: AccountId) -> Result<Option<Wallet>, StoreError> {
+    pub async fn wallet(&self, account: AccountId) -> Result<Option<Wallet>> {
         read!(self, |conn| queries::accounts::wallet(conn, account).await)
     }
 
     /// Writes a ledger row and moves the balance; returns the new balance.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn change_wallet(
         &self,
         account: AccountId,
         entry: NewLedgerEntry,
-    ) -> Result<Credits, StoreError> {
+    ) -> Result<Credits> {
         write!(self, |conn| {
             let id = mint(entry.at);
             Ok(Verdict::Commit(

@@ -7,16 +7,13 @@ use super::{read, write};
 use crate::queries;
 use crate::{
     Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, Lines, NewAgent, PageKey, Publication,
-    ServingAgent, Store, StoreError, Verdict,
+    Result, ServingAgent, Store, Verdict,
 };
 
 impl Store {
     /// Makes an agent.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn create_agent(&self, new: NewAgent) -> Result<(), StoreError> {
+    pub async fn create_agent(&self, new: NewAgent) -> Result<()> {
         write!(self, |conn| {
             queries::agents::insert(conn, new).await?;
             Ok(Verdict::Commit(()))
@@ -24,29 +21,19 @@ impl Store {
     }
 
     /// An agent of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn agent(
-        &self,
-        account: AccountId,
-        id: AgentId,
-    ) -> Result<Option<Agent>, StoreError> {
+    pub async fn agent(&self, account: AccountId, id: AgentId) -> Result<Option<Agent>> {
         read!(self, |conn| queries::agents::find(conn, account, id).await)
     }
 
     /// An agent of the account with the configuration of `version`, or of its head.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agent_with_config(
         &self,
         account: AccountId,
         id: AgentId,
         version: Option<i32>,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<String>)>> {
         read!(self, |conn| {
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(None);
@@ -59,16 +46,13 @@ impl Store {
 
     /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: its own
     /// oldest, else the account's oldest that its runtime can call from.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agent_to_call(
         &self,
         account: AccountId,
         reference: AgentRef,
         lines: Lines,
-    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
         read!(self, |conn| queries::agents::to_call(
             conn, account, &reference, lines
         )
@@ -76,9 +60,6 @@ impl Store {
     }
 
     /// A page of the account's agents, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agents(
         &self,
@@ -86,7 +67,7 @@ impl Store {
         filter: AgentFilter,
         after: Option<PageKey<AgentId>>,
         limit: i64,
-    ) -> Result<Vec<Agent>, StoreError> {
+    ) -> Result<Vec<Agent>> {
         read!(self, |conn| queries::agent_pages::page(
             conn, account, &filter, after, limit
         )
@@ -95,16 +76,13 @@ impl Store {
 
     /// Changes an agent if its head (and status, if that changes) is still the one that the change was made on;
     /// `None` if not.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn change_agent(
         &self,
         account: AccountId,
         id: AgentId,
         change: AgentChange,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<String>)>> {
         write!(self, |conn| {
             let (at, next) = (change.at, change.status.map(|(_, next)| next));
             if !queries::agents::change(conn, account, id, change).await? {
@@ -123,16 +101,13 @@ impl Store {
 
     /// Makes a version the one that serves calls, if the status is still the one that the publication was judged by;
     /// `None` if not, or if one of the tools is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn publish_agent(
         &self,
         account: AccountId,
         id: AgentId,
         publication: Publication,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<String>)>> {
         write!(self, |conn| {
             if !queries::agents::publish(conn, account, id, publication).await? {
                 return Ok(Verdict::Rollback(None));
@@ -147,9 +122,6 @@ impl Store {
 
     /// A page of the agent's versions below `before`, the highest first, with one more than `limit` if there is a next
     /// page; `None` without such an agent.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agent_versions(
         &self,
@@ -157,7 +129,7 @@ impl Store {
         id: AgentId,
         before: Option<i32>,
         limit: i64,
-    ) -> Result<Option<(Agent, Vec<AgentVersion>)>, StoreError> {
+    ) -> Result<Option<(Agent, Vec<AgentVersion>)>> {
         read!(self, |conn| {
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(None);
@@ -169,16 +141,13 @@ impl Store {
 
     /// An agent with one of its versions and that one's configuration, as JSON text; the inner `None` without such a
     /// version.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agent_version(
         &self,
         account: AccountId,
         id: AgentId,
         version: i32,
-    ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>> {
         read!(self, |conn| {
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(None);
@@ -189,30 +158,24 @@ impl Store {
     }
 
     /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn serving_agents(
         &self,
         after: Option<AgentId>,
         limit: i64,
-    ) -> Result<Vec<ServingAgent>, StoreError> {
+    ) -> Result<Vec<ServingAgent>> {
         read!(self, |conn| queries::agents::serving(conn, after, limit)
             .await)
     }
 
     /// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn judge_agent(
         &self,
         seen: ServingAgent,
         status: AgentStatus,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         write!(self, |conn| {
             Ok(Verdict::Commit(
                 queries::agents::judge(conn, &seen, status, at).await?,
@@ -222,16 +185,13 @@ impl Store {
 
     /// Archives an engine agent and returns it as it is then; a legacy one stays as it is. Its numbers are
     /// unassigned.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn archive_agent(
         &self,
         account: AccountId,
         id: AgentId,
         at: Timestamp,
-    ) -> Result<Option<Agent>, StoreError> {
+    ) -> Result<Option<Agent>> {
         write!(self, |conn| {
             if queries::agents::archive(conn, account, id, at).await? {
                 queries::numbers::unassign(conn, account, id, at).await?;

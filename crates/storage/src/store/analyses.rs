@@ -8,28 +8,17 @@ use offhook_domain::{AccountId, AgentId, ConversationId, Timestamp};
 use super::{lease, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{
-    Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Store, StoreError, Verdict,
-};
+use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Result, Store, Verdict};
 
 impl Store {
     /// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn analysis_schema(
-        &self,
-        agent: AgentId,
-    ) -> Result<Option<AnalysisSchema>, StoreError> {
+    pub async fn analysis_schema(&self, agent: AgentId) -> Result<Option<AnalysisSchema>> {
         read!(self, |conn| queries::analyses::schema(conn, agent).await)
     }
 
     /// Sets the schema of an agent of the account; conversations that have ended keep the one that they ended under. `None`
     /// if the account has no such agent; none in it if the agent never had one, and has none now.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_analysis_schema(
         &self,
@@ -37,7 +26,7 @@ impl Store {
         agent: AgentId,
         definition: Option<String>,
         at: Timestamp,
-    ) -> Result<Option<Option<AnalysisSchema>>, StoreError> {
+    ) -> Result<Option<Option<AnalysisSchema>>> {
         write!(self, |conn| {
             let whose = (account, agent);
             let set = queries::analyses::set_schema(conn, whose, definition, at).await?;
@@ -49,15 +38,12 @@ impl Store {
     }
 
     /// The analysis of a conversation of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn analysis(
         &self,
         account: AccountId,
         conversation: ConversationId,
-    ) -> Result<Option<Analysis>, StoreError> {
+    ) -> Result<Option<Analysis>> {
         read!(self, |conn| queries::analyses::find(
             conn,
             account,
@@ -67,15 +53,12 @@ impl Store {
     }
 
     /// Claims the oldest analysis that waits, of none of the `busy` accounts. It is counted as tried.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn claim_analysis(
         &self,
         busy: Vec<AccountId>,
         now: Timestamp,
-    ) -> Result<Option<AnalysisJob>, StoreError> {
+    ) -> Result<Option<AnalysisJob>> {
         // The writer is not asked where there is nothing to do, which is most of the time.
         if !read!(self, |conn| queries::analyses::any_waits(conn).await)? {
             return Ok(None);
@@ -93,26 +76,16 @@ impl Store {
     }
 
     /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn release_analyses(&self) -> Result<usize, StoreError> {
+    pub async fn release_analyses(&self) -> Result<usize> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::analyses::release_all(conn).await?
         )))
     }
 
     /// Gives a claim back: to be tried again after `rest`, or, without one, at once and as if it had not been tried.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn release_analysis(
-        &self,
-        job: AnalysisJob,
-        rest: Option<Duration>,
-    ) -> Result<(), StoreError> {
+    pub async fn release_analysis(&self, job: AnalysisJob, rest: Option<Duration>) -> Result<()> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
@@ -123,11 +96,8 @@ impl Store {
     }
 
     /// Renews a claim. It is lost, too, when the conversation was deleted.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn renew_analysis(&self, job: AnalysisJob) -> Result<Fenced, StoreError> {
+    pub async fn renew_analysis(&self, job: AnalysisJob) -> Result<Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let until = dialect!(conn, lease_clock(offset))?.plus(lease());
@@ -137,16 +107,13 @@ impl Store {
     }
 
     /// Ends an analysis, once.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn finish_analysis(
         &self,
         job: AnalysisJob,
         end: AnalysisEnd,
         at: Timestamp,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| {
             let ended = queries::analyses::finish(conn, &job, end, at).await?;
             Ok(Verdict::Commit(fenced(ended)))

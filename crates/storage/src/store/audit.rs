@@ -5,20 +5,17 @@ use offhook_domain::{AccountId, EventId, Timestamp};
 
 use super::{mint, read, write};
 use crate::queries;
-use crate::{AuditEntry, PageKey, Store, StoreError, Verdict};
+use crate::{AuditEntry, PageKey, Result, Store, Verdict};
 
 impl Store {
     /// Writes a line of the account's audit log.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn note(
         &self,
         account: AccountId,
         (action, target): (String, String),
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let actor = self.actor();
         write!(self, |conn| {
             let id: EventId = mint(at);
@@ -29,9 +26,6 @@ impl Store {
     }
 
     /// The same, unless the log has this line since then, whoever's.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn note_once(
         &self,
@@ -39,7 +33,7 @@ impl Store {
         (action, target): (String, String),
         since: Timestamp,
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let actor = self.actor();
         write!(self, |conn| {
             let line = (action.as_str(), target.as_str());
@@ -54,16 +48,13 @@ impl Store {
     }
 
     /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn audit(
         &self,
         account: AccountId,
         after: Option<PageKey<EventId>>,
         limit: i64,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
+    ) -> Result<Vec<AuditEntry>> {
         read!(self, |conn| queries::people::audit_page(
             conn, account, after, limit
         )

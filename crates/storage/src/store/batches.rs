@@ -11,7 +11,7 @@ use crate::dialect::dialect;
 use crate::queries;
 use crate::{
     Batch, BatchFilter, BatchLook, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, PageKey,
-    Recipient, Store, StoreError, Verdict,
+    Recipient, Result, Store, Verdict,
 };
 
 /// Makes the answer that a key will replay. By this name, as [`boxed`] would give the argument a lifetime of the method.
@@ -21,9 +21,9 @@ impl Store {
     /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if the batch may have been stored, the others if it was not.
+    /// `StoreError::UnknownCommit` if the batch may have been stored, the others if it was not.
     #[boxed]
-    pub async fn create_batch(&self, new: NewBatch) -> Result<BatchWrite, StoreError> {
+    pub async fn create_batch(&self, new: NewBatch) -> Result<BatchWrite> {
         let offset = self.offset();
         write!(self, |conn| {
             let NewBatch {
@@ -48,22 +48,12 @@ impl Store {
     }
 
     /// A batch of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn batch(
-        &self,
-        account: AccountId,
-        id: BatchId,
-    ) -> Result<Option<Batch>, StoreError> {
+    pub async fn batch(&self, account: AccountId, id: BatchId) -> Result<Option<Batch>> {
         read!(self, |conn| queries::batches::find(conn, account, id).await)
     }
 
     /// A page of the account's batches, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn batches(
         &self,
@@ -71,7 +61,7 @@ impl Store {
         filter: BatchFilter,
         after: Option<PageKey<BatchId>>,
         limit: i64,
-    ) -> Result<Vec<Batch>, StoreError> {
+    ) -> Result<Vec<Batch>> {
         read!(self, |conn| queries::batches::page(
             conn, account, filter, after, limit
         )
@@ -80,9 +70,6 @@ impl Store {
 
     /// A page of a batch's recipients behind place `after`, in order, with one more than `limit` if there is a next
     /// page; `None` if the account has no such batch.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn batch_recipients(
         &self,
@@ -91,7 +78,7 @@ impl Store {
         status: Option<RecipientStatus>,
         after: Option<i32>,
         limit: i64,
-    ) -> Result<Option<Vec<Recipient>>, StoreError> {
+    ) -> Result<Option<Vec<Recipient>>> {
         read!(self, |conn| {
             if queries::batches::find(conn, account, id).await?.is_none() {
                 return Ok(None);
@@ -102,9 +89,6 @@ impl Store {
     }
 
     /// Pauses, resumes or cancels a batch.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn step_batch(
         &self,
@@ -112,7 +96,7 @@ impl Store {
         id: BatchId,
         step: BatchStep,
         at: Timestamp,
-    ) -> Result<BatchWrite, StoreError> {
+    ) -> Result<BatchWrite> {
         write!(self, |conn| {
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(BatchWrite::Absent));
@@ -130,7 +114,7 @@ impl Store {
     /// Idempotency-Key. `answer` makes what the key will replay.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if it may have been done, the others if it was not.
+    /// `StoreError::UnknownCommit` if it may have been done, the others if it was not.
     #[boxed]
     pub async fn retry_batch(
         &self,
@@ -139,7 +123,7 @@ impl Store {
         claim: Option<IdempotencyClaim>,
         answer: MakeAnswer,
         at: Timestamp,
-    ) -> Result<BatchWrite, StoreError> {
+    ) -> Result<BatchWrite> {
         let offset = self.offset();
         write!(self, |conn| {
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {
@@ -170,16 +154,13 @@ impl Store {
     }
 
     /// Takes up to `most` batches that are to be looked at; each is this caller's for `lease`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn take_due_batches(
         &self,
         most: i64,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Vec<(AccountId, BatchId)>, StoreError> {
+    ) -> Result<Vec<(AccountId, BatchId)>> {
         write!(self, |conn| {
             let times = (now, now.plus(lease));
             let taken = queries::batch_looks::take_due(conn, most, times).await?;
@@ -192,26 +173,20 @@ impl Store {
     }
 
     /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn has_due_batches(&self, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn has_due_batches(&self, now: Timestamp) -> Result<bool> {
         read!(self, |conn| queries::batch_looks::has_due(conn, now).await)
     }
 
     /// Places what a batch may place now: each recipient's call, its reservation and the counts in one transaction.
     /// Returns how many calls were placed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn look_at_batch(
         &self,
         account: AccountId,
         id: BatchId,
         look: BatchLook,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<usize> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {

@@ -7,15 +7,12 @@ use super::{mint, read, write};
 use crate::queries;
 use crate::{
     Account, Audited, AutoRefill, Books, Invoice, InvoiceLine, LedgerEntry, LedgerFilter,
-    NewLedgerEntry, NewMonth, Store, StoreError, UsageDay, Verdict,
+    NewLedgerEntry, NewMonth, Result, Store, UsageDay, Verdict,
 };
 
 impl Store {
     /// A page of the wallet's ledger behind number `after`, the newest first, with one more than `limit` if there is a
     /// next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn ledger(
         &self,
@@ -23,7 +20,7 @@ impl Store {
         filter: LedgerFilter,
         after: Option<i64>,
         limit: i64,
-    ) -> Result<Vec<LedgerEntry>, StoreError> {
+    ) -> Result<Vec<LedgerEntry>> {
         read!(self, |conn| queries::ledger::page(
             conn, account, filter, after, limit
         )
@@ -32,9 +29,6 @@ impl Store {
 
     /// Writes an operator's entry, which the month's invoice bills with `cents` if given; the new balance, or `None` if
     /// there is no such account or a debit is not covered by what is available.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn credit_wallet(
         &self,
@@ -42,7 +36,7 @@ impl Store {
         entry: NewLedgerEntry,
         cents: Option<i64>,
         audited: Audited,
-    ) -> Result<Option<Credits>, StoreError> {
+    ) -> Result<Option<Credits>> {
         write!(self, |conn| {
             if queries::accounts::wallet(conn, account).await?.is_none() {
                 return Ok(Verdict::Rollback(None));
@@ -67,16 +61,13 @@ impl Store {
     }
 
     /// Sets or ends auto-refill, and buys at once what is due; `false` if there is no such account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_auto_refill(
         &self,
         account: AccountId,
         refill: Option<AutoRefill>,
         audited: Audited,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         write!(self, |conn| {
             let at = audited.at;
             if !queries::wallets::set_auto_refill(conn, account, refill, at).await? {
@@ -91,16 +82,13 @@ impl Store {
 
     /// A page of invoices behind month `after`, the newest month first, with one more than `limit` if there is a next
     /// page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn invoices(
         &self,
         account: AccountId,
         after: Option<i32>,
         limit: i64,
-    ) -> Result<Vec<Invoice>, StoreError> {
+    ) -> Result<Vec<Invoice>> {
         read!(self, |conn| queries::invoices::page(
             conn, account, after, limit
         )
@@ -108,15 +96,12 @@ impl Store {
     }
 
     /// An invoice of the account with its lines.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn invoice(
         &self,
         account: AccountId,
         id: InvoiceId,
-    ) -> Result<Option<(Invoice, Vec<InvoiceLine>)>, StoreError> {
+    ) -> Result<Option<(Invoice, Vec<InvoiceLine>)>> {
         read!(self, |conn| {
             let Some(invoice) = queries::invoices::find(conn, account, id).await? else {
                 return Ok(None);
@@ -127,16 +112,13 @@ impl Store {
     }
 
     /// `open → paid | void`: the invoice as it is then, and whether this moved it; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn mark_invoice(
         &self,
         id: InvoiceId,
         status: InvoiceStatus,
         audited: Audited,
-    ) -> Result<Option<(Invoice, bool)>, StoreError> {
+    ) -> Result<Option<(Invoice, bool)>> {
         write!(self, |conn| {
             let marked = queries::invoices::mark(conn, id, status).await?;
             let Some((invoice, true)) = &marked else {
@@ -151,27 +133,21 @@ impl Store {
     }
 
     /// Accounts that have not entered `month`, behind `after` by id, with the last month that they did enter.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn months_due(
         &self,
         month: i32,
         after: Option<AccountId>,
         limit: i64,
-    ) -> Result<Vec<(Account, Option<i32>)>, StoreError> {
+    ) -> Result<Vec<(Account, Option<i32>)>> {
         read!(self, |conn| queries::months::due(conn, month, after, limit)
             .await)
     }
 
     /// Enters a month once: its credits, its fee, and the end of the draft before; `false` if that has been done, or
     /// another process is at it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn enter_month(&self, account: AccountId, new: NewMonth) -> Result<bool, StoreError> {
+    pub async fn enter_month(&self, account: AccountId, new: NewMonth) -> Result<bool> {
         write!(self, |conn| {
             Ok(if queries::months::enter(conn, account, new).await? {
                 Verdict::Commit(true)
@@ -182,16 +158,8 @@ impl Store {
     }
 
     /// The totals of the days from `first` to `last` on which something ended, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn usage(
-        &self,
-        account: AccountId,
-        first: i32,
-        last: i32,
-    ) -> Result<Vec<UsageDay>, StoreError> {
+    pub async fn usage(&self, account: AccountId, first: i32, last: i32) -> Result<Vec<UsageDay>> {
         read!(self, |conn| queries::usage::between(
             conn,
             account,
@@ -201,11 +169,8 @@ impl Store {
     }
 
     /// Sums over an account's books, all of one instant.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn books(&self, account: AccountId) -> Result<Option<Books>, StoreError> {
+    pub async fn books(&self, account: AccountId) -> Result<Option<Books>> {
         read!(self, |conn| queries::ledger::books(conn, account).await)
     }
 }

@@ -15,14 +15,11 @@ use crate::postgres::Step;
 use crate::queries;
 use crate::{
     Account, CallEnd, Conversation, ConversationFilter, ConversationView, Fenced, Moment, NewCall,
-    NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Verdict,
+    NewTurn, PageKey, Placed, Result, Settlement, Store, StoredAnswer, Verdict,
 };
 
 impl Store {
     /// What a live Idempotency-Key replays.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn stored_answer(
         &self,
@@ -30,7 +27,7 @@ impl Store {
         operation: &'static str,
         key: String,
         steady: Timestamp,
-    ) -> Result<Option<StoredAnswer>, StoreError> {
+    ) -> Result<Option<StoredAnswer>> {
         let offset = self.offset();
         read!(self, |conn| {
             queries::idempotency::find(conn, account, operation, &key, (steady, offset)).await
@@ -40,9 +37,9 @@ impl Store {
     /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer (decision 8.1).
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if the call may have been accepted, the others if it was not.
+    /// `StoreError::UnknownCommit` if the call may have been accepted, the others if it was not.
     #[boxed]
-    pub async fn place_call(&self, mut call: NewCall) -> Result<Placed, StoreError> {
+    pub async fn place_call(&self, mut call: NewCall) -> Result<Placed> {
         let offset = self.offset();
         write!(self, |conn| {
             use queries::idempotency::Take;
@@ -89,19 +86,13 @@ impl Store {
     }
 
     /// Accounts that have calls waiting.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn waiting_accounts(&self) -> Result<Vec<Account>, StoreError> {
+    pub async fn waiting_accounts(&self) -> Result<Vec<Account>> {
         read!(self, |conn| queries::claims::waiting_accounts(conn).await)
     }
 
     /// Claims an account's oldest queued calls that were accepted within `patience`: `queued → dialing`.
     /// `limits` are the plan's live calls and how many this process can take.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn claim_calls(
         &self,
@@ -110,7 +101,7 @@ impl Store {
         patience: Duration,
         node: NodeId,
         (now, steady): (Timestamp, Timestamp),
-    ) -> Result<Vec<Conversation>, StoreError> {
+    ) -> Result<Vec<Conversation>> {
         let offset = self.offset();
         write!(self, |conn| {
             let queue_now = dialect!(conn, key_clock(steady, offset))?;
@@ -126,14 +117,8 @@ impl Store {
     }
 
     /// Renews the leases of these claims; returns those that were still in force.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn renew_claims(
-        &self,
-        claims: &[(ConversationId, ClaimId)],
-    ) -> Result<Vec<ClaimId>, StoreError> {
+    pub async fn renew_claims(&self, claims: &[(ConversationId, ClaimId)]) -> Result<Vec<ClaimId>> {
         let offset = self.offset();
         let claims = claims.to_vec();
         write!(self, |conn| {
@@ -145,9 +130,6 @@ impl Store {
     }
 
     /// Takes over calls whose owner is gone: lease run out or, with `all`, every call of another process.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn take_orphans(
         &self,
@@ -155,7 +137,7 @@ impl Store {
         most: i64,
         node: NodeId,
         now: Timestamp,
-    ) -> Result<Vec<Conversation>, StoreError> {
+    ) -> Result<Vec<Conversation>> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
@@ -170,15 +152,12 @@ impl Store {
     }
 
     /// Queued calls that were accepted longer than `patience` ago.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn overdue_calls(
         &self,
         patience: Duration,
         steady: Timestamp,
-    ) -> Result<Vec<Conversation>, StoreError> {
+    ) -> Result<Vec<Conversation>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(steady, offset))?;
@@ -187,35 +166,26 @@ impl Store {
     }
 
     /// How many calls wait to be dialed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn queue_length(&self) -> Result<i64, StoreError> {
+    pub async fn queue_length(&self) -> Result<i64> {
         read!(self, |conn| queries::claims::queue_length(conn).await)
     }
 
     /// How many of the account's calls are dialing, ringing, talking or closing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn live_calls(&self, account: AccountId) -> Result<i64, StoreError> {
+    pub async fn live_calls(&self, account: AccountId) -> Result<i64> {
         read!(self, |conn| queries::claims::live_calls(conn, account)
             .await)
     }
 
     /// Keeps of a call that is being dialed what ends it should this process die.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn call_dialed(
         &self,
         id: ConversationId,
         claim: ClaimId,
         dialog: String,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| {
             Ok(Verdict::Commit(
                 queries::calls::dialed(conn, id, claim, dialog).await?,
@@ -224,9 +194,6 @@ impl Store {
     }
 
     /// `dialing → live`. `dialog` is what ends the call should this process die.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn call_answered(
         &self,
@@ -234,7 +201,7 @@ impl Store {
         claim: ClaimId,
         at: Timestamp,
         dialog: Option<String>,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         match &self.steps {
             Some(steps) => steps.take(id, claim, Step::Answered(at, dialog)).await,
             None => write!(self, |conn| {
@@ -246,16 +213,13 @@ impl Store {
     }
 
     /// Stores a turn of a live call.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn append_turn(
         &self,
         id: ConversationId,
         claim: ClaimId,
         mut turn: NewTurn,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         // Which no text of PostgreSQL's has: what somebody else's service says must not keep a call from going on.
         turn.text.retain(|character| character != '\0');
         match &self.steps {
@@ -270,16 +234,13 @@ impl Store {
     }
 
     /// `dialing | live → closing`: how the call ended is fixed from here on.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn close_call(
         &self,
         id: ConversationId,
         claim: ClaimId,
         end: CallEnd,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| {
             Ok(Verdict::Commit(
                 queries::calls::close(conn, id, claim, end).await?,
@@ -289,15 +250,12 @@ impl Store {
 
     /// `closing → completed | failed`, with ledger, event and deliveries in one transaction. Returns the endpoints
     /// with something to deliver, or `None` if the claim is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn settle_call(
         &self,
         call: (AccountId, ConversationId, ClaimId),
         settlement: Settlement,
-    ) -> Result<Option<Vec<EndpointId>>, StoreError> {
+    ) -> Result<Option<Vec<EndpointId>>> {
         write!(self, |conn| {
             let settled = queries::calls::settle(conn, call, settlement).await?;
             failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);
@@ -309,16 +267,13 @@ impl Store {
     }
 
     /// Ends a call that was never claimed: `queued → failed`. `None` if it is queued no more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn end_queued_call(
         &self,
         call: (AccountId, ConversationId),
         reason: FailureReason,
         settlement: Settlement,
-    ) -> Result<Option<Vec<EndpointId>>, StoreError> {
+    ) -> Result<Option<Vec<EndpointId>>> {
         write!(self, |conn| {
             Ok(
                 match queries::calls::end_queued(conn, call, reason, settlement).await? {
@@ -330,15 +285,8 @@ impl Store {
     }
 
     /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn request_hangup(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-    ) -> Result<bool, StoreError> {
+    pub async fn request_hangup(&self, account: AccountId, id: ConversationId) -> Result<bool> {
         write!(self, |conn| {
             Ok(Verdict::Commit(
                 queries::calls::request_hangup(conn, account, id).await?,
@@ -347,25 +295,19 @@ impl Store {
     }
 
     /// This node's calls whose owner has been asked to hang up.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn hangups(&self, node: NodeId) -> Result<Vec<ConversationId>, StoreError> {
+    pub async fn hangups(&self, node: NodeId) -> Result<Vec<ConversationId>> {
         read!(self, |conn| queries::claims::hangups(conn, node).await)
     }
 
     /// Holds more credits for a call; `false` if wallet or budget cannot cover them.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn top_up(
         &self,
         id: ConversationId,
         credits: Credits,
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         write!(self, |conn| {
             use queries::wallets::Reserve;
             Ok(
@@ -378,9 +320,6 @@ impl Store {
     }
 
     /// A page of conversations, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn conversations(
         &self,
@@ -388,23 +327,20 @@ impl Store {
         filter: ConversationFilter,
         after: Option<PageKey<ConversationId>>,
         limit: i64,
-    ) -> Result<Vec<ConversationView>, StoreError> {
+    ) -> Result<Vec<ConversationView>> {
         read!(self, |conn| {
             queries::conversations::page(conn, account, &filter, after, limit).await
         })
     }
 
     /// A conversation of the account, if it was accepted at or after `since`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn conversation(
         &self,
         account: AccountId,
         id: ConversationId,
         since: Option<Timestamp>,
-    ) -> Result<Option<ConversationView>, StoreError> {
+    ) -> Result<Option<ConversationView>> {
         read!(self, |conn| queries::conversations::find(
             conn, account, id, since
         )
@@ -412,9 +348,6 @@ impl Store {
     }
 
     /// A conversation of the account with its first `limit` turns.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn transcript(
         &self,
@@ -422,7 +355,7 @@ impl Store {
         id: ConversationId,
         since: Option<Timestamp>,
         limit: i64,
-    ) -> Result<Option<(ConversationView, Vec<Moment>)>, StoreError> {
+    ) -> Result<Option<(ConversationView, Vec<Moment>)>> {
         read!(self, |conn| {
             let view = queries::conversations::find(conn, account, id, since).await?;
             let Some(view) = view else { return Ok(None) };
@@ -433,9 +366,6 @@ impl Store {
 
     /// What has happened in a conversation behind moment `after`, with its present state. Both are read in that
     /// order: state first, so that a terminal state means that the moments are complete.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn moments(
         &self,
@@ -443,7 +373,7 @@ impl Store {
         id: ConversationId,
         after: i32,
         limit: i64,
-    ) -> Result<Option<(CallState, Vec<Moment>)>, StoreError> {
+    ) -> Result<Option<(CallState, Vec<Moment>)>> {
         read!(self, |conn| {
             let view = queries::conversations::find(conn, account, id, None).await?;
             let Some(view) = view else { return Ok(None) };
@@ -453,16 +383,8 @@ impl Store {
     }
 
     /// Turns of a conversation behind moment `after`. The caller has looked it up for its account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn turns(
-        &self,
-        id: ConversationId,
-        after: i32,
-        limit: i64,
-    ) -> Result<Vec<Moment>, StoreError> {
+    pub async fn turns(&self, id: ConversationId, after: i32, limit: i64) -> Result<Vec<Moment>> {
         read!(self, |conn| queries::conversations::moments(
             conn, id, after, limit, true
         )
@@ -470,16 +392,13 @@ impl Store {
     }
 
     /// The last turns of a conversation before moment `before`, in order. The caller has looked it up for its account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn turns_before(
         &self,
         id: ConversationId,
         before: i32,
         limit: i64,
-    ) -> Result<Vec<Moment>, StoreError> {
+    ) -> Result<Vec<Moment>> {
         read!(self, |conn| queries::conversations::turns_before(
             conn, id, before, limit
         )
@@ -487,11 +406,8 @@ impl Store {
     }
 
     /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago; returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn purge_keys(&self, steady: Timestamp) -> Result<usize, StoreError> {
+    pub async fn purge_keys(&self, steady: Timestamp) -> Result<usize> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect!(conn, key_clock(steady, offset))?;

@@ -9,30 +9,24 @@ use crate::dialect::dialect;
 use crate::queries;
 use crate::{
     ChatAnswered, ChatEnding, ChatHistory, ChatOpened, ChatTaken, ChatView, ClosingChat, Fenced,
-    NewChat, NewChatMessage, NewTurn, Store, StoreError, Verdict, WidgetAgent, WidgetSettings,
+    NewChat, NewChatMessage, NewTurn, Result, Store, Verdict, WidgetAgent, WidgetSettings,
 };
 
 impl Store {
     /// The settings of the widget of an agent, which the caller has looked up for its account; `None` if none were made.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn widget(&self, agent: AgentId) -> Result<Option<WidgetSettings>, StoreError> {
+    pub async fn widget(&self, agent: AgentId) -> Result<Option<WidgetSettings>> {
         read!(self, |conn| queries::widgets::settings(conn, agent).await)
     }
 
     /// Sets the widget of an agent of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_widget(
         &self,
         account: AccountId,
         agent: AgentId,
         settings: WidgetSettings,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         write!(self, |conn| {
             queries::widgets::set(conn, (account, agent), settings).await?;
             Ok(Verdict::Commit(()))
@@ -41,33 +35,23 @@ impl Store {
 
     /// An agent by its id alone, with what says whether its widget serves. Nothing of it may be shown before the widget was
     /// looked at: pages have no key.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn widget_agent(&self, agent: AgentId) -> Result<Option<WidgetAgent>, StoreError> {
+    pub async fn widget_agent(&self, agent: AgentId) -> Result<Option<WidgetAgent>> {
         read!(self, |conn| queries::widgets::agent(conn, agent).await)
     }
 
     /// Whether a widget that is on, of whatever account, names the origin.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn is_widget_origin(&self, origin: String) -> Result<bool, StoreError> {
+    pub async fn is_widget_origin(&self, origin: String) -> Result<bool> {
         read!(self, |conn| queries::widgets::is_known(conn, &origin).await)
     }
 
     /// Begins a text conversation: limits, reservation, conversation, session, in one transaction.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if it may have begun, the others if it has not.
+    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
     #[boxed]
-    pub async fn open_chat(
-        &self,
-        chat: NewChat,
-        steady: Timestamp,
-    ) -> Result<ChatOpened, StoreError> {
+    pub async fn open_chat(&self, chat: NewChat, steady: Timestamp) -> Result<ChatOpened> {
         write!(self, |conn| {
             Ok(
                 match queries::chat_openings::open(conn, &chat, steady).await? {
@@ -79,15 +63,12 @@ impl Store {
     }
 
     /// The text conversation that a token opens, by the token's digest.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn chat(
         &self,
         id: ConversationId,
         token_digest: Vec<u8>,
-    ) -> Result<Option<ChatView>, StoreError> {
+    ) -> Result<Option<ChatView>> {
         read!(self, |conn| queries::chat_openings::find(
             conn,
             id,
@@ -97,15 +78,12 @@ impl Store {
     }
 
     /// The answers that a text conversation of the account is charged for so far; `None` if it is none of the account's.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn chat_answers(
         &self,
         account: AccountId,
         id: ConversationId,
-    ) -> Result<Option<i32>, StoreError> {
+    ) -> Result<Option<i32>> {
         read!(self, |conn| queries::chats::answers(conn, account, id)
             .await)
     }
@@ -114,12 +92,9 @@ impl Store {
     /// transaction. The caller has been let in by the session's token.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if it may have been taken, the others if it was not.
+    /// `StoreError::UnknownCommit` if it may have been taken, the others if it was not.
     #[boxed]
-    pub async fn take_chat_message(
-        &self,
-        message: NewChatMessage,
-    ) -> Result<ChatTaken, StoreError> {
+    pub async fn take_chat_message(&self, message: NewChatMessage) -> Result<ChatTaken> {
         let offset = self.offset();
         let alone = self.is_embedded().then_some(message.node);
         write!(self, |conn| {
@@ -134,15 +109,12 @@ impl Store {
     }
 
     /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn is_answered_in_chat(
         &self,
         id: ConversationId,
         message_id: String,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         read!(self, |conn| queries::chats::is_answered(
             conn,
             id,
@@ -152,15 +124,8 @@ impl Store {
     }
 
     /// Renews the claim of an answer or a closing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn renew_chat(
-        &self,
-        id: ConversationId,
-        claim: ClaimId,
-    ) -> Result<Fenced, StoreError> {
+    pub async fn renew_chat(&self, id: ConversationId, claim: ClaimId) -> Result<Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
@@ -171,16 +136,13 @@ impl Store {
     }
 
     /// Writes turns of an answer under way, together; tools that were at work are so no more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn append_chat_turns(
         &self,
         id: ConversationId,
         claim: ClaimId,
         turns: Vec<NewTurn>,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| {
             let written = queries::chats::turns(conn, id, claim, turns).await?;
             failpoints::hit(failpoints::CHAT_TURNS_BEFORE_COMMIT);
@@ -193,16 +155,13 @@ impl Store {
 
     /// Remembers that tools are set to work in an answer under way, and what the transcript will say of each, should nobody
     /// hear what it answered: whoever takes the conversation over writes that.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_chat_tools_to_work(
         &self,
         id: ConversationId,
         claim: ClaimId,
         told: Vec<String>,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let told = Json::Array(told.into_iter().map(Json::String).collect()).to_compact();
         write!(self, |conn| {
             let told = Some(told);
@@ -213,16 +172,13 @@ impl Store {
 
     /// Ends an answer: its last turns, what it is charged, and the claim given back, in one transaction. The last moment of
     /// the conversation, or `None` if the claim is another's.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn finish_chat_answer(
         &self,
         id: ConversationId,
         claim: ClaimId,
         answered: ChatAnswered,
-    ) -> Result<Option<i32>, StoreError> {
+    ) -> Result<Option<i32>> {
         write!(self, |conn| {
             let last = queries::chats::answered(conn, id, claim, answered).await?;
             failpoints::hit(failpoints::CHAT_BEFORE_COMMIT);
@@ -235,29 +191,19 @@ impl Store {
 
     /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
     /// claim.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn chat_history(
-        &self,
-        id: ConversationId,
-        most: i64,
-    ) -> Result<ChatHistory, StoreError> {
+    pub async fn chat_history(&self, id: ConversationId, most: i64) -> Result<ChatHistory> {
         read!(self, |conn| queries::chats::history(conn, id, most).await)
     }
 
     /// Closes an open text conversation, whoever was answering in it: `live → closing`. `None` if it is open no more, or not
     /// idle for as long as is asked.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn close_chat(
         &self,
         id: ConversationId,
         ending: ChatEnding,
-    ) -> Result<Option<ClosingChat>, StoreError> {
+    ) -> Result<Option<ClosingChat>> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
@@ -270,16 +216,13 @@ impl Store {
     }
 
     /// Up to `most` open text conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn idle_chats(
         &self,
         on_whatsapp: bool,
         before: Timestamp,
         most: i64,
-    ) -> Result<Vec<ConversationId>, StoreError> {
+    ) -> Result<Vec<ConversationId>> {
         read!(self, |conn| queries::chat_endings::idle(
             conn,
             on_whatsapp,
@@ -290,16 +233,13 @@ impl Store {
     }
 
     /// Takes over up to `most` text conversations whose closing nobody carries on.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn take_closing_chats(
         &self,
         node: NodeId,
         now: Timestamp,
         most: i64,
-    ) -> Result<Vec<ClosingChat>, StoreError> {
+    ) -> Result<Vec<ClosingChat>> {
         let (offset, alone) = (self.offset(), self.is_embedded());
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
@@ -314,9 +254,6 @@ impl Store {
     }
 
     /// `closing → completed`, with the ledger and the day's totals in one transaction; `false` if the claim is another's.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn settle_chat(
         &self,
@@ -324,7 +261,7 @@ impl Store {
         claim: ClaimId,
         summary: String,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         write!(self, |conn| {
             let settled = queries::chat_endings::settle(conn, id, claim, &summary, at).await?;
             Ok(if settled {

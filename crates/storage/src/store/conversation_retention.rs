@@ -5,30 +5,19 @@ use offhook_domain::{AccountId, ConversationId, Plan, Timestamp};
 
 use super::{mint, read, write};
 use crate::queries;
-use crate::{Account, RetentionWindow, Store, StoreError, Verdict};
+use crate::{Account, Result, RetentionWindow, Store, Verdict};
 
 impl Store {
     /// Every account with its window as it was last noted.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn retention_windows(
-        &self,
-    ) -> Result<Vec<(Account, Option<RetentionWindow>)>, StoreError> {
+    pub async fn retention_windows(&self) -> Result<Vec<(Account, Option<RetentionWindow>)>> {
         read!(self, |conn| queries::conversation_retention::windows(conn)
             .await)
     }
 
     /// An account's window as it was last noted.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn retention_window(
-        &self,
-        account: AccountId,
-    ) -> Result<Option<RetentionWindow>, StoreError> {
+    pub async fn retention_window(&self, account: AccountId) -> Result<Option<RetentionWindow>> {
         read!(self, |conn| queries::conversation_retention::window(
             conn, account
         )
@@ -36,11 +25,8 @@ impl Store {
     }
 
     /// Notes an account's window.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn note_retention_window(&self, window: RetentionWindow) -> Result<(), StoreError> {
+    pub async fn note_retention_window(&self, window: RetentionWindow) -> Result<()> {
         write!(self, |conn| {
             queries::conversation_retention::note(conn, window).await?;
             Ok(Verdict::Commit(()))
@@ -49,9 +35,6 @@ impl Store {
 
     /// Moves an account from one plan to another and notes the window that it has then; `false` if it is not on the
     /// first one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_plan(
         &self,
@@ -59,7 +42,7 @@ impl Store {
         (from, to): (Plan, Plan),
         window: RetentionWindow,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         write!(self, |conn| {
             if !queries::conversation_retention::set_plan(conn, account, (from, to)).await? {
                 return Ok(Verdict::Rollback(false));
@@ -74,15 +57,8 @@ impl Store {
     }
 
     /// How many of the account's conversations were accepted before `before`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn conversations_before(
-        &self,
-        account: AccountId,
-        before: Timestamp,
-    ) -> Result<i64, StoreError> {
+    pub async fn conversations_before(&self, account: AccountId, before: Timestamp) -> Result<i64> {
         read!(self, |conn| queries::conversation_retention::count_before(
             conn, account, before
         )
@@ -91,16 +67,13 @@ impl Store {
 
     /// Up to `most` of the account's oldest ended conversations from before `before`, and whether each tells of a
     /// recording.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn ended_conversations_before(
         &self,
         account: AccountId,
         before: Timestamp,
         most: i64,
-    ) -> Result<Vec<(ConversationId, bool)>, StoreError> {
+    ) -> Result<Vec<(ConversationId, bool)>> {
         read!(self, |conn| queries::conversation_retention::ended_before(
             conn, account, before, most
         )
@@ -109,15 +82,12 @@ impl Store {
 
     /// Deletes conversations of the account, with everything but their ledger rows. One of which a recording has been
     /// told since it was seen is left to the next time, with the recording.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn delete_conversations(
         &self,
         account: AccountId,
         seen: Vec<(ConversationId, bool)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         write!(self, |conn| {
             queries::conversation_retention::delete(conn, account, seen).await?;
             Ok(Verdict::Commit(()))

@@ -5,13 +5,10 @@ use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
 use super::{mint, read, write};
 use crate::queries;
-use crate::{Credential, Store, StoreError, Verdict};
+use crate::{Credential, Result, Store, Verdict};
 
 impl Store {
     /// Seals and stores a credential, in place of the one that the account had for this provider.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_credential(
         &self,
@@ -19,7 +16,7 @@ impl Store {
         provider: CredentialProvider,
         secret: &str,
         at: Timestamp,
-    ) -> Result<Credential, StoreError> {
+    ) -> Result<Credential> {
         let credential = Credential {
             id: mint(at),
             account_id: account,
@@ -42,18 +39,12 @@ impl Store {
     }
 
     /// The account's credentials, by provider, without their secrets.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
+    pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>> {
         read!(self, |conn| queries::credentials::list(conn, account).await)
     }
 
     /// Notes why a provider that was asked at `began` with the account's credential did not say what the account has there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn credential_unanswered(
         &self,
@@ -61,7 +52,7 @@ impl Store {
         provider: CredentialProvider,
         began: Timestamp,
         why: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let why = why.to_owned();
         write!(self, |conn| {
             let of = (account, provider);
@@ -71,16 +62,13 @@ impl Store {
     }
 
     /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn remove_credential(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         at: Timestamp,
-    ) -> Result<Option<Credential>, StoreError> {
+    ) -> Result<Option<Credential>> {
         let actor = self.actor();
         write!(self, |conn| {
             // So that nothing which it lists is written behind it.
@@ -111,13 +99,13 @@ impl Store {
     /// The secret of the account's credential at a provider.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    /// `StoreError::Corrupt` if it does not open.
     #[boxed]
     pub async fn credential_secret(
         &self,
         account: AccountId,
         provider: CredentialProvider,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<String>> {
         let found = read!(self, |conn| queries::credentials::sealed(
             conn, account, provider
         )

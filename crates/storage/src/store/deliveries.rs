@@ -7,7 +7,7 @@ use super::{mint, read, write};
 use crate::queries;
 use crate::{
     Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent, PageKey,
-    Store, StoreError, Verdict,
+    Result, Store, Verdict,
 };
 
 /// What became of a request for one more attempt.
@@ -36,16 +36,13 @@ pub enum Recovered {
 
 impl Store {
     /// The first `limit` deliveries of a conversation's events, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn deliveries_of(
         &self,
         account: AccountId,
         conversation: ConversationId,
         limit: i64,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<Delivery>> {
         read!(self, |conn| queries::deliveries::of_conversation(
             conn,
             account,
@@ -56,9 +53,6 @@ impl Store {
     }
 
     /// Writes a test event for one endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn send_test_event(
         &self,
@@ -66,7 +60,7 @@ impl Store {
         endpoint: EndpointId,
         event: NewEvent,
         at: Timestamp,
-    ) -> Result<Resent, StoreError> {
+    ) -> Result<Resent> {
         write!(self, |conn| {
             match queries::deliveries::endpoint_status(conn, account, endpoint).await? {
                 None => return Ok(Verdict::Rollback(Resent::Absent)),
@@ -98,9 +92,6 @@ impl Store {
     }
 
     /// A page of the account's deliveries, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn deliveries(
         &self,
@@ -108,7 +99,7 @@ impl Store {
         filter: DeliveryFilter,
         after: Option<PageKey<DeliveryId>>,
         limit: i64,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<Delivery>> {
         read!(self, |conn| queries::deliveries::page(
             conn, account, &filter, after, limit
         )
@@ -116,30 +107,24 @@ impl Store {
     }
 
     /// A delivery of the account with its payload and attempts.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn delivery(
         &self,
         account: AccountId,
         id: DeliveryId,
-    ) -> Result<Option<DeliveryStory>, StoreError> {
+    ) -> Result<Option<DeliveryStory>> {
         read!(self, |conn| queries::deliveries::story(conn, account, id)
             .await)
     }
 
     /// Asks for one more attempt of a delivery.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn resend_delivery(
         &self,
         account: AccountId,
         id: DeliveryId,
         at: Timestamp,
-    ) -> Result<Resent, StoreError> {
+    ) -> Result<Resent> {
         write!(self, |conn| {
             let Some(story) = queries::deliveries::story(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(Resent::Absent));
@@ -160,9 +145,6 @@ impl Store {
     }
 
     /// Asks for one more attempt of everything that an endpoint has missed since `since`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn recover_endpoint(
         &self,
@@ -170,7 +152,7 @@ impl Store {
         endpoint: EndpointId,
         since: Timestamp,
         at: Timestamp,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Result<Recovered> {
         write!(self, |conn| {
             match queries::deliveries::endpoint_status(conn, account, endpoint).await? {
                 None => return Ok(Verdict::Rollback(Recovered::Absent)),

@@ -11,18 +11,15 @@ use crate::dialect::dialect;
 use crate::queries;
 use crate::{
     AttemptReport, ClaimSlots, Claimed, ClaimedWork, DueEndpoint, FailingEndpoint, Rechecked,
-    Store, StoreError, Verdict,
+    Result, Store, Verdict,
 };
 
 impl Store {
     /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
     /// the database's clock on PostgreSQL, else by `steady` (decision 8.7). Deliveries that wait for an earlier event of
     /// their call do not count.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+    pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>> {
         let offset = self.offset();
         read!(self, |conn| {
             let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
@@ -31,11 +28,8 @@ impl Store {
     }
 
     /// Endpoints with asked-for repetitions that nobody has claimed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn due_resends(&self) -> Result<Vec<EndpointId>, StoreError> {
+    pub async fn due_resends(&self) -> Result<Vec<EndpointId>> {
         let offset = self.offset();
         read!(self, |conn| {
             let judged_at = dialect!(conn, lease_clock(offset))?;
@@ -44,11 +38,8 @@ impl Store {
     }
 
     /// Takes every claim from its owner: for the start of a process that has the database to itself (decision 8.7).
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn orphan_deliveries(&self) -> Result<(), StoreError> {
+    pub async fn orphan_deliveries(&self) -> Result<()> {
         write!(self, |conn| {
             queries::dispatch::orphan(conn).await?;
             Ok(Verdict::Commit(()))
@@ -60,7 +51,7 @@ impl Store {
     /// endpoint that has been deleted meanwhile, or whose secret cannot be read.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::UnknownCommit`] if the claim may be in
+    /// `StoreError::UnknownCommit` if the claim may be in
     /// force: it runs out by itself.
     #[boxed]
     pub async fn claim_deliveries(
@@ -68,7 +59,7 @@ impl Store {
         slots: Vec<ClaimSlots>,
         offsets: Vec<Duration>,
         (now, steady): (Timestamp, Timestamp),
-    ) -> Result<Claimed, StoreError> {
+    ) -> Result<Claimed> {
         let offset = self.offset();
         let (mut attempts, sealed, failing) = write!(self, |conn| {
             let (due, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
@@ -93,16 +84,13 @@ impl Store {
 
     /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the
     /// claim.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn recheck_claims(
         &self,
         endpoint: EndpointId,
         work: Vec<ClaimedWork>,
         now: Timestamp,
-    ) -> Result<Rechecked, StoreError> {
+    ) -> Result<Rechecked> {
         let (receiving, in_force) = read!(self, |conn| {
             let receiving = queries::rechecks::receiving(conn, endpoint, now).await?;
             let in_force = match &receiving {
@@ -138,14 +126,11 @@ impl Store {
     }
 
     /// Gives claimed work back that has not been begun.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn give_back_deliveries(
         &self,
         returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         write!(self, |conn| {
             queries::dispatch::give_back(conn, &returned).await?;
             Ok(Verdict::Commit(()))
@@ -154,15 +139,12 @@ impl Store {
 
     /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends. Returns
     /// the endpoints that have failed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn finish_attempts(
         &self,
         reports: Vec<AttemptReport>,
         steady: Timestamp,
-    ) -> Result<Vec<FailingEndpoint>, StoreError> {
+    ) -> Result<Vec<FailingEndpoint>> {
         let clock = (steady, self.offset());
         write!(self, |conn| {
             // Deliveries before their attempts, as claiming and cancelling do.
@@ -176,11 +158,8 @@ impl Store {
     }
 
     /// How many deliveries are open.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn delivery_backlog(&self) -> Result<i64, StoreError> {
+    pub async fn delivery_backlog(&self) -> Result<i64> {
         read!(self, |conn| queries::deliveries::backlog(conn).await)
     }
 }

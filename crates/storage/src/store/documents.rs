@@ -6,8 +6,8 @@ use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 use super::{read, write};
 use crate::queries;
 use crate::{
-    Document, DocumentChange, DocumentFilter, Folder, NewDocument, PageKey, PinningAgent, Store,
-    StoreError, Verdict,
+    Document, DocumentChange, DocumentFilter, Folder, NewDocument, PageKey, PinningAgent, Result,
+    Store, Verdict,
 };
 
 /// What became of a change of a document.
@@ -40,11 +40,8 @@ pub enum FolderMade {
 
 impl Store {
     /// Makes a document; `false` if the account has no such folder.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn create_document(&self, new: NewDocument) -> Result<bool, StoreError> {
+    pub async fn create_document(&self, new: NewDocument) -> Result<bool> {
         write!(self, |conn| {
             let document = &new.document;
             if let Some(folder) = document.folder_id {
@@ -59,23 +56,13 @@ impl Store {
     }
 
     /// A document of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn document(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<Option<Document>, StoreError> {
+    pub async fn document(&self, account: AccountId, id: DocumentId) -> Result<Option<Document>> {
         read!(self, |conn| queries::documents::find(conn, account, id)
             .await)
     }
 
     /// A page of the account's documents, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn documents(
         &self,
@@ -83,7 +70,7 @@ impl Store {
         filter: DocumentFilter,
         after: Option<PageKey<DocumentId>>,
         limit: i64,
-    ) -> Result<Vec<Document>, StoreError> {
+    ) -> Result<Vec<Document>> {
         read!(self, |conn| queries::documents::page(
             conn, account, &filter, after, limit
         )
@@ -91,9 +78,6 @@ impl Store {
     }
 
     /// Renames a document or moves it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn change_document(
         &self,
@@ -101,7 +85,7 @@ impl Store {
         id: DocumentId,
         change: DocumentChange,
         at: Timestamp,
-    ) -> Result<DocumentChanged, StoreError> {
+    ) -> Result<DocumentChanged> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let Some(before) = queries::documents::hold(conn, account, id).await? else {
@@ -129,16 +113,13 @@ impl Store {
 
     /// Deletes a document with its passages and pins; its words are left to a worker. Returns the agents whose
     /// published version answered from it, or `None` if there is no such document.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn delete_document(
         &self,
         account: AccountId,
         id: DocumentId,
         at: Timestamp,
-    ) -> Result<Option<Vec<PinningAgent>>, StoreError> {
+    ) -> Result<Option<Vec<PinningAgent>>> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             // From here on no publication pins it.
@@ -157,42 +138,33 @@ impl Store {
     }
 
     /// The agents whose published version answers from the document, by name.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn pinning_agents(
         &self,
         account: AccountId,
         id: DocumentId,
-    ) -> Result<Vec<PinningAgent>, StoreError> {
+    ) -> Result<Vec<PinningAgent>> {
         read!(self, |conn| queries::pins::agents(conn, account, id).await)
     }
 
     /// Of these, the documents that the account has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn known_documents(
         &self,
         account: AccountId,
         ids: Vec<DocumentId>,
-    ) -> Result<Vec<DocumentId>, StoreError> {
+    ) -> Result<Vec<DocumentId>> {
         read!(self, |conn| queries::documents::known(conn, account, ids)
             .await)
     }
 
     /// The documents in these folders of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn documents_within(
         &self,
         account: AccountId,
         folders: Vec<FolderId>,
-    ) -> Result<Vec<DocumentId>, StoreError> {
+    ) -> Result<Vec<DocumentId>> {
         read!(self, |conn| queries::documents::within(
             conn, account, folders
         )

@@ -7,23 +7,19 @@ use super::{lease, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
-    EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Store, StoreError,
-    Verdict,
+    EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Result, Store, Verdict,
 };
 
 impl Store {
     /// Orders vectors for documents that are ready and have none of the model, looking through up to `limit` documents
     /// behind `after`. Returns the last one looked at; `None` at the end.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn order_embeddings(
         &self,
         model: &str,
         after: Option<DocumentId>,
         limit: i64,
-    ) -> Result<Option<DocumentId>, StoreError> {
+    ) -> Result<Option<DocumentId>> {
         let candidates = read!(self, |conn| queries::embeddings::candidates(
             conn, after, limit
         )
@@ -50,15 +46,12 @@ impl Store {
     }
 
     /// Claims a document that is to be embedded by the model.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn claim_embedding(
         &self,
         model: &str,
         now: Timestamp,
-    ) -> Result<Option<EmbeddingJob>, StoreError> {
+    ) -> Result<Option<EmbeddingJob>> {
         let (offset, claim, model) = (self.offset(), mint(now), model.to_owned());
         write!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
@@ -72,11 +65,8 @@ impl Store {
     }
 
     /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn release_embeddings(&self) -> Result<usize, StoreError> {
+    pub async fn release_embeddings(&self) -> Result<usize> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::embeddings::release_all(conn).await?
         )))
@@ -84,15 +74,8 @@ impl Store {
 
     /// Gives an order back to be claimed again: untried, or with the reason why this try failed. After the third it is
     /// not claimed any more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn release_embedding(
-        &self,
-        job: EmbeddingJob,
-        failed: Option<String>,
-    ) -> Result<(), StoreError> {
+    pub async fn release_embedding(&self, job: EmbeddingJob, failed: Option<String>) -> Result<()> {
         write!(self, |conn| {
             queries::embeddings::release(conn, job.document, job.claim, failed).await?;
             Ok(Verdict::Commit(()))
@@ -100,16 +83,13 @@ impl Store {
     }
 
     /// Stores vectors of a document that is being embedded, and renews the lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn store_vectors(
         &self,
         job: EmbeddingJob,
         model: &str,
         vectors: PassageVectors,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
         write!(self, |conn| {
             if !queries::embeddings::renew(conn, job.document, job.claim, offset).await? {
@@ -121,15 +101,12 @@ impl Store {
     }
 
     /// The last vectors that are stored of a document by a model: an earlier try may have left some.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn last_vectors(
         &self,
         document: DocumentId,
         model: &str,
-    ) -> Result<Option<PassageVectors>, StoreError> {
+    ) -> Result<Option<PassageVectors>> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::last(
             conn, document, &model
@@ -138,16 +115,13 @@ impl Store {
     }
 
     /// Ends an order: all passages have vectors now, and those of other models go.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn finish_embedding(
         &self,
         job: EmbeddingJob,
         model: &str,
         passages: i32,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
         write!(self, |conn| {
             if !queries::embeddings::renew(conn, job.document, job.claim, offset).await? {
@@ -159,9 +133,6 @@ impl Store {
     }
 
     /// Up to `limit` of the account's documents before `before` that are embedded by the model, the newest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn newest_embedded(
         &self,
@@ -169,7 +140,7 @@ impl Store {
         model: &str,
         before: Option<DocumentId>,
         limit: i64,
-    ) -> Result<Vec<EmbeddedDocument>, StoreError> {
+    ) -> Result<Vec<EmbeddedDocument>> {
         let model = model.to_owned();
         read!(self, |conn| {
             let key = (account, model.as_str());
@@ -178,16 +149,13 @@ impl Store {
     }
 
     /// Of these documents those of the account that are embedded by the model, in no order.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn embedded_among(
         &self,
         account: AccountId,
         model: &str,
         documents: Vec<DocumentId>,
-    ) -> Result<Vec<EmbeddedDocument>, StoreError> {
+    ) -> Result<Vec<EmbeddedDocument>> {
         let model = model.to_owned();
         read!(self, |conn| {
             let key = (account, model.as_str());
@@ -196,15 +164,12 @@ impl Store {
     }
 
     /// The vectors of these documents, whose account the caller has looked at, by a model.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn vectors_of(
         &self,
         documents: Vec<DocumentId>,
         model: &str,
-    ) -> Result<Vec<PassageVectors>, StoreError> {
+    ) -> Result<Vec<PassageVectors>> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::of(
             conn, documents, &model
@@ -213,11 +178,8 @@ impl Store {
     }
 
     /// How far the model's work is.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn embedding_state(&self, model: &str) -> Result<EmbeddingState, StoreError> {
+    pub async fn embedding_state(&self, model: &str) -> Result<EmbeddingState> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::state(conn, &model).await)
     }

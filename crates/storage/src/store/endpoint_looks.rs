@@ -5,14 +5,11 @@ use offhook_domain::{AccountId, DeliveryId, EndpointId};
 
 use super::read;
 use crate::queries;
-use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Store, StoreError};
+use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Result, Store};
 
 impl Store {
     /// A page of the deliveries to one endpoint, the newest first, with one more than `limit` if there is a next page;
     /// `None` if the account has no such endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn endpoint_deliveries(
         &self,
@@ -21,7 +18,7 @@ impl Store {
         filter: EndpointDeliveryFilter,
         after: Option<DeliveryId>,
         limit: i64,
-    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+    ) -> Result<Option<Vec<Delivery>>> {
         read!(self, |conn| {
             if !queries::endpoint_looks::is_of(conn, account, endpoint).await? {
                 return Ok(None);
@@ -33,14 +30,8 @@ impl Store {
     }
 
     /// How each endpoint of the account fares.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn endpoint_health(
-        &self,
-        account: AccountId,
-    ) -> Result<Vec<EndpointHealth>, StoreError> {
+    pub async fn endpoint_health(&self, account: AccountId) -> Result<Vec<EndpointHealth>> {
         read!(self, |conn| queries::endpoint_looks::health_of(
             conn, account
         )

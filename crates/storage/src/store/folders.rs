@@ -6,20 +6,17 @@ use offhook_domain::{AccountId, FolderId, Timestamp};
 use super::documents::FolderMade;
 use super::{read, write};
 use crate::queries;
-use crate::{Folder, PageKey, Store, StoreError, Verdict};
+use crate::{Folder, PageKey, Result, Store, Verdict};
 
 impl Store {
     /// Makes a folder, unless its name is taken or the account has `most` already.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn create_folder(
         &self,
         folder: Folder,
         name_folded: String,
         most: i64,
-    ) -> Result<FolderMade, StoreError> {
+    ) -> Result<FolderMade> {
         write!(self, |conn| {
             let account = folder.account_id;
             // The account's row keeps two creations of one account apart.
@@ -36,29 +33,19 @@ impl Store {
     }
 
     /// A folder of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn folder(
-        &self,
-        account: AccountId,
-        id: FolderId,
-    ) -> Result<Option<Folder>, StoreError> {
+    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Option<Folder>> {
         read!(self, |conn| queries::folders::find(conn, account, id).await)
     }
 
     /// A page of the account's folders, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn folders(
         &self,
         account: AccountId,
         after: Option<PageKey<FolderId>>,
         limit: i64,
-    ) -> Result<Vec<Folder>, StoreError> {
+    ) -> Result<Vec<Folder>> {
         read!(self, |conn| queries::folders::page(
             conn, account, after, limit
         )
@@ -66,9 +53,6 @@ impl Store {
     }
 
     /// Renames a folder: its new name, and as it is compared.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn rename_folder(
         &self,
@@ -76,7 +60,7 @@ impl Store {
         id: FolderId,
         name: (String, String),
         at: Timestamp,
-    ) -> Result<FolderMade, StoreError> {
+    ) -> Result<FolderMade> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             if queries::folders::is_taken(conn, account, &name.1, id).await? {
@@ -94,16 +78,13 @@ impl Store {
     }
 
     /// Deletes a folder, whose documents move to the root; returns how many, or `None` if there is no such folder.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn delete_folder(
         &self,
         account: AccountId,
         id: FolderId,
         at: Timestamp,
-    ) -> Result<Option<usize>, StoreError> {
+    ) -> Result<Option<usize>> {
         write!(self, |conn| {
             // Moves and deletions of documents take their rows first and folders' then: not at the same time.
             queries::locks::lock_account(conn, account).await?;
@@ -114,15 +95,12 @@ impl Store {
     }
 
     /// Of these, the folders that the account has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn known_folders(
         &self,
         account: AccountId,
         ids: Vec<FolderId>,
-    ) -> Result<Vec<FolderId>, StoreError> {
+    ) -> Result<Vec<FolderId>> {
         read!(self, |conn| queries::folders::known(conn, account, ids)
             .await)
     }

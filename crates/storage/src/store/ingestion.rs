@@ -7,7 +7,7 @@ use super::{lease, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::records::Unfolded;
-use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Store, StoreError, Verdict};
+use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Result, Store, Verdict};
 
 /// Part of a deleted document that was cleared away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,14 +18,8 @@ pub struct ClearedDocument {
 
 impl Store {
     /// Claims the document that has waited longest, if one waits or has lost its reader.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn claim_document(
-        &self,
-        now: Timestamp,
-    ) -> Result<Option<ClaimedDocument>, StoreError> {
+    pub async fn claim_document(&self, now: Timestamp) -> Result<Option<ClaimedDocument>> {
         let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
         write!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
@@ -39,27 +33,21 @@ impl Store {
     }
 
     /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn release_documents(&self) -> Result<usize, StoreError> {
+    pub async fn release_documents(&self) -> Result<usize> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::ingestion::release_all(conn).await?
         )))
     }
 
     /// Gives a document back to be claimed again, and with it the try, if `untried`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn release_document(
         &self,
         id: DocumentId,
         claim: ClaimId,
         untried: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         write!(self, |conn| {
             queries::ingestion::release(conn, id, claim, untried).await?;
             Ok(Verdict::Commit(()))
@@ -67,15 +55,8 @@ impl Store {
     }
 
     /// Renews a document's lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn renew_document(
-        &self,
-        id: DocumentId,
-        claim: ClaimId,
-    ) -> Result<Fenced, StoreError> {
+    pub async fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Result<Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let kept = queries::ingestion::renew(conn, id, claim, offset).await?;
@@ -88,37 +69,25 @@ impl Store {
     }
 
     /// Of these documents, those that wait to be read or are being read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn documents_waiting(
-        &self,
-        ids: Vec<DocumentId>,
-    ) -> Result<Vec<DocumentId>, StoreError> {
+    pub async fn documents_waiting(&self, ids: Vec<DocumentId>) -> Result<Vec<DocumentId>> {
         read!(self, |conn| queries::ingestion::waiting(conn, ids).await)
     }
 
     /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn document_upload(&self, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
+    pub async fn document_upload(&self, id: DocumentId) -> Result<Option<Vec<u8>>> {
         read!(self, |conn| queries::ingestion::upload(conn, id).await)
     }
 
     /// Stores some of what was read of a document, and renews its lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn store_part(
         &self,
         id: DocumentId,
         claim: ClaimId,
         part: ReadPart,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             if !queries::ingestion::renew(conn, id, claim, offset).await? {
@@ -131,16 +100,13 @@ impl Store {
 
     /// Removes up to `limit` rows of words that an earlier reader of this document left, or else its passages; returns how
     /// many rows there were, and `None` if the claim is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn clear_document(
         &self,
         id: DocumentId,
         claim: ClaimId,
         limit: i64,
-    ) -> Result<Option<usize>, StoreError> {
+    ) -> Result<Option<usize>> {
         let offset = self.offset();
         write!(self, |conn| {
             if !queries::ingestion::renew(conn, id, claim, offset).await? {
@@ -156,9 +122,6 @@ impl Store {
 
     /// Ends the reading of a document: it is ready, found by its words from now on, or failed with this sentence. What was
     /// sent is forgotten.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn finish_document(
         &self,
@@ -166,7 +129,7 @@ impl Store {
         claim: ClaimId,
         ended: Result<ReadDocument, String>,
         at: Timestamp,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| {
             let done = queries::ingestion::finish(conn, id, claim, ended, at).await?;
             Ok(if done {
@@ -179,11 +142,8 @@ impl Store {
 
     /// Puts some words of documents together whose account has enough of them, one step; `false` if there is nothing to
     /// do, or other processes are at it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn fold_words(&self, at: Timestamp) -> Result<bool, StoreError> {
+    pub async fn fold_words(&self, at: Timestamp) -> Result<bool> {
         write!(self, |conn| Ok(
             match queries::folds::step(conn, at).await? {
                 true => Verdict::Commit(true),
@@ -194,14 +154,8 @@ impl Store {
 
     /// Removes up to `limit` rows of words of a deleted document; `None` if there is no deleted document left, or its fold
     /// is still being made.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn clear_gone_documents(
-        &self,
-        limit: i64,
-    ) -> Result<Option<ClearedDocument>, StoreError> {
+    pub async fn clear_gone_documents(&self, limit: i64) -> Result<Option<ClearedDocument>> {
         write!(self, |conn| {
             let Some((id, account)) = queries::ingestion::gone_document(conn).await? else {
                 return Ok(Verdict::Rollback(None));

@@ -5,23 +5,17 @@ use offhook_domain::{AccountId, EventId, IntegrationStatus, Timestamp};
 
 use super::{mint, read, write};
 use crate::queries;
-use crate::{Connection, Store, StoreError, Verdict};
+use crate::{Connection, Result, Store, Verdict};
 
 impl Store {
     /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn connections(&self, account: AccountId) -> Result<Vec<Connection>, StoreError> {
+    pub async fn connections(&self, account: AccountId) -> Result<Vec<Connection>> {
         read!(self, |conn| queries::integrations::all(conn, account).await)
     }
 
     /// Writes how the account stands to a toolkit. `connected_at` moves when it becomes active; what is `disconnected`
     /// loses its tokens. The audit log tells of it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_connection(
         &self,
@@ -30,7 +24,7 @@ impl Store {
         status: IntegrationStatus,
         last_error: Option<String>,
         at: Timestamp,
-    ) -> Result<Connection, StoreError> {
+    ) -> Result<Connection> {
         write!(self, |conn| {
             let stands = (status, last_error);
             let connection =

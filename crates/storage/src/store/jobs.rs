@@ -8,21 +8,13 @@ use offhook_domain::{NodeId, Timestamp};
 use super::{lease, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{Store, StoreError, Verdict};
+use crate::{Result, Store, Verdict};
 
 impl Store {
     /// Takes a job that is due for the time of a lease, or renews the lease of one that this process has; `false` if it
     /// is not due or another process is at it. A job that nobody has done yet is due.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn take_job(
-        &self,
-        name: &'static str,
-        node: NodeId,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn take_job(&self, name: &'static str, node: NodeId, now: Timestamp) -> Result<bool> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -38,9 +30,6 @@ impl Store {
     }
 
     /// Gives a job back; it is due again after `pause`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn finish_job(
         &self,
@@ -48,7 +37,7 @@ impl Store {
         node: NodeId,
         now: Timestamp,
         pause: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;

@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason, Timestam
 
 use super::{read, write};
 use crate::queries;
-use crate::{Fenced, LegacyReport, NewTurn, Store, StoreError, Verdict};
+use crate::{Fenced, LegacyReport, NewTurn, Result, Store, Verdict};
 
 /// How long a report is remembered: much longer than one that comes again is believed.
 const KEPT: Duration = Duration::from_secs(24 * 3_600);
@@ -19,16 +19,13 @@ impl Store {
     /// Writes a report down, once however often it comes, and says which of the account's calls it is about: the one that it
     /// names, or the one under way that the provider calls so. `None` if there is none, as when the call's own process does
     /// not know yet what it is called there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn take_legacy_report(
         &self,
         account: AccountId,
         report: &LegacyReport,
         at: Timestamp,
-    ) -> Result<Option<ConversationId>, StoreError> {
+    ) -> Result<Option<ConversationId>> {
         let report = report.clone();
         write!(self, |conn| {
             let call = queries::legacy_reports::call_of(conn, account, &report).await?;
@@ -42,16 +39,13 @@ impl Store {
     }
 
     /// Why the provider has reported that it never began a call, if it has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn legacy_failure(
         &self,
         account: AccountId,
         id: ConversationId,
         provider_call_id: Option<&str>,
-    ) -> Result<Option<FailureReason>, StoreError> {
+    ) -> Result<Option<FailureReason>> {
         let name = provider_call_id.map(str::to_owned);
         read!(self, |conn| queries::legacy_reports::failure(
             conn,
@@ -63,15 +57,12 @@ impl Store {
     }
 
     /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn legacy_call_reported(
         &self,
         account: AccountId,
         id: ConversationId,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<String>> {
         read!(self, |conn| queries::legacy_reports::called(
             conn, account, id
         )
@@ -79,16 +70,13 @@ impl Store {
     }
 
     /// Remembers what the provider calls a call, for whoever goes on with it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn name_legacy_call(
         &self,
         id: ConversationId,
         claim: ClaimId,
         provider_call_id: &str,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let name = provider_call_id.to_owned();
         write!(self, |conn| Ok(Verdict::Commit(
             queries::legacy_reports::name_call(conn, id, claim, &name).await?
@@ -102,18 +90,15 @@ impl Store {
         id: ConversationId,
         claim: ClaimId,
         turns: Vec<NewTurn>,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::legacy_reports::replace_turns(conn, id, claim, turns).await?
         )))
     }
 
     /// Deletes reports that are older than a day: `true` if there may be more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn delete_old_legacy_reports(&self, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn delete_old_legacy_reports(&self, now: Timestamp) -> Result<bool> {
         let before = now.minus(KEPT);
         write!(self, |conn| {
             let deleted = queries::legacy_reports::delete(conn, before, AT_MOST).await?;

@@ -6,15 +6,12 @@ use offhook_domain::{AccountId, ConversationId, LogEntryId, Timestamp};
 use super::{read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{LogEntry, LogFilter, PageKey, Store, StoreError, Verdict};
+use crate::{LogEntry, LogFilter, PageKey, Result, Store, Verdict};
 
 impl Store {
     /// Writes log entries; those that are there already are left as they are.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn add_log_entries(&self, entries: Vec<LogEntry>) -> Result<(), StoreError> {
+    pub async fn add_log_entries(&self, entries: Vec<LogEntry>) -> Result<()> {
         write!(self, |conn| {
             dialect!(conn, insert_log_entries(&entries))?;
             Ok(Verdict::Commit(()))
@@ -22,9 +19,6 @@ impl Store {
     }
 
     /// A page of the account's log, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn log_entries(
         &self,
@@ -32,7 +26,7 @@ impl Store {
         filter: LogFilter,
         after: Option<PageKey<LogEntryId>>,
         limit: i64,
-    ) -> Result<Vec<LogEntry>, StoreError> {
+    ) -> Result<Vec<LogEntry>> {
         read!(self, |conn| queries::logs::page(
             conn, account, &filter, after, limit
         )
@@ -40,15 +34,12 @@ impl Store {
     }
 
     /// The request that placed the account's call, if it is in the log.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn placing_request(
         &self,
         account: AccountId,
         conversation: ConversationId,
-    ) -> Result<Option<LogEntry>, StoreError> {
+    ) -> Result<Option<LogEntry>> {
         read!(self, |conn| queries::logs::placing(
             conn,
             account,
@@ -58,16 +49,13 @@ impl Store {
     }
 
     /// Deletes up to `most` of the account's log entries from before `before`; returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn purge_log_entries(
         &self,
         account: AccountId,
         before: Timestamp,
         most: i64,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<usize> {
         write!(self, |conn| {
             Ok(
                 match queries::logs::purge(conn, account, before, most).await? {

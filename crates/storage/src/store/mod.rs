@@ -70,7 +70,7 @@ use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
 use crate::queries;
 use crate::sqlite::Sqlite;
-use crate::{Actor, MasterKey, StoreError, Verdict, migrate, units};
+use crate::{Actor, MasterKey, Result, StoreError, Verdict, migrate, units};
 
 /// How long a claim lasts without renewal.
 #[must_use]
@@ -91,6 +91,8 @@ pub(crate) enum Inner {
 }
 
 /// Rows, on either database.
+///
+/// Whatever else a method says of its errors, each answers [`StoreError::Unavailable`] if the database is out of reach.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Inner,
@@ -103,10 +105,10 @@ pub struct Store {
 }
 
 impl Inner {
-    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
         let work = units::reading(work);
         units::answered(match self {
@@ -115,12 +117,10 @@ impl Inner {
         })
     }
 
-    async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    async fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
-            + Send
-            + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
     {
         let work = units::writing(work);
         units::answered(match self {
@@ -158,7 +158,7 @@ impl Store {
     /// [`StoreError::Unavailable`] if it is out of reach, [`StoreError::Internal`] if a migration fails or the master
     /// key is not the one that sealed this database's secrets.
     #[boxed]
-    pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self, StoreError> {
+    pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self> {
         Self::migrate(config).await?;
         let clock_offset = Arc::new(AtomicI64::new(0));
         let inner = match config {
@@ -192,11 +192,8 @@ impl Store {
     ///
     /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
     /// without.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn outgrown(&self) -> Result<Option<String>, StoreError> {
+    pub async fn outgrown(&self) -> Result<Option<String>> {
         let oldest = read!(self, |conn| queries::nodes::setting(conn, OLDEST_SCHEMA)
             .await)?;
         let newest = migrate::newest();
@@ -213,7 +210,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     #[boxed]
-    pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>, StoreError> {
+    pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>> {
         match config {
             StoreConfig::Sqlite { file, .. } => {
                 let file = file.clone();
@@ -259,17 +256,14 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] without one.
     #[boxed]
-    pub async fn ping(&self) -> Result<(), StoreError> {
+    pub async fn ping(&self) -> Result<()> {
         read!(self, |conn| queries::nodes::ping(conn).await)
     }
 
     /// Tells every process that listens on this database, this one too. At most 7,999 bytes. On the embedded database
     /// nobody else is there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn tell(&self, message: String) -> Result<(), StoreError> {
+    pub async fn tell(&self, message: String) -> Result<()> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(()),
             Inner::Postgres(db) => db.tell(message).await,
@@ -277,11 +271,8 @@ impl Store {
     }
 
     /// Listens, by a session of its own, to what processes on this database tell each other; `None` on the embedded one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn listen(&self) -> Result<Option<Listener>, StoreError> {
+    pub async fn listen(&self) -> Result<Option<Listener>> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(None),
             Inner::Postgres(db) => Ok(Some(db.listen().await?)),
@@ -289,21 +280,15 @@ impl Store {
     }
 
     /// The time by the clock that processes on this database share: PostgreSQL's; on the embedded one it is `now`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp, StoreError> {
+    pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp> {
         let offset = self.offset();
         read!(self, |conn| dialect!(conn, key_clock(now, offset)))
     }
 
     /// How durable a commit is.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn durability(&self) -> Result<Durability, StoreError> {
+    pub async fn durability(&self) -> Result<Durability> {
         // Asked of the connection that writes.
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
@@ -314,9 +299,6 @@ impl Store {
     /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
     /// others see them, `redis` names the one that it counts in, as far as it is known at present. Returns whether an older
     /// process counts in another one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn register_node(
         &self,
@@ -324,7 +306,7 @@ impl Store {
         shares: bool,
         redis: Option<Arc<str>>,
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -336,11 +318,8 @@ impl Store {
     }
 
     /// The names of the Redises that living processes count in; one, if all is well.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+    pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -350,16 +329,13 @@ impl Store {
 
     /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does (decision
     /// 9); `None` while it is not registered.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn is_second_node_without_redis(
         &self,
         node: NodeId,
         shares: bool,
         now: Timestamp,
-    ) -> Result<Option<bool>, StoreError> {
+    ) -> Result<Option<bool>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -368,11 +344,8 @@ impl Store {
     }
 
     /// Forgets this process.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn leave_node(&self, node: NodeId) -> Result<(), StoreError> {
+    pub async fn leave_node(&self, node: NodeId) -> Result<()> {
         write!(self, |conn| {
             queries::nodes::leave(conn, node).await?;
             Ok(crate::Verdict::Commit(()))

@@ -5,7 +5,7 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, PhoneNumberId, Timestamp};
 
 use super::{mint, read, write};
 use crate::queries;
-use crate::{NumberChange, PageKey, PhoneNumber, Store, StoreError, Verdict};
+use crate::{NumberChange, PageKey, PhoneNumber, Result, Store, Verdict};
 
 /// What became of a write of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +26,8 @@ pub enum NumberWrite {
 
 impl Store {
     /// Gives a number to an account. With `operator` the audit log tells of it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn add_number(
-        &self,
-        number: PhoneNumber,
-        operator: bool,
-    ) -> Result<NumberWrite, StoreError> {
+    pub async fn add_number(&self, number: PhoneNumber, operator: bool) -> Result<NumberWrite> {
         write!(self, |conn| {
             let (account, id, at) = (number.account_id, number.id, number.created_at);
             if let Some(agent) = number.agent_id {
@@ -65,22 +58,16 @@ impl Store {
     }
 
     /// A number of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn number(
         &self,
         account: AccountId,
         id: PhoneNumberId,
-    ) -> Result<Option<PhoneNumber>, StoreError> {
+    ) -> Result<Option<PhoneNumber>> {
         read!(self, |conn| queries::numbers::find(conn, account, id).await)
     }
 
     /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn numbers(
         &self,
@@ -88,7 +75,7 @@ impl Store {
         agent: Option<AgentId>,
         after: Option<PageKey<PhoneNumberId>>,
         limit: i64,
-    ) -> Result<Vec<PhoneNumber>, StoreError> {
+    ) -> Result<Vec<PhoneNumber>> {
         read!(self, |conn| queries::numbers::page(
             conn, account, agent, after, limit
         )
@@ -96,9 +83,6 @@ impl Store {
     }
 
     /// Changes a number.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn change_number(
         &self,
@@ -106,7 +90,7 @@ impl Store {
         id: PhoneNumberId,
         change: NumberChange,
         at: Timestamp,
-    ) -> Result<NumberWrite, StoreError> {
+    ) -> Result<NumberWrite> {
         write!(self, |conn| {
             if queries::numbers::find(conn, account, id).await?.is_none() {
                 return Ok(Verdict::Rollback(NumberWrite::Absent));
@@ -130,15 +114,8 @@ impl Store {
     }
 
     /// Takes a number from the account; `false` if it has no such one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn delete_number(
-        &self,
-        account: AccountId,
-        id: PhoneNumberId,
-    ) -> Result<bool, StoreError> {
+    pub async fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Result<bool> {
         write!(self, |conn| {
             Ok(Verdict::Commit(
                 queries::numbers::delete(conn, account, id).await?,
@@ -147,15 +124,12 @@ impl Store {
     }
 
     /// The numbers of these agents of the account, each agent's oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn numbers_of_agents(
         &self,
         account: AccountId,
         agents: Vec<AgentId>,
-    ) -> Result<Vec<PhoneNumber>, StoreError> {
+    ) -> Result<Vec<PhoneNumber>> {
         read!(self, |conn| queries::numbers::of_agents(
             conn, account, &agents
         )

@@ -6,48 +6,39 @@ use offhook_domain::{AccountId, AgentId, DocumentId};
 use super::read;
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{AccountWords, FoundPassage, Posting, Store, StoreError, Walked};
+use crate::{AccountWords, FoundPassage, Posting, Result, Store, Walked};
 
 impl Store {
     /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn document_text(
         &self,
         id: DocumentId,
         first: i32,
         limit: i64,
-    ) -> Result<Vec<(i32, String)>, StoreError> {
+    ) -> Result<Vec<(i32, String)>> {
         read!(self, |conn| queries::passages::text(conn, id, first, limit)
             .await)
     }
 
     /// What the account's documents have of these words; the empty word is in every passage.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn account_words(
         &self,
         account: AccountId,
         words: Vec<String>,
-    ) -> Result<AccountWords, StoreError> {
+    ) -> Result<AccountWords> {
         read!(self, |conn| queries::passages::words(conn, account, words)
             .await)
     }
 
     /// Of each word, some so many of the account's folded documents in which it counts most, or all if they are fewer.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn strongest_postings(
         &self,
         account: AccountId,
         words: Vec<(String, usize)>,
-    ) -> Result<Vec<Walked>, StoreError> {
+    ) -> Result<Vec<Walked>> {
         read!(self, |conn| {
             let mut found = Vec::new();
             for (word, limit) in words {
@@ -59,15 +50,12 @@ impl Store {
 
     /// Where these words are in these documents, whose account the caller has looked at: of each document the words whose
     /// bit is set, the lowest for the first word. There are at most 63 words.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn postings_within(
         &self,
         documents: Vec<(DocumentId, u64)>,
         words: Vec<String>,
-    ) -> Result<Vec<Posting>, StoreError> {
+    ) -> Result<Vec<Posting>> {
         read!(self, |conn| dialect!(
             conn,
             places_within(documents, &words)
@@ -75,16 +63,13 @@ impl Store {
     }
 
     /// The first `limit` of these passages that are in documents of the account that are ready.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn found_passages(
         &self,
         account: AccountId,
         places: Vec<(DocumentId, i32)>,
         limit: usize,
-    ) -> Result<Vec<FoundPassage>, StoreError> {
+    ) -> Result<Vec<FoundPassage>> {
         read!(self, |conn| {
             let mut found = Vec::new();
             for (document, ordinal) in places {
@@ -99,16 +84,13 @@ impl Store {
     }
 
     /// The documents that a version of an agent answers from.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn pinned_documents(
         &self,
         account: AccountId,
         agent: AgentId,
         version: i32,
-    ) -> Result<Vec<DocumentId>, StoreError> {
+    ) -> Result<Vec<DocumentId>> {
         read!(self, |conn| queries::pins::of(
             conn, account, agent, version
         )

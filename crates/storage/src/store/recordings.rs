@@ -5,20 +5,13 @@ use offhook_domain::{AccountId, ConversationId};
 
 use super::write;
 use crate::queries;
-use crate::{Store, StoreError, Verdict};
+use crate::{Result, Store, Verdict};
 
 impl Store {
     /// Says of a spoken conversation that its recording is kept; `false` if it has been deleted, and the recording must
     /// go too. No claim is asked for: a recording is of the process that made it, whoever ended the call.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn recording_kept(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-    ) -> Result<bool, StoreError> {
+    pub async fn recording_kept(&self, account: AccountId, id: ConversationId) -> Result<bool> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::recordings::kept(conn, account, id).await?
         )))

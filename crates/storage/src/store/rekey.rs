@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{SealedColumn, Store, StoreError, Verdict};
+use crate::{Result, SealedColumn, Store, StoreError, Verdict};
 
 /// The fingerprint of the key that secrets are sealed with.
 const CURRENT: &str = "master_key_fingerprint";
@@ -35,7 +35,7 @@ pub struct Rekeyed {
 impl Store {
     /// That the given keys open this database's secrets. Where the first of them is not the database's own, the database
     /// remembers that it may be in use.
-    pub(super) async fn check_master_key(&self) -> Result<(), StoreError> {
+    pub(super) async fn check_master_key(&self) -> Result<()> {
         let key = self.master_key.clone();
         let refused = write!(self, |conn| {
             let mine = key.fingerprint();
@@ -68,10 +68,10 @@ impl Store {
     /// was sealed with it already stays as it is, so that this can be cut short and begun again.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if a secret opens with none
+    /// [`StoreError::Corrupt`] if a secret opens with none
     /// of the keys.
     #[boxed]
-    pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed, StoreError> {
+    pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed> {
         let mut secrets = 0;
         // What a process that still has the other order of keys sealed meanwhile is found by the next pass.
         loop {
@@ -101,7 +101,7 @@ impl Store {
         Ok(Rekeyed { secrets, is_new })
     }
 
-    async fn rekey_column(&self, column: SealedColumn) -> Result<usize, StoreError> {
+    async fn rekey_column(&self, column: SealedColumn) -> Result<usize> {
         let (mut after, mut count) = (Uuid::nil(), 0);
         loop {
             let key = self.master_key.clone();
@@ -133,11 +133,8 @@ impl Store {
     }
 
     /// How many processes serve this database, by their leases.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn living_nodes(&self, now: Timestamp) -> Result<i64, StoreError> {
+    pub async fn living_nodes(&self, now: Timestamp) -> Result<i64> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;

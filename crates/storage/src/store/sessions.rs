@@ -5,14 +5,11 @@ use offhook_domain::{AccountId, EmailAddress, Timestamp};
 
 use super::{read, write};
 use crate::queries;
-use crate::{Member, NewSession, Session, Store, StoreError, Verdict};
+use crate::{Member, NewSession, Result, Session, Store, Verdict};
 
 impl Store {
     /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
     /// was counted: all of `own`, one of each that is `shared`. `false` if the password or the member is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn begin_session(
         &self,
@@ -20,7 +17,7 @@ impl Store {
         member: Member,
         changed_at: Timestamp,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         write!(self, |conn| {
             let (email, at) = (&member.email, session.at);
             queries::attempts::take_back(conn, own, shared, at).await?;
@@ -35,11 +32,8 @@ impl Store {
     }
 
     /// The session of this token's digest, whatever its age, and what its person is a member of.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>, StoreError> {
+    pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>> {
         read!(self, |conn| {
             let found = queries::people::session(conn, digest).await?;
             let Some((email, member, created_at, seen_at)) = found else {
@@ -56,15 +50,12 @@ impl Store {
     }
 
     /// Writes that a session is used at `at`, unless another process has written so after `before`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn touch_session(
         &self,
         digest: [u8; 32],
         (before, at): (Timestamp, Timestamp),
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         write!(self, |conn| {
             queries::people::touch_session(conn, digest, (before, at)).await?;
             Ok(Verdict::Commit(()))
@@ -72,15 +63,8 @@ impl Store {
     }
 
     /// Moves a session to another account that its person is a member of; `false` without such a one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn switch_session(
-        &self,
-        digest: [u8; 32],
-        account: AccountId,
-    ) -> Result<bool, StoreError> {
+    pub async fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Result<bool> {
         write!(self, |conn| {
             let found = queries::people::session(conn, digest).await?;
             let Some((email, ..)) = found else {
@@ -97,11 +81,8 @@ impl Store {
     }
 
     /// Ends a session.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn end_session(&self, digest: [u8; 32]) -> Result<(), StoreError> {
+    pub async fn end_session(&self, digest: [u8; 32]) -> Result<()> {
         write!(self, |conn| {
             queries::people::end_session(conn, digest).await?;
             Ok(Verdict::Commit(()))
@@ -109,16 +90,13 @@ impl Store {
     }
 
     /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn count_other_sessions(
         &self,
         email: EmailAddress,
         but: [u8; 32],
         (seen, created): (Timestamp, Timestamp),
-    ) -> Result<i64, StoreError> {
+    ) -> Result<i64> {
         read!(self, |conn| {
             let since = (seen, created);
             queries::people::count_other_sessions(conn, &email, but, since).await
@@ -126,15 +104,8 @@ impl Store {
     }
 
     /// Ends every session of a person but the one with this digest; how many there were.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn end_other_sessions(
-        &self,
-        email: EmailAddress,
-        but: [u8; 32],
-    ) -> Result<usize, StoreError> {
+    pub async fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Result<usize> {
         write!(self, |conn| {
             let ended = queries::people::end_other_sessions(conn, &email, but).await?;
             Ok(Verdict::Commit(ended))
@@ -143,15 +114,8 @@ impl Store {
 
     /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
     /// there may be more of them.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn delete_ended_sessions(
-        &self,
-        before: Timestamp,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn delete_ended_sessions(&self, before: Timestamp, now: Timestamp) -> Result<bool> {
         write!(self, |conn| {
             let has_more = queries::people::delete_ended(conn, (before, now)).await?
                 | queries::attempts::forget_old(conn, now).await?;

@@ -10,7 +10,7 @@ use super::{lease, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
-    CalledNumber, ChatOpened, ChatView, Fenced, NewChat, NewWhatsAppMessage, Store, StoreError,
+    CalledNumber, ChatOpened, ChatView, Fenced, NewChat, NewWhatsAppMessage, Result, Store,
     Verdict, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppRemark,
     WhatsAppSent, WhatsAppStep, WhatsAppTimes,
 };
@@ -19,13 +19,13 @@ impl Store {
     /// Writes messages of customers down, each once, in one transaction; how many were new.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if they may have been written, the others if they were not.
+    /// `StoreError::UnknownCommit` if they may have been written, the others if they were not.
     #[boxed]
     pub async fn receive_whatsapp(
         &self,
         messages: Vec<NewWhatsAppMessage>,
         steady: Timestamp,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<usize> {
         write!(self, |conn| {
             let new = queries::whatsapp::receive(conn, messages, steady).await?;
             Ok(if new > 0 {
@@ -37,15 +37,8 @@ impl Store {
     }
 
     /// Writes down what a webhook tells of a message that was sent; whether the account has such a message.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn hear_of_whatsapp(
-        &self,
-        news: WhatsAppNews,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn hear_of_whatsapp(&self, news: WhatsAppNews, at: Timestamp) -> Result<bool> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::whatsapp_sending::told(conn, news, at).await?
         )))
@@ -53,9 +46,6 @@ impl Store {
 
     /// Up to `most` threads with something to do that nobody is at. `may_judge` says whether this process may say that a
     /// lease is over (decision 8.7).
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn due_whatsapp(
         &self,
@@ -63,7 +53,7 @@ impl Store {
         steady: Timestamp,
         may_judge: bool,
         most: i64,
-    ) -> Result<Vec<WhatsAppThreadId>, StoreError> {
+    ) -> Result<Vec<WhatsAppThreadId>> {
         let offset = self.offset();
         let alone = self.is_embedded().then_some(node);
         read!(self, |conn| {
@@ -76,9 +66,6 @@ impl Store {
     }
 
     /// Claims a thread; `None` if somebody was faster.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn take_whatsapp(
         &self,
@@ -86,7 +73,7 @@ impl Store {
         node: NodeId,
         now: Timestamp,
         may_judge: bool,
-    ) -> Result<Option<ClaimId>, StoreError> {
+    ) -> Result<Option<ClaimId>> {
         let (offset, alone) = (self.offset(), self.is_embedded());
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
@@ -101,11 +88,8 @@ impl Store {
     }
 
     /// Renews the claim of a thread.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn renew_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
+    pub async fn renew_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
@@ -118,15 +102,12 @@ impl Store {
     }
 
     /// What is to be done next under a claim. A message that was begun and has no outcome is `unknown` from then on.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn next_whatsapp(
         &self,
         hold: WhatsAppHold,
         times: WhatsAppTimes,
-    ) -> Result<WhatsAppStep, StoreError> {
+    ) -> Result<WhatsAppStep> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
@@ -137,20 +118,14 @@ impl Store {
     }
 
     /// Gives a claim back; the thread is due again when something of it is.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn release_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
+    pub async fn release_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::whatsapp_claims::release(conn, hold).await?
         )))
     }
 
     /// Says of a message that nobody will answer it, and in the conversation why, if there is a note.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn drop_whatsapp(
         &self,
@@ -158,16 +133,13 @@ impl Store {
         wamid: String,
         note: Option<String>,
         now: Timestamp,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::whatsapp::drop_message(conn, hold, &wamid, note, now).await?
         )))
     }
 
     /// Puts the answer to a message off until `due`, by the steady clock; `is_try` says whether that counts as a try.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn put_off_whatsapp(
         &self,
@@ -175,22 +147,19 @@ impl Store {
         wamid: String,
         due: Timestamp,
         is_try: bool,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::whatsapp::put_off(conn, hold, &wamid, (due, is_try)).await?
         )))
     }
 
     /// A number of the account, with its agent and what that agent serves; `None` if the account has no such number.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn whatsapp_number(
         &self,
         account: AccountId,
         number: E164,
-    ) -> Result<Option<CalledNumber>, StoreError> {
+    ) -> Result<Option<CalledNumber>> {
         read!(self, |conn| {
             let among = queries::numbers::Among::Own(account);
             queries::numbers::who_has(conn, number, among).await
@@ -198,15 +167,12 @@ impl Store {
     }
 
     /// A conversation of the account on WhatsApp.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn whatsapp_chat(
         &self,
         account: AccountId,
         id: ConversationId,
-    ) -> Result<Option<ChatView>, StoreError> {
+    ) -> Result<Option<ChatView>> {
         read!(self, |conn| {
             queries::chat_openings::of_account(conn, account, id, WHATSAPP_ORIGIN).await
         })
@@ -216,14 +182,14 @@ impl Store {
     /// another's.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if it may have begun, the others if it has not.
+    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
     #[boxed]
     pub async fn open_whatsapp(
         &self,
         hold: WhatsAppHold,
         chat: NewChat,
         steady: Timestamp,
-    ) -> Result<Option<ChatOpened>, StoreError> {
+    ) -> Result<Option<ChatOpened>> {
         write!(self, |conn| {
             let opened = queries::whatsapp::open(conn, hold, &chat, steady).await?;
             Ok(match opened {
@@ -235,9 +201,6 @@ impl Store {
 
     /// Answers a message by what no model wrote. `Some(false)` if the conversation has ended meanwhile, `None` if the claim
     /// is another's; then nothing was written.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn remark_on_whatsapp(
         &self,
@@ -246,7 +209,7 @@ impl Store {
         wamid: String,
         remark: WhatsAppRemark,
         times: WhatsAppTimes,
-    ) -> Result<Option<bool>, StoreError> {
+    ) -> Result<Option<bool>> {
         write!(self, |conn| {
             let of = (conversation, wamid.as_str());
             let written = queries::whatsapp::remark(conn, hold, of, remark, times).await?;
@@ -258,9 +221,6 @@ impl Store {
     }
 
     /// Says of a message that these parts answer it, and that they are to be sent, in one transaction.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn answered_whatsapp(
         &self,
@@ -269,7 +229,7 @@ impl Store {
         wamid: String,
         parts: Vec<String>,
         times: WhatsAppTimes,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         write!(self, |conn| {
             let of = (conversation, wamid.as_str());
             let answered = queries::whatsapp_sending::answered(conn, hold, of, parts, times);
@@ -281,14 +241,14 @@ impl Store {
     /// caller's to send any more.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if that may have been written, the others if it was not.
+    /// `StoreError::UnknownCommit` if that may have been written, the others if it was not.
     #[boxed]
     pub async fn begin_whatsapp(
         &self,
         hold: WhatsAppHold,
         id: WhatsAppMessageId,
         now: Timestamp,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
@@ -301,16 +261,13 @@ impl Store {
     }
 
     /// Writes down what became of a message.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn ended_whatsapp(
         &self,
         id: WhatsAppMessageId,
         outcome: WhatsAppOutcome,
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         write!(self, |conn| {
             queries::whatsapp_sending::ended(conn, id, outcome, at).await?;
             Ok(Verdict::Commit(()))
@@ -318,16 +275,13 @@ impl Store {
     }
 
     /// How up to `most` messages of a conversation of the account fare, in their order.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn sent_on_whatsapp(
         &self,
         account: AccountId,
         conversation: ConversationId,
         most: i64,
-    ) -> Result<Vec<WhatsAppSent>, StoreError> {
+    ) -> Result<Vec<WhatsAppSent>> {
         read!(self, |conn| {
             queries::whatsapp_sending::of_conversation(conn, account, conversation, most).await
         })
@@ -335,11 +289,8 @@ impl Store {
 
     /// Forgets up to `most` messages that came before `before` and are done with, and threads of which nothing is left;
     /// whether there may be more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Result<bool, StoreError> {
+    pub async fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Result<bool> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::whatsapp::forget(conn, before, most).await?
         )))

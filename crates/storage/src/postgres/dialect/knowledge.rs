@@ -12,10 +12,10 @@ use crate::schema::{knowledge_documents as documents, knowledge_folds as folds};
 use crate::sql;
 use crate::sql::V;
 use crate::words::{FoldedRow, WordsRow};
-use crate::{NewPassage, Posting, StoreError};
+use crate::{NewPassage, Posting, Result};
 
 /// Keeps documents from being deleted until the transaction's end.
-pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<(), StoreError> {
+pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<()> {
     let _: Vec<DocumentId> = documents::table
         .filter(documents::id.eq_any(ids.iter().copied().map(V)))
         .order(documents::id)
@@ -30,7 +30,7 @@ pub(crate) async fn insert_passages(
     conn: &mut Conn,
     document: DocumentId,
     rows: Vec<NewPassage>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO knowledge_passages (document_id, ordinal, repeats, content) \
          SELECT $1, r.ordinal, r.repeats, r.content FROM UNNEST($2, $3, $4) AS r(ordinal, repeats, content)",
@@ -48,7 +48,7 @@ pub(crate) async fn insert_words(
     conn: &mut Conn,
     document: DocumentId,
     rows: Vec<WordsRow>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (last, words): (Vec<_>, Vec<_>) = rows.into_iter().map(|row| (row.last, row.words)).unzip();
     diesel::sql_query(
         "INSERT INTO knowledge_words (document_id, last, words) \
@@ -63,7 +63,7 @@ pub(crate) async fn insert_words(
 }
 
 /// Keeps an account's folded words from being changed by others until the transaction's end.
-pub(crate) async fn hold_folds(conn: &mut Conn, account: AccountId) -> Result<(), StoreError> {
+pub(crate) async fn hold_folds(conn: &mut Conn, account: AccountId) -> Result<()> {
     let _: Option<i64> = folds::table
         .find(V(account))
         .select(folds::number)
@@ -80,7 +80,7 @@ pub(crate) async fn words_behind(
     documents: &[DocumentId],
     upto: &str,
     limit: i64,
-) -> Result<Vec<(DocumentId, WordsRow)>, StoreError> {
+) -> Result<Vec<(DocumentId, WordsRow)>> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = sql::Uuid)]
@@ -112,7 +112,7 @@ pub(crate) async fn insert_folded(
     account: AccountId,
     fold: i64,
     rows: Vec<FoldedRow>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let tiers = column(&rows, |row| row.tier);
     let (terms, postings): (Vec<_>, Vec<_>) =
         rows.into_iter().map(|row| (row.term, row.postings)).unzip();
@@ -135,7 +135,7 @@ pub(crate) async fn take_folded(
     conn: &mut Conn,
     (account, fold): (AccountId, i64),
     keys: Vec<(String, i32)>,
-) -> Result<Vec<FoldedRow>, StoreError> {
+) -> Result<Vec<FoldedRow>> {
     #[derive(QueryableByName)]
     struct Taken {
         #[diesel(sql_type = Text)]
@@ -170,7 +170,7 @@ pub(crate) async fn places_within(
     conn: &mut Conn,
     documents: Vec<(DocumentId, u64)>,
     words: &[String],
-) -> Result<Vec<Posting>, StoreError> {
+) -> Result<Vec<Posting>> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = sql::Uuid)]
@@ -207,7 +207,7 @@ pub(crate) async fn add_terms(
     conn: &mut Conn,
     account: AccountId,
     counts: &[(String, i64)],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO knowledge_terms (account_id, term, passages) \
          SELECT $1, r.term, r.passages FROM UNNEST($2, $3) AS r(term, passages) \

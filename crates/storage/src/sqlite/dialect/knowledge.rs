@@ -11,13 +11,10 @@ use crate::schema::{knowledge_passages as passages, knowledge_words as words};
 use crate::sql;
 use crate::sql::V;
 use crate::words::{FoldedRow, WordsRow, entries};
-use crate::{NewPassage, Posting, StoreError};
+use crate::{NewPassage, Posting, Result, StoreError};
 
 /// Keeps documents from being deleted until the transaction's end; the one writer does.
-pub(crate) async fn hold_documents(
-    _conn: &mut Conn,
-    _ids: &[DocumentId],
-) -> Result<(), StoreError> {
+pub(crate) async fn hold_documents(_conn: &mut Conn, _ids: &[DocumentId]) -> Result<()> {
     Ok(())
 }
 
@@ -25,7 +22,7 @@ pub(crate) async fn insert_passages(
     conn: &mut Conn,
     document: DocumentId,
     rows: Vec<NewPassage>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for row in rows {
         diesel::insert_into(passages::table)
             .values((
@@ -44,7 +41,7 @@ pub(crate) async fn insert_words(
     conn: &mut Conn,
     document: DocumentId,
     rows: Vec<WordsRow>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for row in rows {
         diesel::insert_into(words::table)
             .values((
@@ -59,7 +56,7 @@ pub(crate) async fn insert_words(
 }
 
 /// Keeps an account's folded words from being changed by others until the transaction's end; the one writer does.
-pub(crate) async fn hold_folds(_conn: &mut Conn, _account: AccountId) -> Result<(), StoreError> {
+pub(crate) async fn hold_folds(_conn: &mut Conn, _account: AccountId) -> Result<()> {
     Ok(())
 }
 
@@ -69,7 +66,7 @@ pub(crate) async fn words_behind(
     documents: &[DocumentId],
     upto: &str,
     limit: i64,
-) -> Result<Vec<(DocumentId, WordsRow)>, StoreError> {
+) -> Result<Vec<(DocumentId, WordsRow)>> {
     let mut found = Vec::new();
     for document in documents {
         let rows: Vec<(String, String)> = words::table
@@ -93,7 +90,7 @@ pub(crate) async fn insert_folded(
     account: AccountId,
     fold: i64,
     rows: Vec<FoldedRow>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut bytes: Vec<u8> = Vec::new();
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
@@ -119,7 +116,7 @@ pub(crate) async fn take_folded(
     conn: &mut Conn,
     (account, fold): (AccountId, i64),
     keys: Vec<(String, i32)>,
-) -> Result<Vec<FoldedRow>, StoreError> {
+) -> Result<Vec<FoldedRow>> {
     let rows: Vec<Folded> = diesel::sql_query(
         "DELETE FROM knowledge_folded WHERE (account_id, term, tier, fold) IN \
          (SELECT ?1, r.value ->> 0, r.value ->> 1, ?2 FROM json_each(?3) AS r) RETURNING term, tier, postings",
@@ -157,7 +154,7 @@ pub(crate) async fn places_within(
     conn: &mut Conn,
     documents: Vec<(DocumentId, u64)>,
     words: &[String],
-) -> Result<Vec<Posting>, StoreError> {
+) -> Result<Vec<Posting>> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = sql::Uuid)]
@@ -192,7 +189,7 @@ pub(crate) async fn places_within(
 }
 
 /// Rows as a JSON array.
-fn json<T: Serialize>(rows: impl Iterator<Item = T>) -> Result<String, StoreError> {
+fn json<T: Serialize>(rows: impl Iterator<Item = T>) -> Result<String> {
     let rows: Vec<T> = rows.collect();
     serde_json::to_string(&rows).map_err(|error| StoreError::Internal(error.to_string()))
 }
@@ -202,7 +199,7 @@ pub(crate) async fn add_terms(
     conn: &mut Conn,
     account: AccountId,
     counts: &[(String, i64)],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO knowledge_terms (account_id, term, passages) \
          SELECT ?1, r.value ->> 0, r.value ->> 1 FROM json_each(?2) AS r WHERE true \
