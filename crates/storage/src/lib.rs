@@ -32,7 +32,7 @@ pub use store::numbers::NumberWrite;
 pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;
-pub use store::{Durability, Mint, Store, StoreConfig, lease, mint};
+pub use store::{Answer, Durability, Mint, Store, StoreConfig, lease, mint};
 
 /// What the store answers.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::connect::Door;
 use crate::database::{Conn, RunQueryDsl as _};
-use crate::units::{self, Answer, Kind, Unit, Work};
+use crate::units::{self, AnyAnswer, Kind, Unit, Work};
 use crate::{Result, StoreError, Verdict};
 use pulse::Pulse;
 
@@ -80,7 +80,7 @@ impl Postgres {
         })
     }
 
-    pub(crate) async fn read(&self, work: Work) -> Result<Answer> {
+    pub(crate) async fn read(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Read);
         let pool = self.pool.clone();
         let reading = self.spawn(async move {
@@ -90,7 +90,7 @@ impl Postgres {
         unit.end(reading.await.unwrap_or_else(|| Err(silent())))
     }
 
-    pub(crate) async fn write(&self, work: Work) -> Result<Answer> {
+    pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
@@ -112,7 +112,7 @@ impl Postgres {
     }
 
     /// Work of one statement that is a transaction of its own.
-    pub(crate) async fn write_at_once(&self, work: Work) -> Result<Answer> {
+    pub(crate) async fn write_at_once(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
@@ -145,7 +145,7 @@ impl Postgres {
     /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
     /// holds a lock of the whole server through its commit.
     pub(crate) async fn tell(&self, message: String) -> Result<()> {
-        let notify = units::reading(move |conn| {
+        let notify = units::certain(move |conn| {
             Box::pin(async move {
                 diesel::sql_query("SELECT pg_notify($1, $2)")
                     .bind::<diesel::sql_types::Text, _>(listener::CHANNEL)
@@ -166,8 +166,8 @@ impl Postgres {
     /// `None` if the server fell silent before the work was done; it goes on all the same.
     async fn spawn(
         &self,
-        work: impl Future<Output = Result<Answer>> + Send + 'static,
-    ) -> Option<Result<Answer>> {
+        work: impl Future<Output = Result<AnyAnswer>> + Send + 'static,
+    ) -> Option<Result<AnyAnswer>> {
         if self.pulse.is_silent() {
             return None;
         }
@@ -190,7 +190,7 @@ fn silent() -> StoreError {
     StoreError::Unavailable(SILENT.to_owned())
 }
 
-async fn transaction(conn: &mut Conn, work: Work) -> Result<Answer> {
+async fn transaction(conn: &mut Conn, work: Work) -> Result<AnyAnswer> {
     AnsiTransactionManager::begin_transaction(session(conn)?).await?;
     match work(conn).await {
         Ok(Verdict::Commit(value)) => {

@@ -109,7 +109,7 @@ async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
         .partition(|one| calls.insert(one.step.id));
     again.into_iter().for_each(|one| write_alone(db, one));
     let steps: Vec<_> = together.iter().map(|one| one.step.clone()).collect();
-    let take = units::reading(move |conn| {
+    let take = units::certain(move |conn| {
         Box::pin(async move { dialect::take_steps(conn, &steps).await })
     });
     let done: Result<HashSet<ConversationId>> = units::answered(db.write_at_once(take).await);
@@ -142,7 +142,7 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
         let written = match step {
             Step::Answered(at, dialog) => {
                 let at = (at, dialog);
-                let write = units::writing(move |conn| {
+                let write = units::judging(move |conn| {
                     Box::pin(async move {
                         let answered = queries::calls::answered(conn, id, claim, at).await?;
                         Ok(Verdict::Commit(answered))
@@ -151,7 +151,7 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
                 units::answered(db.write(write).await)
             }
             Step::Turn(turn) => {
-                let append = units::reading(move |conn| {
+                let append = units::certain(move |conn| {
                     Box::pin(async move { dialect::append_turn(conn, id, claim, turn).await })
                 });
                 units::answered(db.write_at_once(append).await)

@@ -1,5 +1,6 @@
 //! Voices of accounts' own, and the credentials that list them.
 
+use crate::store::{Answer, read};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
@@ -12,16 +13,48 @@ use crate::schema::{
     voices as everybodys,
 };
 use crate::sql::V;
-use crate::{AccountVoice, Result, VoiceChanges, VoiceCredential, VoiceOwner};
+use crate::{AccountVoice, Result, Store, VoiceChanges, VoiceCredential, VoiceOwner};
 
-/// An account's voices.
-pub(crate) async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<AccountVoice>> {
-    Ok(voices::table
-        .filter(voices::account_id.eq(V(account)))
-        .order((voices::provider, voices::voice_id))
-        .select(AccountVoice::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// An account's own voices, by provider and id.
+    pub fn account_voices(&self, account: AccountId) -> Answer<'_, Vec<AccountVoice>> {
+        read!(self, |conn| {
+            Ok(voices::table
+                .filter(voices::account_id.eq(V(account)))
+                .order((voices::provider, voices::voice_id))
+                .select(AccountVoice::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// The accounts that have voices of their own. [`Store::voices_generation`] is another one after each change.
+    pub fn accounts_with_voices(&self) -> Answer<'_, Vec<AccountId>> {
+        read!(self, |conn| {
+            Ok(voices::table
+                .select(voices::account_id)
+                .distinct()
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Every account's credentials at voice providers.
+    pub fn voice_credentials(&self) -> Answer<'_, Vec<VoiceCredential>> {
+        read!(self, |conn| {
+            let mut all = Vec::new();
+            for (word, provider) in voice_providers() {
+                let of: Vec<(CredentialId, AccountId)> = credentials::table
+                    .filter(credentials::provider.eq(V(word)))
+                    .order(credentials::id)
+                    .select((credentials::id, credentials::account_id))
+                    .load(conn)
+                    .await?;
+                all.extend(of.into_iter().map(|row| credential(row, provider)));
+            }
+            Ok(all)
+        })
+    }
 }
 
 /// Whose a voice is that the account's agent names.
@@ -59,15 +92,6 @@ pub(crate) async fn owner(
         Some(_) => VoiceOwner::Service,
         None => VoiceOwner::Nobody,
     })
-}
-
-/// The accounts that have any.
-pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>> {
-    Ok(voices::table
-        .select(voices::account_id)
-        .distinct()
-        .load(conn)
-        .await?)
 }
 
 /// Whether an account has any.
@@ -164,21 +188,6 @@ pub(crate) async fn sealed(conn: &mut Conn, id: CredentialId) -> Result<Option<V
         .first(conn)
         .await
         .optional()?)
-}
-
-/// Every credential at a voice provider.
-pub(crate) async fn all_credentials(conn: &mut Conn) -> Result<Vec<VoiceCredential>> {
-    let mut all = Vec::new();
-    for (word, provider) in voice_providers() {
-        let of: Vec<(CredentialId, AccountId)> = credentials::table
-            .filter(credentials::provider.eq(V(word)))
-            .order(credentials::id)
-            .select((credentials::id, credentials::account_id))
-            .load(conn)
-            .await?;
-        all.extend(of.into_iter().map(|row| credential(row, provider)));
-    }
-    Ok(all)
 }
 
 /// Takes up to `most` credentials at each voice provider that are due; each is this caller's until `until`.

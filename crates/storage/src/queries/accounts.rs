@@ -1,6 +1,7 @@
 //! Accounts and keys.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
@@ -9,7 +10,9 @@ use crate::database::Conn;
 use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
 use crate::store::mint;
-use crate::{Account, ApiKey, AutoRefill, Member, NewApiKey, NewLedgerEntry, Result, Wallet};
+use crate::{
+    Account, ApiKey, AutoRefill, Member, NewApiKey, NewLedgerEntry, Result, Store, Wallet,
+};
 
 pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<()> {
     diesel::insert_into(accounts::table)
@@ -66,12 +69,29 @@ pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Accoun
         .optional()?)
 }
 
-pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<Account>> {
-    Ok(accounts::table
-        .order((accounts::created_at, accounts::id))
-        .select(Account::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// Every account, the oldest first.
+    pub fn accounts(&self) -> Answer<'_, Vec<Account>> {
+        read!(self, |conn| {
+            Ok(accounts::table
+                .order((accounts::created_at, accounts::id))
+                .select(Account::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// An account's keys, the oldest first.
+    pub fn keys(&self, account: AccountId) -> Answer<'_, Vec<ApiKey>> {
+        read!(self, |conn| {
+            Ok(api_keys::table
+                .filter(api_keys::account_id.eq(V(account)))
+                .order((api_keys::created_at, api_keys::id))
+                .select(ApiKey::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<()> {
@@ -92,15 +112,6 @@ pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<()> {
         .execute(conn)
         .await?;
     Ok(())
-}
-
-pub(crate) async fn keys_of(conn: &mut Conn, account: AccountId) -> Result<Vec<ApiKey>> {
-    Ok(api_keys::table
-        .filter(api_keys::account_id.eq(V(account)))
-        .order((api_keys::created_at, api_keys::id))
-        .select(ApiKey::as_select())
-        .load(conn)
-        .await?)
 }
 
 /// Revokes the key; `None` if there is no such key. A key once revoked keeps its first time.

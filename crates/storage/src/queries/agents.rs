@@ -1,6 +1,7 @@
 //! Agents and their versions.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -14,6 +15,7 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{
     Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, Result, ServingAgent,
+    Store,
 };
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
@@ -294,47 +296,54 @@ pub(crate) async fn versions_page(
         .await?)
 }
 
-/// Agents of all accounts that serve calls, or should, in the order of their ids.
-pub(crate) async fn serving(
-    conn: &mut Conn,
-    after: Option<AgentId>,
-    limit: i64,
-) -> Result<Vec<ServingAgent>> {
-    let published = versions::agent_id
-        .eq(agents::id)
-        .and(versions::version.eq(agents::published_version));
-    Ok(agents::table
-        .inner_join(versions::table.on(published))
-        .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
-        .filter(agents::runtime.eq(V(Runtime::Engine)))
-        .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
-        .order(agents::id)
-        .limit(limit)
-        .select((
-            agents::id,
-            agents::status,
-            agents::published_version,
-            versions::config,
-        ))
-        .load(conn)
-        .await?)
-}
+impl Store {
+    /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
+    pub fn serving_agents(
+        &self,
+        after: Option<AgentId>,
+        limit: i64,
+    ) -> Answer<'_, Vec<ServingAgent>> {
+        read!(self, |conn| {
+            let published = versions::agent_id
+                .eq(agents::id)
+                .and(versions::version.eq(agents::published_version));
+            Ok(agents::table
+                .inner_join(versions::table.on(published))
+                .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
+                .filter(agents::runtime.eq(V(Runtime::Engine)))
+                .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
+                .order(agents::id)
+                .limit(limit)
+                .select((
+                    agents::id,
+                    agents::status,
+                    agents::published_version,
+                    versions::config,
+                ))
+                .load(conn)
+                .await?)
+        })
+    }
 
-/// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
-pub(crate) async fn judge(
-    conn: &mut Conn,
-    seen: &ServingAgent,
-    status: AgentStatus,
-    at: Timestamp,
-) -> Result<bool> {
-    let judged = diesel::update(agents::table)
-        .filter(agents::id.eq(V(seen.id)))
-        .filter(agents::status.eq(V(seen.status)))
-        .filter(agents::published_version.eq(seen.version))
-        .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
-        .execute(conn)
-        .await?;
-    Ok(judged > 0)
+    /// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
+    pub fn judge_agent(
+        &self,
+        seen: ServingAgent,
+        status: AgentStatus,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let seen = &seen;
+            let judged = diesel::update(agents::table)
+                .filter(agents::id.eq(V(seen.id)))
+                .filter(agents::status.eq(V(seen.status)))
+                .filter(agents::published_version.eq(seen.version))
+                .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
+                .execute(conn)
+                .await?;
+            Ok(judged > 0)
+        })
+    }
 }
 
 /// Puts an engine agent away. One that is archived already stays as it is: `false`.

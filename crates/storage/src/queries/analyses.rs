@@ -1,5 +1,6 @@
 //! Analyses of conversations: the schemas that agents have, the work that their ends order, and what comes of it.
 
+use crate::store::{Answer, keep, read};
 use std::time::Duration;
 
 use crate::database::RunQueryDsl;
@@ -17,21 +18,57 @@ use crate::schema::{
     agents, analysis_schemas as schemas, conversation_analyses as analyses, conversations as calls,
 };
 use crate::sql::V;
-use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Result};
+use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Result, Store};
 
 /// How long after its successor a schema is still there, whatever waits for it: no transaction that has read it lasts so
 /// long.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
-pub(crate) async fn schema(conn: &mut Conn, agent: AgentId) -> Result<Option<AnalysisSchema>> {
-    Ok(schemas::table
-        .filter(schemas::agent_id.eq(V(agent)))
-        .order(schemas::revision.desc())
-        .select(AnalysisSchema::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
+    pub fn analysis_schema(&self, agent: AgentId) -> Answer<'_, Option<AnalysisSchema>> {
+        read!(self, |conn| {
+            Ok(schemas::table
+                .filter(schemas::agent_id.eq(V(agent)))
+                .order(schemas::revision.desc())
+                .select(AnalysisSchema::as_select())
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// The analysis of a conversation of the account.
+    pub fn analysis(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Answer<'_, Option<Analysis>> {
+        read!(self, |conn| {
+            Ok(analyses::table
+                .find(V(conversation))
+                .filter(analyses::account_id.eq(V(account)))
+                .select(Analysis::as_select())
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_analyses(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(analyses::table)
+                .filter(is_pending())
+                .filter(analyses::lease_expires_at.is_not_null())
+                .set((
+                    analyses::claim_id.eq(None::<V<ClaimId>>),
+                    analyses::lease_expires_at.eq(None::<V<Timestamp>>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 }
 
 /// Sets the schema of an agent of the account, as a revision of its own unless it is in force already. `None` if the account
@@ -147,21 +184,6 @@ pub(crate) async fn order(
     Ok(())
 }
 
-/// The analysis of a conversation of the account.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    conversation: ConversationId,
-) -> Result<Option<Analysis>> {
-    Ok(analyses::table
-        .find(V(conversation))
-        .filter(analyses::account_id.eq(V(account)))
-        .select(Analysis::as_select())
-        .first(conn)
-        .await
-        .optional()?)
-}
-
 /// Whether any analysis waits.
 pub(crate) async fn any_waits(conn: &mut Conn) -> Result<bool> {
     let waiting = analyses::table
@@ -237,19 +259,6 @@ pub(crate) async fn claim(
         tries,
         definition: definition.flatten(),
     }))
-}
-
-/// Takes every claim back, and lets what rests be tried: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize> {
-    Ok(diesel::update(analyses::table)
-        .filter(is_pending())
-        .filter(analyses::lease_expires_at.is_not_null())
-        .set((
-            analyses::claim_id.eq(None::<V<ClaimId>>),
-            analyses::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .execute(conn)
-        .await?)
 }
 
 /// Gives a claim back: to be tried again after `rest`, or at once and as if it had not been tried.

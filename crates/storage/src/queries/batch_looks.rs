@@ -1,6 +1,7 @@
 //! The scheduler's looks at batches, and what the end of a call does to its batch.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, AgentStatus, BatchId, BatchStatus, CallState, ConversationId, Credits, E164,
@@ -16,7 +17,7 @@ use crate::schema::{
     conversations,
 };
 use crate::sql::V;
-use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, Result};
+use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, Result, Store};
 
 /// Takes up to `most` batches that are to be looked at; each is this caller's until `until`.
 pub(crate) async fn take_due(
@@ -335,14 +336,18 @@ pub(crate) async fn call_ended(
     Ok(())
 }
 
-/// Whether any batch is to be looked at.
-pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool> {
-    let due: Option<BatchId> = batches::table
-        .filter(batches::look_at.le(V(now)))
-        .order(batches::look_at)
-        .select(batches::id)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(due.is_some())
+impl Store {
+    /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
+    pub fn has_due_batches(&self, now: Timestamp) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let due: Option<BatchId> = batches::table
+                .filter(batches::look_at.le(V(now)))
+                .order(batches::look_at)
+                .select(batches::id)
+                .first(conn)
+                .await
+                .optional()?;
+            Ok(due.is_some())
+        })
+    }
 }

@@ -1,6 +1,7 @@
 //! Batch calls and their recipients, as customers read and steer them.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, BatchId, BatchStatus, ConversationId, FailureReason, PausedReason, RecipientStatus,
@@ -11,7 +12,7 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{batch_calls as batches, batch_recipients as recipients};
 use crate::sql::V;
-use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, Result};
+use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, Result, Store};
 
 /// When a batch is looked at that waits for nothing: never.
 pub(crate) const NEVER: Timestamp = Timestamp::from_micros(253_402_300_799_000_000);
@@ -64,26 +65,31 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: BatchFilter,
-    after: Option<PageKey<BatchId>>,
-    limit: i64,
-) -> Result<Vec<Batch>> {
-    let mut query = batches::table
-        .filter(batches::account_id.eq(V(account)))
-        .order((batches::created_at.desc(), batches::id.desc()))
-        .limit(limit + 1)
-        .select(Batch::as_select())
-        .into_boxed::<Db>();
-    if let Some(status) = filter.status {
-        query = query.filter(batches::status.eq(V(status)));
+impl Store {
+    /// A page of the account's batches, newest first, with one more than `limit` if there is a next page.
+    pub fn batches(
+        &self,
+        account: AccountId,
+        filter: BatchFilter,
+        after: Option<PageKey<BatchId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Batch>> {
+        read!(self, |conn| {
+            let mut query = batches::table
+                .filter(batches::account_id.eq(V(account)))
+                .order((batches::created_at.desc(), batches::id.desc()))
+                .limit(limit + 1)
+                .select(Batch::as_select())
+                .into_boxed::<Db>();
+            if let Some(status) = filter.status {
+                query = query.filter(batches::status.eq(V(status)));
+            }
+            if let Some(agent) = filter.agent {
+                query = query.filter(batches::agent_id.eq(V(agent)));
+            }
+            Ok(behind!(query, batches, after).load(conn).await?)
+        })
     }
-    if let Some(agent) = filter.agent {
-        query = query.filter(batches::agent_id.eq(V(agent)));
-    }
-    Ok(behind!(query, batches, after).load(conn).await?)
 }
 
 /// Recipients behind place `after`, in order. The caller has looked up the batch for its account.

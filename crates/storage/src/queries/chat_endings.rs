@@ -1,6 +1,7 @@
 //! How text conversations end: closed by whoever ends them, summarised, settled.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -11,7 +12,7 @@ use crate::database::Conn;
 use crate::records::is_widget_origin;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
-use crate::{ChatEnding, ClosingChat, Conversation, Result, UsageDay};
+use crate::{ChatEnding, ClosingChat, Conversation, Result, Store, UsageDay};
 
 /// Conversations on WhatsApp, or all others, that are not settled: written out for the partial indexes.
 fn is_unsettled(on_whatsapp: bool) -> diesel::expression::SqlLiteral<Bool> {
@@ -81,22 +82,26 @@ pub(crate) async fn close(
     }))
 }
 
-/// Open conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
-pub(crate) async fn idle(
-    conn: &mut Conn,
-    on_whatsapp: bool,
-    before: Timestamp,
-    most: i64,
-) -> Result<Vec<ConversationId>> {
-    Ok(sessions::table
-        .filter(is_unsettled(on_whatsapp))
-        .filter(sessions::is_open)
-        .filter(sessions::active_at.lt(V(before)))
-        .order((sessions::active_at, sessions::conversation_id))
-        .limit(most)
-        .select(sessions::conversation_id)
-        .load(conn)
-        .await?)
+impl Store {
+    /// Up to `most` open text conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
+    pub fn idle_chats(
+        &self,
+        on_whatsapp: bool,
+        before: Timestamp,
+        most: i64,
+    ) -> Answer<'_, Vec<ConversationId>> {
+        read!(self, |conn| {
+            Ok(sessions::table
+                .filter(is_unsettled(on_whatsapp))
+                .filter(sessions::is_open)
+                .filter(sessions::active_at.lt(V(before)))
+                .order((sessions::active_at, sessions::conversation_id))
+                .limit(most)
+                .select(sessions::conversation_id)
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Takes over conversations whose closing nobody carries on: the lease has run out or, where `alone` is the only process

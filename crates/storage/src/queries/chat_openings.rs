@@ -1,6 +1,7 @@
 //! How text conversations begin, and who may look at one: a page by its token, an account by its id.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, Channel, ConversationId, ConversationStatus, KeyId, Runtime, Timestamp,
@@ -12,7 +13,7 @@ use crate::database::Conn;
 use crate::dialect::queued_at;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
-use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, Result};
+use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, Result, Store};
 
 /// Microseconds of a minute.
 pub(super) const MINUTE_US: i64 = 60_000_000;
@@ -136,24 +137,25 @@ async fn insert(
     Ok(())
 }
 
-/// The session with this token.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    id: ConversationId,
-    token_digest: &[u8],
-) -> Result<Option<ChatView>> {
-    let found: Option<ChatSession> = sessions::table
-        .find(V(id))
-        .filter(sessions::token_digest.eq(token_digest))
-        .select(ChatSession::as_select())
-        .first(conn)
-        .await
-        .optional()?;
-    let Some(session) = found else {
-        return Ok(None);
-    };
-    let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
-    view(conn, session, is_served).await.map(Some)
+impl Store {
+    /// The text conversation that a token opens, by the token's digest.
+    pub fn chat(&self, id: ConversationId, token_digest: Vec<u8>) -> Answer<'_, Option<ChatView>> {
+        read!(self, |conn| {
+            let token_digest = &token_digest;
+            let found: Option<ChatSession> = sessions::table
+                .find(V(id))
+                .filter(sessions::token_digest.eq(token_digest))
+                .select(ChatSession::as_select())
+                .first(conn)
+                .await
+                .optional()?;
+            let Some(session) = found else {
+                return Ok(None);
+            };
+            let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
+            view(conn, session, is_served).await.map(Some)
+        })
+    }
 }
 
 /// The account's conversation of this origin, which no widget limits: whoever writes is let in by the account.

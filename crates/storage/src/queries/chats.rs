@@ -2,6 +2,7 @@
 //! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
@@ -17,7 +18,7 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{
     ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, Moment, NewChatMessage, NewTurn,
-    Result, StoreError,
+    Result, Store, StoreError,
 };
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
@@ -42,19 +43,45 @@ pub(super) async fn append(
     Ok(Some(seq))
 }
 
-/// The answers that a text conversation of the account is charged for.
-pub(crate) async fn answers(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-) -> Result<Option<i32>> {
-    Ok(sessions::table
-        .find(V(id))
-        .filter(sessions::account_id.eq(V(account)))
-        .select(sessions::answers)
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// The answers that a text conversation of the account is charged for so far; `None` if it is none of the account's.
+    pub fn chat_answers(&self, account: AccountId, id: ConversationId) -> Answer<'_, Option<i32>> {
+        read!(self, |conn| {
+            Ok(sessions::table
+                .find(V(id))
+                .filter(sessions::account_id.eq(V(account)))
+                .select(sessions::answers)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its account.
+    pub fn is_answered_in_chat(&self, id: ConversationId, message_id: String) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let key = &message_id;
+            let known = said_before(conn, id, key).await?;
+            Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
+        })
+    }
+
+    /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
+    /// claim.
+    pub fn chat_history(&self, id: ConversationId, most: i64) -> Answer<'_, ChatHistory> {
+        read!(self, |conn| {
+            let mut turns: Vec<Moment> = moments::table
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::role.is_not_null())
+                .order(moments::seq.desc())
+                .limit(most)
+                .select(Moment::as_select())
+                .load(conn)
+                .await?;
+            turns.reverse();
+            Ok(turns)
+        })
+    }
 }
 
 /// Locks a session's row.
@@ -145,12 +172,6 @@ async fn said_before(
         .first(conn)
         .await
         .optional()?)
-}
-
-/// Whether a message with this id of the client's was answered in the conversation.
-pub(crate) async fn is_answered(conn: &mut Conn, id: ConversationId, key: &str) -> Result<bool> {
-    let known = said_before(conn, id, key).await?;
-    Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
 }
 
 /// Whether somebody who lives has the session's claim.
@@ -377,18 +398,4 @@ pub(crate) async fn answered(
 
 const fn fenced(done: bool) -> Fenced {
     if done { Fenced::Done } else { Fenced::Lost }
-}
-
-/// The newest `most` turns, oldest first.
-pub(crate) async fn history(conn: &mut Conn, id: ConversationId, most: i64) -> Result<ChatHistory> {
-    let mut turns: Vec<Moment> = moments::table
-        .filter(moments::conversation_id.eq(V(id)))
-        .filter(moments::role.is_not_null())
-        .order(moments::seq.desc())
-        .limit(most)
-        .select(Moment::as_select())
-        .load(conn)
-        .await?;
-    turns.reverse();
-    Ok(turns)
 }

@@ -2,6 +2,7 @@
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -12,7 +13,7 @@ use super::moments;
 use crate::database::Conn;
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
-use crate::{Account, Conversation, Result};
+use crate::{Account, Conversation, Result, Store};
 
 /// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
 /// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
@@ -25,37 +26,66 @@ pub(crate) fn is_queued() -> SqlLiteral<Bool> {
     sql("conversations.state = 'queued'")
 }
 
-/// Accounts that have queued calls, found by skipping through the index from account to account.
-pub(crate) async fn waiting_accounts(conn: &mut Conn) -> Result<Vec<Account>> {
-    let mut found: Vec<AccountId> = Vec::new();
-    let mut after: Option<AccountId> = None;
-    loop {
-        let mut query = calls::table
-            .filter(is_queued())
-            .order(calls::account_id)
-            .select(calls::account_id)
-            .limit(1)
-            .into_boxed();
-        if let Some(after) = after {
-            query = query.filter(calls::account_id.gt(V(after)));
-        }
-        let next: Option<AccountId> = query.first(conn).await.optional()?;
-        match next {
-            Some(account) => {
-                found.push(account);
-                after = Some(account);
+impl Store {
+    /// Accounts that have calls waiting.
+    pub fn waiting_accounts(&self) -> Answer<'_, Vec<Account>> {
+        read!(self, |conn| {
+            let mut found: Vec<AccountId> = Vec::new();
+            let mut after: Option<AccountId> = None;
+            loop {
+                let mut query = calls::table
+                    .filter(is_queued())
+                    .order(calls::account_id)
+                    .select(calls::account_id)
+                    .limit(1)
+                    .into_boxed();
+                if let Some(after) = after {
+                    query = query.filter(calls::account_id.gt(V(after)));
+                }
+                let next: Option<AccountId> = query.first(conn).await.optional()?;
+                match next {
+                    Some(account) => {
+                        found.push(account);
+                        after = Some(account);
+                    }
+                    None => break,
+                }
             }
-            None => break,
-        }
+            if found.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(accounts::table
+                .filter(accounts::id.eq_any(found.into_iter().map(V)))
+                .select(Account::as_select())
+                .load(conn)
+                .await?)
+        })
     }
-    if found.is_empty() {
-        return Ok(Vec::new());
+
+    /// How many calls wait to be dialed.
+    pub fn queue_length(&self) -> Answer<'_, i64> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(is_queued())
+                .count()
+                .get_result(conn)
+                .await?)
+        })
     }
-    Ok(accounts::table
-        .filter(accounts::id.eq_any(found.into_iter().map(V)))
-        .select(Account::as_select())
-        .load(conn)
-        .await?)
+
+    /// This node's calls whose owner has been asked to hang up.
+    pub fn hangups(&self, node: NodeId) -> Answer<'_, Vec<ConversationId>> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(calls::node_id.eq(V(node)))
+                .filter(calls::hangup_requested)
+                .filter(is_claimed())
+                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+                .select(calls::id)
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Claims an account's oldest queued calls, as many as its live calls leave room for.
@@ -194,18 +224,6 @@ pub(crate) async fn take_orphans(
     Ok(taken)
 }
 
-/// Calls of this node whose owner has been asked to hang up.
-pub(crate) async fn hangups(conn: &mut Conn, node: NodeId) -> Result<Vec<ConversationId>> {
-    Ok(calls::table
-        .filter(calls::node_id.eq(V(node)))
-        .filter(calls::hangup_requested)
-        .filter(is_claimed())
-        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-        .select(calls::id)
-        .load(conn)
-        .await?)
-}
-
 /// Queued calls that were accepted before `accepted_before`.
 pub(crate) async fn overdue(
     conn: &mut Conn,
@@ -218,15 +236,6 @@ pub(crate) async fn overdue(
         .limit(500)
         .select(Conversation::as_select())
         .load(conn)
-        .await?)
-}
-
-/// How many calls wait.
-pub(crate) async fn queue_length(conn: &mut Conn) -> Result<i64> {
-    Ok(calls::table
-        .filter(is_queued())
-        .count()
-        .get_result(conn)
         .await?)
 }
 

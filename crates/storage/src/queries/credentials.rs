@@ -1,13 +1,14 @@
 //! Credentials of accounts at providers.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
 
 use crate::database::Conn;
 use crate::schema::provider_credentials as credentials;
 use crate::sql::V;
-use crate::{Credential, Result};
+use crate::{Credential, Result, Store};
 
 /// Writes a credential under `id`, in place of the one that the account had.
 pub(crate) async fn replace(
@@ -38,13 +39,33 @@ pub(crate) async fn replace(
         .await?)
 }
 
-pub(crate) async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Credential>> {
-    Ok(credentials::table
-        .filter(credentials::account_id.eq(V(account)))
-        .order(credentials::provider)
-        .select(Credential::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The account's credentials, by provider, without their secrets.
+    pub fn credentials(&self, account: AccountId) -> Answer<'_, Vec<Credential>> {
+        read!(self, |conn| {
+            Ok(credentials::table
+                .filter(credentials::account_id.eq(V(account)))
+                .order(credentials::provider)
+                .select(Credential::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Whether any account's legacy agents are to be asked for.
+    pub fn has_due_syncs(&self, now: Timestamp) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let due: Option<CredentialId> = credentials::table
+                .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
+                .filter(credentials::next_sync_at.le(V(now)))
+                .order(credentials::next_sync_at)
+                .select(credentials::id)
+                .first(conn)
+                .await
+                .optional()?;
+            Ok(due.is_some())
+        })
+    }
 }
 
 pub(crate) async fn remove(
@@ -73,19 +94,6 @@ pub(crate) async fn sealed(
         .first(conn)
         .await
         .optional()?)
-}
-
-/// Whether any account's synchronisation is due.
-pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool> {
-    let due: Option<CredentialId> = credentials::table
-        .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
-        .filter(credentials::next_sync_at.le(V(now)))
-        .order(credentials::next_sync_at)
-        .select(credentials::id)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(due.is_some())
 }
 
 /// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.

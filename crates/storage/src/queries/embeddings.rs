@@ -1,6 +1,7 @@
 //! Vectors of passages: what is still to be embedded, and what is.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
@@ -13,7 +14,7 @@ use crate::schema::{
     knowledge_embedding_jobs as jobs, knowledge_embeddings as embeddings,
 };
 use crate::sql::V;
-use crate::{EmbeddedDocument, EmbeddingJob, EmbeddingState, PassageVectors, Result};
+use crate::{EmbeddedDocument, EmbeddingJob, EmbeddingState, PassageVectors, Result, Store};
 
 /// A document that may need vectors of a model.
 type Candidate = (DocumentId, AccountId, DocumentStatus, Option<String>);
@@ -134,36 +135,40 @@ pub(crate) async fn claim(
     Ok(None)
 }
 
-/// Takes every claim back: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize> {
-    Ok(diesel::update(jobs::table)
-        .filter(jobs::claim_id.is_not_null())
-        .set((
-            jobs::claim_id.eq(None::<V<ClaimId>>),
-            jobs::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .execute(conn)
-        .await?)
-}
+impl Store {
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_embeddings(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(jobs::table)
+                .filter(jobs::claim_id.is_not_null())
+                .set((
+                    jobs::claim_id.eq(None::<V<ClaimId>>),
+                    jobs::lease_expires_at.eq(None::<V<Timestamp>>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 
-/// Gives a claim back: untried, or as a failed try with this reason.
-pub(crate) async fn release(
-    conn: &mut Conn,
-    document: DocumentId,
-    claim: ClaimId,
-    failed: Option<String>,
-) -> Result<()> {
-    diesel::update(jobs::table.find(V(document)))
-        .filter(jobs::claim_id.eq(V(claim)))
-        .set((
-            jobs::claim_id.eq(None::<V<ClaimId>>),
-            jobs::lease_expires_at.eq(None::<V<Timestamp>>),
-            jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
-            failed.map(|reason| jobs::error.eq(reason)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
+    /// Gives an order back to be claimed again: untried, or with the reason why this try failed. After the third it is
+    /// not claimed any more.
+    pub fn release_embedding(&self, job: EmbeddingJob, failed: Option<String>) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let document = job.document;
+            let claim = job.claim;
+            diesel::update(jobs::table.find(V(document)))
+                .filter(jobs::claim_id.eq(V(claim)))
+                .set((
+                    jobs::claim_id.eq(None::<V<ClaimId>>),
+                    jobs::lease_expires_at.eq(None::<V<Timestamp>>),
+                    jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
+                    failed.map(|reason| jobs::error.eq(reason)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 }
 
 /// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is gone. The order is this transaction's until its end.

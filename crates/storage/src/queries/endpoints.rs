@@ -1,6 +1,7 @@
 //! Webhook endpoints and their sealed secrets.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EndpointId, Timestamp};
 
@@ -11,7 +12,7 @@ use crate::schema::{webhook_endpoints as endpoints, webhook_secrets as secrets};
 use crate::sql::V;
 use crate::{
     DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, PageKey, Result,
+    EndpointView, PageKey, Result, Store,
 };
 
 /// A sealed secret; its row id is the associated data.
@@ -97,24 +98,62 @@ pub(crate) async fn find(
         .pop())
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<EndpointId>>,
-    limit: i64,
-) -> Result<Vec<EndpointView>> {
-    let query = endpoints::table
-        .filter(
-            endpoints::account_id
-                .eq(V(account))
-                .and(endpoints::deleted_at.is_null()),
-        )
-        .order((endpoints::created_at.desc(), endpoints::id.desc()))
-        .limit(limit + 1)
-        .select(Endpoint::as_select())
-        .into_boxed::<Db>();
-    let page = behind!(query, endpoints, after).load(conn).await?;
-    with_prefixes(conn, page).await
+impl Store {
+    /// A page of the account's endpoints, newest first, with one more than `limit` if there is a next page.
+    pub fn endpoints(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<EndpointId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<EndpointView>> {
+        read!(self, |conn| {
+            let query = endpoints::table
+                .filter(
+                    endpoints::account_id
+                        .eq(V(account))
+                        .and(endpoints::deleted_at.is_null()),
+                )
+                .order((endpoints::created_at.desc(), endpoints::id.desc()))
+                .limit(limit + 1)
+                .select(Endpoint::as_select())
+                .into_boxed::<Db>();
+            let page = behind!(query, endpoints, after).load(conn).await?;
+            with_prefixes(conn, page).await
+        })
+    }
+
+    /// Deletes an endpoint and cancels what is due; `false` if there is no such one.
+    pub fn delete_endpoint(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let deleted = diesel::update(endpoints::table)
+                .filter(
+                    endpoints::id
+                        .eq(V(id))
+                        .and(endpoints::account_id.eq(V(account))),
+                )
+                .filter(endpoints::deleted_at.is_null())
+                .set((
+                    endpoints::deleted_at.eq(V(at)),
+                    endpoints::status.eq(V(EndpointStatus::Disabled)),
+                    endpoints::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            if deleted == 0 {
+                return Ok(false);
+            }
+            cancelling::with_the_change(conn, id).await?;
+            diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
+                .execute(conn)
+                .await?;
+            Ok(true)
+        })
+    }
 }
 
 async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<EndpointView>> {
@@ -233,36 +272,6 @@ pub(crate) async fn disable_failing(
         return Ok(false);
     }
     cancelling::with_the_change(conn, id).await?;
-    Ok(true)
-}
-
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: EndpointId,
-    at: Timestamp,
-) -> Result<bool> {
-    let deleted = diesel::update(endpoints::table)
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
-        .filter(endpoints::deleted_at.is_null())
-        .set((
-            endpoints::deleted_at.eq(V(at)),
-            endpoints::status.eq(V(EndpointStatus::Disabled)),
-            endpoints::updated_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    if deleted == 0 {
-        return Ok(false);
-    }
-    cancelling::with_the_change(conn, id).await?;
-    diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
-        .execute(conn)
-        .await?;
     Ok(true)
 }
 

@@ -1,6 +1,7 @@
 //! Folders of knowledge documents.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
@@ -8,7 +9,7 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
 use crate::sql::V;
-use crate::{Folder, PageKey, Result};
+use crate::{Folder, PageKey, Result, Store};
 
 pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(folders::table
@@ -72,19 +73,43 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<FolderId>>,
-    limit: i64,
-) -> Result<Vec<Folder>> {
-    let query = folders::table
-        .filter(folders::account_id.eq(V(account)))
-        .order((folders::created_at.desc(), folders::id.desc()))
-        .limit(limit + 1)
-        .select(Folder::as_select())
-        .into_boxed::<Db>();
-    Ok(behind!(query, folders, after).load(conn).await?)
+impl Store {
+    /// A page of the account's folders, newest first, with one more than `limit` if there is a next page.
+    pub fn folders(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<FolderId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Folder>> {
+        read!(self, |conn| {
+            let query = folders::table
+                .filter(folders::account_id.eq(V(account)))
+                .order((folders::created_at.desc(), folders::id.desc()))
+                .limit(limit + 1)
+                .select(Folder::as_select())
+                .into_boxed::<Db>();
+            Ok(behind!(query, folders, after).load(conn).await?)
+        })
+    }
+
+    /// Of these, the folders that the account has.
+    pub fn known_folders(
+        &self,
+        account: AccountId,
+        ids: Vec<FolderId>,
+    ) -> Answer<'_, Vec<FolderId>> {
+        read!(self, |conn| {
+            Ok(folders::table
+                .filter(
+                    folders::account_id
+                        .eq(V(account))
+                        .and(folders::id.eq_any(ids.into_iter().map(V))),
+                )
+                .select(folders::id)
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 pub(crate) async fn rename(
@@ -163,21 +188,4 @@ pub(crate) async fn delete(
         .execute(conn)
         .await?;
     Ok(Some(moved))
-}
-
-/// Of these, the folders that the account has.
-pub(crate) async fn known(
-    conn: &mut Conn,
-    account: AccountId,
-    ids: Vec<FolderId>,
-) -> Result<Vec<FolderId>> {
-    Ok(folders::table
-        .filter(
-            folders::account_id
-                .eq(V(account))
-                .and(folders::id.eq_any(ids.into_iter().map(V))),
-        )
-        .select(folders::id)
-        .load(conn)
-        .await?)
 }

@@ -1,6 +1,7 @@
 //! Reading documents: who reads which, and what was read.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
@@ -14,7 +15,7 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::words::packed;
-use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, Result};
+use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, Result, Store};
 
 /// Claims the oldest waiting document of the account whose last turn was longest ago.
 pub(crate) async fn claim(
@@ -96,40 +97,73 @@ async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>> {
     Ok(None)
 }
 
-/// Takes every claim back: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize> {
-    Ok(diesel::update(documents::table)
-        .filter(documents::status.eq(V(DocumentStatus::Processing)))
-        .filter(documents::claim_id.is_not_null())
-        .set((
-            documents::claim_id.eq(None::<V<ClaimId>>),
-            documents::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .execute(conn)
-        .await?)
-}
+impl Store {
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_documents(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(documents::table)
+                .filter(documents::status.eq(V(DocumentStatus::Processing)))
+                .filter(documents::claim_id.is_not_null())
+                .set((
+                    documents::claim_id.eq(None::<V<ClaimId>>),
+                    documents::lease_expires_at.eq(None::<V<Timestamp>>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 
-/// Gives a claim back, and with it the try, if `untried`.
-pub(crate) async fn release(
-    conn: &mut Conn,
-    id: DocumentId,
-    claim: ClaimId,
-    untried: bool,
-) -> Result<()> {
-    diesel::update(documents::table)
-        .filter(
-            documents::id
-                .eq(V(id))
-                .and(documents::claim_id.eq(V(claim))),
-        )
-        .set((
-            documents::claim_id.eq(None::<V<ClaimId>>),
-            documents::lease_expires_at.eq(None::<V<Timestamp>>),
-            documents::tries.eq(documents::tries - i32::from(untried)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
+    /// Gives a document back to be claimed again, and with it the try, if `untried`.
+    pub fn release_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+        untried: bool,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::update(documents::table)
+                .filter(
+                    documents::id
+                        .eq(V(id))
+                        .and(documents::claim_id.eq(V(claim))),
+                )
+                .set((
+                    documents::claim_id.eq(None::<V<ClaimId>>),
+                    documents::lease_expires_at.eq(None::<V<Timestamp>>),
+                    documents::tries.eq(documents::tries - i32::from(untried)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Of these documents, those that wait to be read or are being read.
+    pub fn documents_waiting(&self, ids: Vec<DocumentId>) -> Answer<'_, Vec<DocumentId>> {
+        read!(self, |conn| {
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(documents::table
+                .filter(documents::id.eq_any(ids.into_iter().map(V)))
+                .filter(documents::status.eq(V(DocumentStatus::Processing)))
+                .select(documents::id)
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
+    pub fn document_upload(&self, id: DocumentId) -> Answer<'_, Option<Vec<u8>>> {
+        read!(self, |conn| {
+            Ok(uploads::table
+                .find(V(id))
+                .select(uploads::content)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
 }
 
 /// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is gone. The document is this transaction's until its end.
@@ -152,15 +186,6 @@ pub(crate) async fn renew(
     Ok(renewed > 0)
 }
 
-pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec<u8>>> {
-    Ok(uploads::table
-        .find(V(id))
-        .select(uploads::content)
-        .first(conn)
-        .await
-        .optional()?)
-}
-
 pub(crate) async fn insert_part(conn: &mut Conn, id: DocumentId, part: ReadPart) -> Result<()> {
     if !part.passages.is_empty() {
         dialect!(conn, insert_passages(id, part.passages))?;
@@ -169,19 +194,6 @@ pub(crate) async fn insert_part(conn: &mut Conn, id: DocumentId, part: ReadPart)
         dialect!(conn, insert_words(id, packed(&part.words)))?;
     }
     Ok(())
-}
-
-/// Of these, the documents that have not been read.
-pub(crate) async fn waiting(conn: &mut Conn, ids: Vec<DocumentId>) -> Result<Vec<DocumentId>> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(documents::table
-        .filter(documents::id.eq_any(ids.into_iter().map(V)))
-        .filter(documents::status.eq(V(DocumentStatus::Processing)))
-        .select(documents::id)
-        .load(conn)
-        .await?)
 }
 
 /// Removes a document's passages.

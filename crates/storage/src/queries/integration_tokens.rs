@@ -1,6 +1,7 @@
 //! By what accounts use other applications, and the consents that are being asked for.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
@@ -11,7 +12,7 @@ use crate::schema::{
     integration_tokens as tokens,
 };
 use crate::sql::V;
-use crate::{HeldTokens, NewConsent, Result, TokenTimes};
+use crate::{HeldTokens, NewConsent, Result, Store, TokenTimes};
 
 /// Consents that are forgotten in one statement.
 const FORGOTTEN_AT_ONCE: i64 = 500;
@@ -84,33 +85,53 @@ pub(crate) async fn take_consent(
         .optional()?)
 }
 
-/// The toolkits for which the account is being asked.
-pub(crate) async fn asked_for(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<Vec<String>> {
-    Ok(consents::table
-        .filter(consents::account_id.eq(V(account)))
-        .filter(consents::expires_at.gt(V(now)))
-        .select(consents::toolkit)
-        .load(conn)
-        .await?)
-}
+impl Store {
+    /// The toolkits for which the account is being asked for its consent.
+    pub fn consents_asked_for(
+        &self,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<String>> {
+        read!(self, |conn| {
+            Ok(consents::table
+                .filter(consents::account_id.eq(V(account)))
+                .filter(consents::expires_at.gt(V(now)))
+                .select(consents::toolkit)
+                .load(conn)
+                .await?)
+        })
+    }
 
-/// Forgets some of the consents that nobody gave in time.
-pub(crate) async fn forget_consents(conn: &mut Conn, now: Timestamp) -> Result<usize> {
-    let late: Vec<CredentialId> = consents::table
-        .filter(consents::expires_at.le(V(now)))
-        .order(consents::expires_at)
-        .limit(FORGOTTEN_AT_ONCE)
-        .select(consents::id)
-        .load(conn)
-        .await?;
-    Ok(diesel::delete(consents::table)
-        .filter(consents::id.eq_any(late.into_iter().map(V)))
-        .execute(conn)
-        .await?)
+    /// Forgets some of the consents that nobody gave in time; how many.
+    pub fn forget_consents(&self, now: Timestamp) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            let late: Vec<CredentialId> = consents::table
+                .filter(consents::expires_at.le(V(now)))
+                .order(consents::expires_at)
+                .limit(FORGOTTEN_AT_ONCE)
+                .select(consents::id)
+                .load(conn)
+                .await?;
+            Ok(diesel::delete(consents::table)
+                .filter(consents::id.eq_any(late.into_iter().map(V)))
+                .execute(conn)
+                .await?)
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_tokens(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(tokens::table)
+                .filter(tokens::lease_expires_at.is_not_null())
+                .set((
+                    tokens::claim_id.eq(None::<ClaimId>),
+                    tokens::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 }
 
 /// Writes a connection's first tokens.
@@ -249,18 +270,6 @@ pub(crate) async fn is_resting(
         .await
         .optional()?;
     Ok(resting.is_some())
-}
-
-/// Takes every claim back, and ends every rest.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize> {
-    Ok(diesel::update(tokens::table)
-        .filter(tokens::lease_expires_at.is_not_null())
-        .set((
-            tokens::claim_id.eq(None::<ClaimId>),
-            tokens::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?)
 }
 
 /// Writes renewed tokens and gives the turn back, and says whose they are and since when new ones are refused; `None` if it

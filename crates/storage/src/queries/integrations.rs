@@ -1,21 +1,26 @@
 //! What accounts have connected.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
 
 use crate::database::Conn;
 use crate::schema::integration_connections as connections;
 use crate::sql::V;
-use crate::{Connection, Result};
+use crate::{Connection, Result, Store};
 
-/// Everything that the account has connected: a row for each toolkit of the catalog at most.
-pub(crate) async fn all(conn: &mut Conn, account: AccountId) -> Result<Vec<Connection>> {
-    Ok(connections::table
-        .filter(connections::account_id.eq(V(account)))
-        .select(Connection::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
+    pub fn connections(&self, account: AccountId) -> Answer<'_, Vec<Connection>> {
+        read!(self, |conn| {
+            Ok(connections::table
+                .filter(connections::account_id.eq(V(account)))
+                .select(Connection::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 pub(crate) async fn find(

@@ -1,13 +1,14 @@
 //! Invoices: one an account and month, written line by line while it is a draft (decision 6.9).
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Timestamp};
 
 use crate::database::{Conn, Db};
 use crate::schema::{invoice_lines as lines, invoices};
 use crate::sql::V;
-use crate::{Invoice, InvoiceLine, Result};
+use crate::{Invoice, InvoiceLine, Result, Store};
 
 /// A line that is about to be written.
 pub(crate) struct NewLine {
@@ -117,23 +118,28 @@ pub(crate) async fn issue_before(
     Ok(())
 }
 
-/// One page behind `after`'s month, the newest month first, with one row more than `limit` if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<i32>,
-    limit: i64,
-) -> Result<Vec<Invoice>> {
-    let mut query = invoices::table
-        .filter(invoices::account_id.eq(V(account)))
-        .order(invoices::month.desc())
-        .limit(limit + 1)
-        .select(Invoice::as_select())
-        .into_boxed::<Db>();
-    if let Some(after) = after {
-        query = query.filter(invoices::month.lt(after));
+impl Store {
+    /// A page of invoices behind month `after`, the newest month first, with one more than `limit` if there is a next
+    /// page.
+    pub fn invoices(
+        &self,
+        account: AccountId,
+        after: Option<i32>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Invoice>> {
+        read!(self, |conn| {
+            let mut query = invoices::table
+                .filter(invoices::account_id.eq(V(account)))
+                .order(invoices::month.desc())
+                .limit(limit + 1)
+                .select(Invoice::as_select())
+                .into_boxed::<Db>();
+            if let Some(after) = after {
+                query = query.filter(invoices::month.lt(after));
+            }
+            Ok(query.load(conn).await?)
+        })
     }
-    Ok(query.load(conn).await?)
 }
 
 pub(crate) async fn find(

@@ -1,6 +1,7 @@
 //! What the provider of the legacy agents has told of its own accord.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, FailureReason, Runtime, Timestamp,
@@ -12,7 +13,7 @@ use crate::schema::{
     conversation_moments as moments, conversations as calls, legacy_reports as reports,
 };
 use crate::sql::V;
-use crate::{Fenced, LegacyReport, NewTurn, Result};
+use crate::{Fenced, LegacyReport, NewTurn, Result, Store};
 
 /// Writes a report; `false` if it was there already.
 pub(crate) async fn insert(
@@ -96,21 +97,71 @@ pub(crate) async fn failure(
     Ok(by_name.flatten())
 }
 
-/// What the provider calls a call of which it has reported that it took place.
-pub(crate) async fn called(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-) -> Result<Option<String>> {
-    Ok(reports::table
-        .filter(reports::conversation_id.eq(V(id)))
-        .filter(reports::account_id.eq(V(account)))
-        .filter(reports::failure_reason.is_null())
-        .order(reports::received_at)
-        .select(reports::provider_call_id)
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
+    pub fn legacy_call_reported(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Answer<'_, Option<String>> {
+        read!(self, |conn| {
+            Ok(reports::table
+                .filter(reports::conversation_id.eq(V(id)))
+                .filter(reports::account_id.eq(V(account)))
+                .filter(reports::failure_reason.is_null())
+                .order(reports::received_at)
+                .select(reports::provider_call_id)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// Replaces what was said in a live call, in one transaction.
+    pub fn replace_turns(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        turns: Vec<NewTurn>,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
+            let last: Option<i32> = diesel::update(calls::table.find(V(id)))
+                .filter(calls::state.eq(V(CallState::Live)))
+                .filter(calls::claim_id.eq(V(claim)))
+                .set(calls::messages_count.eq(i32::try_from(spoken).unwrap_or(i32::MAX)))
+                .returning(calls::last_seq)
+                .get_result(conn)
+                .await
+                .optional()?;
+            let Some(last) = last else {
+                return Ok(Fenced::Lost);
+            };
+            let mut places: Vec<i32> = moments::table
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::role.is_not_null())
+                .order(moments::seq)
+                .select(moments::seq)
+                .load(conn)
+                .await?;
+            diesel::delete(moments::table)
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::role.is_not_null())
+                .execute(conn)
+                .await?;
+            let more = turns.len().saturating_sub(places.len());
+            let end = last.saturating_add(i32::try_from(more).unwrap_or(i32::MAX));
+            places.extend(last.saturating_add(1)..=end);
+            diesel::update(calls::table.find(V(id)))
+                .set(calls::last_seq.eq(end))
+                .execute(conn)
+                .await?;
+            for (seq, turn) in places.into_iter().zip(turns) {
+                super::moments::said(conn, id, seq, turn).await?;
+            }
+            Ok(Fenced::Done)
+        })
+    }
 }
 
 /// Deletes up to `most` reports from before `before`.
@@ -150,49 +201,4 @@ pub(crate) async fn name_call(
     } else {
         Fenced::Lost
     })
-}
-
-/// Writes what was said in a call under way anew: each turn in the place of the one that was written there, and what is more
-/// behind them.
-pub(crate) async fn replace_turns(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    turns: Vec<NewTurn>,
-) -> Result<Fenced> {
-    let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
-    let last: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(calls::state.eq(V(CallState::Live)))
-        .filter(calls::claim_id.eq(V(claim)))
-        .set(calls::messages_count.eq(i32::try_from(spoken).unwrap_or(i32::MAX)))
-        .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some(last) = last else {
-        return Ok(Fenced::Lost);
-    };
-    let mut places: Vec<i32> = moments::table
-        .filter(moments::conversation_id.eq(V(id)))
-        .filter(moments::role.is_not_null())
-        .order(moments::seq)
-        .select(moments::seq)
-        .load(conn)
-        .await?;
-    diesel::delete(moments::table)
-        .filter(moments::conversation_id.eq(V(id)))
-        .filter(moments::role.is_not_null())
-        .execute(conn)
-        .await?;
-    let more = turns.len().saturating_sub(places.len());
-    let end = last.saturating_add(i32::try_from(more).unwrap_or(i32::MAX));
-    places.extend(last.saturating_add(1)..=end);
-    diesel::update(calls::table.find(V(id)))
-        .set(calls::last_seq.eq(end))
-        .execute(conn)
-        .await?;
-    for (seq, turn) in places.into_iter().zip(turns) {
-        super::moments::said(conn, id, seq, turn).await?;
-    }
-    Ok(Fenced::Done)
 }

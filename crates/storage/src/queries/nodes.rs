@@ -1,13 +1,14 @@
 //! Running processes, and what the whole service remembers of itself.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{NodeId, Timestamp};
 
 use crate::database::Conn;
 use crate::schema::{nodes, service_settings as settings};
 use crate::sql::V;
-use crate::{Result, StoreError};
+use crate::{Result, Store, StoreError};
 
 /// Registers this node or renews its lease; forgets the ones that have been gone for an hour.
 pub(crate) async fn register(
@@ -127,13 +128,6 @@ pub(crate) async fn forget_all(conn: &mut Conn) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn leave(conn: &mut Conn, node: NodeId) -> Result<()> {
-    diesel::delete(nodes::table.find(V(node)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 /// Writes a setting if it has never been written; returns what is in force.
 pub(crate) async fn settle_setting(conn: &mut Conn, name: &str, value: &str) -> Result<String> {
     diesel::insert_into(settings::table)
@@ -158,14 +152,31 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
         .optional()?)
 }
 
-/// A statement that does nothing but come back.
-pub(crate) async fn ping(conn: &mut Conn) -> Result<()> {
-    let one: i32 = diesel::select(diesel::dsl::sql::<diesel::sql_types::Integer>("1"))
-        .get_result(conn)
-        .await?;
-    if one == 1 {
-        Ok(())
-    } else {
-        Err(StoreError::Internal("1 is not 1".into()))
+impl Store {
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] without one.
+    pub fn ping(&self) -> Answer<'_, ()> {
+        read!(self, |conn| {
+            let one: i32 = diesel::select(diesel::dsl::sql::<diesel::sql_types::Integer>("1"))
+                .get_result(conn)
+                .await?;
+            if one == 1 {
+                Ok(())
+            } else {
+                Err(StoreError::Internal("1 is not 1".into()))
+            }
+        })
+    }
+
+    /// Forgets this process.
+    pub fn leave_node(&self, node: NodeId) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::delete(nodes::table.find(V(node)))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Phone numbers.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
 
@@ -8,7 +9,7 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
-use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result};
+use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result, Store};
 
 /// Writes a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
@@ -104,23 +105,64 @@ pub(crate) async fn has(conn: &mut Conn, account: AccountId, number: &E164) -> R
     Ok(found.is_some())
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    agent: Option<AgentId>,
-    after: Option<PageKey<PhoneNumberId>>,
-    limit: i64,
-) -> Result<Vec<PhoneNumber>> {
-    let mut query = numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .order((numbers::created_at.desc(), numbers::id.desc()))
-        .limit(limit + 1)
-        .select(PhoneNumber::as_select())
-        .into_boxed::<Db>();
-    if let Some(agent) = agent {
-        query = query.filter(numbers::agent_id.eq(V(agent)));
+impl Store {
+    /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
+    pub fn numbers(
+        &self,
+        account: AccountId,
+        agent: Option<AgentId>,
+        after: Option<PageKey<PhoneNumberId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<PhoneNumber>> {
+        read!(self, |conn| {
+            let mut query = numbers::table
+                .filter(numbers::account_id.eq(V(account)))
+                .order((numbers::created_at.desc(), numbers::id.desc()))
+                .limit(limit + 1)
+                .select(PhoneNumber::as_select())
+                .into_boxed::<Db>();
+            if let Some(agent) = agent {
+                query = query.filter(numbers::agent_id.eq(V(agent)));
+            }
+            Ok(behind!(query, numbers, after).load(conn).await?)
+        })
     }
-    Ok(behind!(query, numbers, after).load(conn).await?)
+
+    /// Takes a number from the account; `false` if it has no such one.
+    pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let deleted = diesel::delete(numbers::table)
+                .filter(
+                    numbers::id
+                        .eq(V(id))
+                        .and(numbers::account_id.eq(V(account))),
+                )
+                .execute(conn)
+                .await?;
+            Ok(deleted > 0)
+        })
+    }
+
+    /// The numbers of these agents of the account, each agent's oldest first.
+    pub fn numbers_of_agents(
+        &self,
+        account: AccountId,
+        agents: Vec<AgentId>,
+    ) -> Answer<'_, Vec<PhoneNumber>> {
+        read!(self, |conn| {
+            let agents = &agents;
+            if agents.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(numbers::table
+                .filter(numbers::account_id.eq(V(account)))
+                .filter(numbers::agent_id.eq_any(agents.iter().copied().map(V)))
+                .order((numbers::created_at, numbers::id))
+                .select(PhoneNumber::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Applies a change; `false` if the account has no such number.
@@ -145,18 +187,6 @@ pub(crate) async fn change(
         .execute(conn)
         .await?;
     Ok(changed > 0)
-}
-
-pub(crate) async fn delete(conn: &mut Conn, account: AccountId, id: PhoneNumberId) -> Result<bool> {
-    let deleted = diesel::delete(numbers::table)
-        .filter(
-            numbers::id
-                .eq(V(id))
-                .and(numbers::account_id.eq(V(account))),
-        )
-        .execute(conn)
-        .await?;
-    Ok(deleted > 0)
 }
 
 /// Takes an agent's numbers from it: for its archiving (decision 6.2).
@@ -197,22 +227,4 @@ pub(crate) async fn give_back(
         .execute(conn)
         .await?;
     Ok(())
-}
-
-/// The numbers of these agents, each agent's oldest first.
-pub(crate) async fn of_agents(
-    conn: &mut Conn,
-    account: AccountId,
-    agents: &[AgentId],
-) -> Result<Vec<PhoneNumber>> {
-    if agents.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .filter(numbers::agent_id.eq_any(agents.iter().copied().map(V)))
-        .order((numbers::created_at, numbers::id))
-        .select(PhoneNumber::as_select())
-        .load(conn)
-        .await?)
 }

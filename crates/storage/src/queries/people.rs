@@ -1,6 +1,7 @@
 //! People who sign in, and their sessions and links.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
 
@@ -13,6 +14,7 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{
     Account, AuditEntry, Member, Membership, NewSession, PageKey, Password, Result, SignInLink,
+    Store,
 };
 
 /// The setting that names the first account that was made in the portal.
@@ -156,20 +158,6 @@ pub(crate) async fn session(conn: &mut Conn, digest: [u8; 32]) -> Result<Option<
         .optional()?)
 }
 
-/// Writes that a session was used, unless somebody has written so after `before`.
-pub(crate) async fn touch_session(
-    conn: &mut Conn,
-    digest: [u8; 32],
-    (before, at): (Timestamp, Timestamp),
-) -> Result<()> {
-    diesel::update(sessions::table.find(digest.to_vec()))
-        .filter(sessions::seen_at.le(V(before)))
-        .set(sessions::seen_at.eq(V(at)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 /// Moves a session to another account.
 pub(crate) async fn move_session(
     conn: &mut Conn,
@@ -184,13 +172,6 @@ pub(crate) async fn move_session(
         .execute(conn)
         .await?;
     Ok(moved > 0)
-}
-
-pub(crate) async fn end_session(conn: &mut Conn, digest: [u8; 32]) -> Result<()> {
-    diesel::delete(sessions::table.find(digest.to_vec()))
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 /// Ends every session of a person but for one; how many there were.
@@ -371,23 +352,53 @@ pub(crate) async fn name_first_account(conn: &mut Conn, account: AccountId) -> R
     Ok(named > 0)
 }
 
-/// A page of the account's audit log, newest first, and one more if there is a next page.
-pub(crate) async fn audit_page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<EventId>>,
-    limit: i64,
-) -> Result<Vec<AuditEntry>> {
-    let mut query = audit_log::table
-        .filter(audit_log::account_id.eq(V(account)))
-        .order((audit_log::at.desc(), audit_log::id.desc()))
-        .limit(limit + 1)
-        .select(AuditEntry::as_select())
-        .into_boxed::<Db>();
-    if let Some((at, id)) = after {
-        query = query
-            .filter(audit_log::at.le(V(at)))
-            .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
+impl Store {
+    /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
+    pub fn audit(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<EventId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<AuditEntry>> {
+        read!(self, |conn| {
+            let mut query = audit_log::table
+                .filter(audit_log::account_id.eq(V(account)))
+                .order((audit_log::at.desc(), audit_log::id.desc()))
+                .limit(limit + 1)
+                .select(AuditEntry::as_select())
+                .into_boxed::<Db>();
+            if let Some((at, id)) = after {
+                query = query
+                    .filter(audit_log::at.le(V(at)))
+                    .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
+            }
+            Ok(query.load(conn).await?)
+        })
     }
-    Ok(query.load(conn).await?)
+
+    /// Writes that a session is used at `at`, unless another process has written so after `before`.
+    pub fn touch_session(
+        &self,
+        digest: [u8; 32],
+        (before, at): (Timestamp, Timestamp),
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::update(sessions::table.find(digest.to_vec()))
+                .filter(sessions::seen_at.le(V(before)))
+                .set(sessions::seen_at.eq(V(at)))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Ends a session.
+    pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::delete(sessions::table.find(digest.to_vec()))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 }

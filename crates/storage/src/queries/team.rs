@@ -1,13 +1,14 @@
 //! Members, invitations and seats.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 
 use crate::database::{Conn, Db};
 use crate::schema::{account_seats as seats, invitations, members};
 use crate::sql::V;
-use crate::{Invitation, Member, PageKey, Result};
+use crate::{Invitation, Member, PageKey, Result, Store};
 
 /// Makes the account's count of members; `owners` of them are there from the beginning.
 pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64) -> Result<()> {
@@ -242,17 +243,17 @@ pub(crate) async fn invitation(
         .optional()?)
 }
 
-/// The account's invitations that have not expired, the oldest first.
-pub(crate) async fn invitations(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<Vec<Invitation>> {
-    Ok(invitations::table
-        .filter(invitations::account_id.eq(V(account)))
-        .filter(invitations::expires_at.gt(V(now)))
-        .order((invitations::created_at, invitations::id))
-        .select(Invitation::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The account's invitations that have not expired at `now`, the oldest first.
+    pub fn invitations(&self, account: AccountId, now: Timestamp) -> Answer<'_, Vec<Invitation>> {
+        read!(self, |conn| {
+            Ok(invitations::table
+                .filter(invitations::account_id.eq(V(account)))
+                .filter(invitations::expires_at.gt(V(now)))
+                .order((invitations::created_at, invitations::id))
+                .select(Invitation::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }

@@ -1,6 +1,7 @@
 //! Tools, and those that versions have pinned.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, Timestamp, ToolId};
 
@@ -8,7 +9,7 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{agent_version_tools as pins, agents, tools};
 use crate::sql::V;
-use crate::{PageKey, Result, ToolRow};
+use crate::{PageKey, Result, Store, ToolRow};
 
 /// What sealed header values belong to, and they themselves.
 pub(crate) type Sealed = Option<Vec<u8>>;
@@ -51,19 +52,52 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<ToolId>>,
-    limit: i64,
-) -> Result<Vec<ToolRow>> {
-    let query = tools::table
-        .filter(tools::account_id.eq(V(account)))
-        .order((tools::created_at.desc(), tools::id.desc()))
-        .limit(limit + 1)
-        .select(ToolRow::as_select())
-        .into_boxed::<Db>();
-    Ok(behind!(query, tools, after).load(conn).await?)
+impl Store {
+    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
+    pub fn tools(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<ToolId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<ToolRow>> {
+        read!(self, |conn| {
+            let query = tools::table
+                .filter(tools::account_id.eq(V(account)))
+                .order((tools::created_at.desc(), tools::id.desc()))
+                .limit(limit + 1)
+                .select(ToolRow::as_select())
+                .into_boxed::<Db>();
+            Ok(behind!(query, tools, after).load(conn).await?)
+        })
+    }
+
+    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
+    pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let deleted = diesel::delete(tools::table)
+                .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+                .execute(conn)
+                .await?;
+            Ok(deleted > 0)
+        })
+    }
+
+    /// Ids and names of those of `ids` that are tools of the account.
+    pub fn known_tools(
+        &self,
+        account: AccountId,
+        ids: Vec<ToolId>,
+    ) -> Answer<'_, Vec<(ToolId, String)>> {
+        read!(self, |conn| {
+            let ids = &ids;
+            Ok(tools::table
+                .filter(tools::account_id.eq(V(account)))
+                .filter(tools::id.eq_any(ids.iter().copied().map(V)))
+                .select((tools::id, tools::name))
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Applies a change made on `revision`; `false` if the tool has changed since, or is gone.
@@ -87,28 +121,6 @@ pub(crate) async fn change(
         .execute(conn)
         .await?;
     Ok(changed > 0)
-}
-
-pub(crate) async fn delete(conn: &mut Conn, account: AccountId, id: ToolId) -> Result<bool> {
-    let deleted = diesel::delete(tools::table)
-        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-        .execute(conn)
-        .await?;
-    Ok(deleted > 0)
-}
-
-/// Those of `ids` that are tools of the account, in no order.
-pub(crate) async fn known(
-    conn: &mut Conn,
-    account: AccountId,
-    ids: &[ToolId],
-) -> Result<Vec<(ToolId, String)>> {
-    Ok(tools::table
-        .filter(tools::account_id.eq(V(account)))
-        .filter(tools::id.eq_any(ids.iter().copied().map(V)))
-        .select((tools::id, tools::name))
-        .load(conn)
-        .await?)
 }
 
 /// Writes down the account's tools `ids` as they are now for a version that has none pinned; `false` if one of them is

@@ -1,5 +1,6 @@
 //! Voices: all at once, as processes keep them in memory.
 
+use crate::store::{Answer, read};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
@@ -13,18 +14,23 @@ use crate::dialect::dialect;
 use crate::records::VoiceRow;
 use crate::schema::{service_settings as settings, voices};
 use crate::sql::{V, Word};
-use crate::{Result, VoiceChanges};
+use crate::{Result, Store, VoiceChanges};
 
 /// The setting that is another one after each change of the voices.
 const GENERATION: &str = "voices_generation";
 
-pub(crate) async fn generation(conn: &mut Conn) -> Result<Option<String>> {
-    Ok(settings::table
-        .find(GENERATION)
-        .select(settings::value)
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// What names the voices as they are; it is another one after each change. `None`: there has been none.
+    pub fn voices_generation(&self) -> Answer<'_, Option<String>> {
+        read!(self, |conn| {
+            Ok(settings::table
+                .find(GENERATION)
+                .select(settings::value)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
 }
 
 /// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.

@@ -1,6 +1,7 @@
 //! Whose turn it is in a conversation on WhatsApp, and what is to be done: each thread is claimed by one process at a time.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep};
 use diesel::prelude::*;
 use offhook_domain::{ClaimId, NodeId, Timestamp, WhatsAppThreadId};
 
@@ -12,7 +13,8 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    Fenced, Result, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
+    Fenced, Result, Store, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread,
+    WhatsAppTimes,
 };
 
 /// Threads with something to do that nobody has claimed: `judged` says by which clock leases are over, `None` that this
@@ -151,38 +153,42 @@ pub(crate) async fn next(
     })
 }
 
-/// Gives a claim back, and says when there is something to do next.
-pub(crate) async fn release(conn: &mut Conn, hold: WhatsAppHold) -> Result<Fenced> {
-    // Locked first: what a webhook writes meanwhile is seen by what follows.
-    if held(conn, hold, None).await?.is_none() {
-        return Ok(Fenced::Lost);
+impl Store {
+    /// Gives a claim back; the thread is due again when something of it is.
+    pub fn release_whatsapp(&self, hold: WhatsAppHold) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            // Locked first: what a webhook writes meanwhile is seen by what follows.
+            if held(conn, hold, None).await?.is_none() {
+                return Ok(Fenced::Lost);
+            }
+            let message: Option<Timestamp> = received::table
+                .filter(received::thread_id.eq(V(hold.thread)))
+                .filter(received::is_waiting)
+                .order((received::sent_at, received::received_at))
+                .select(received::due_at)
+                .first(conn)
+                .await
+                .optional()?;
+            let outgoing: Option<Timestamp> = sent::table
+                .filter(sent::thread_id.eq(V(hold.thread)))
+                .filter(has_not_left())
+                .order((sent::queued_at, sent::part))
+                .select(sent::due_at)
+                .first(conn)
+                .await
+                .optional()?;
+            // Nothing is answered before what waits to be sent.
+            let due = outgoing.or(message);
+            diesel::update(threads::table.find(V(hold.thread)))
+                .set((
+                    threads::due_at.eq(due),
+                    threads::claim_id.eq(None::<ClaimId>),
+                    threads::node_id.eq(None::<NodeId>),
+                    threads::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Fenced::Done)
+        })
     }
-    let message: Option<Timestamp> = received::table
-        .filter(received::thread_id.eq(V(hold.thread)))
-        .filter(received::is_waiting)
-        .order((received::sent_at, received::received_at))
-        .select(received::due_at)
-        .first(conn)
-        .await
-        .optional()?;
-    let outgoing: Option<Timestamp> = sent::table
-        .filter(sent::thread_id.eq(V(hold.thread)))
-        .filter(has_not_left())
-        .order((sent::queued_at, sent::part))
-        .select(sent::due_at)
-        .first(conn)
-        .await
-        .optional()?;
-    // Nothing is answered before what waits to be sent.
-    let due = outgoing.or(message);
-    diesel::update(threads::table.find(V(hold.thread)))
-        .set((
-            threads::due_at.eq(due),
-            threads::claim_id.eq(None::<ClaimId>),
-            threads::node_id.eq(None::<NodeId>),
-            threads::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(Fenced::Done)
 }

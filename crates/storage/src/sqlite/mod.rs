@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use crate::database::Conn;
-use crate::units::{Answer, Kind, Unit, Work};
+use crate::units::{AnyAnswer, Kind, Unit, Work};
 use crate::{Result, StoreError, Verdict};
 
 pub(crate) mod dialect;
@@ -68,13 +68,13 @@ fn join(thread: JoinHandle<()>) {
 /// A unit of reading, and where it is answered.
 struct Read {
     work: Work,
-    answer: oneshot::Sender<Result<Answer>>,
+    answer: oneshot::Sender<Result<AnyAnswer>>,
 }
 
 struct Write {
     work: Option<Work>,
-    result: Option<Result<Answer>>,
-    answer: oneshot::Sender<Result<Answer>>,
+    result: Option<Result<AnyAnswer>>,
+    answer: oneshot::Sender<Result<AnyAnswer>>,
 }
 
 impl Write {
@@ -133,7 +133,7 @@ impl Sqlite {
         })))
     }
 
-    pub(crate) async fn read(&self, work: Work) -> Result<Answer> {
+    pub(crate) async fn read(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Read);
         let (answer, result) = oneshot::channel();
         let readers = self.0.readers.as_ref().ok_or_else(closed)?;
@@ -142,7 +142,7 @@ impl Sqlite {
         unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
     }
 
-    pub(crate) async fn write(&self, work: Work) -> Result<Answer> {
+    pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Write);
         let (answer, result) = oneshot::channel();
         let job = Write {

@@ -1,14 +1,12 @@
 //! What the database says of itself.
 
-use super::write;
+use super::{Answer, write};
 use crate::dialect::dialect;
-use crate::{AboutDatabase, Result, Store};
-use async_recursion::async_recursion as boxed;
+use crate::{AboutDatabase, Store};
 
 impl Store {
     /// Version, clock and settings of the database, asked of the connection that writes.
-    #[boxed]
-    pub async fn about(&self) -> Result<AboutDatabase> {
+    pub fn about(&self) -> Answer<'_, AboutDatabase> {
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
             about()

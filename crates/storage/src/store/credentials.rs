@@ -3,7 +3,7 @@
 use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::queries;
 use crate::{Credential, Result, Store, Verdict};
 
@@ -28,47 +28,39 @@ impl Store {
         };
         let sealed = self.master_key.seal(secret, &credential.id.uuid())?;
         let actor = self.actor();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let stored = queries::credentials::replace(conn, &credential, sealed).await?;
             let id: offhook_domain::EventId = mint(at);
             let words = (actor.as_str(), "account.credential.set", provider.as_str());
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(stored))
+            Ok(stored)
         })
-    }
-
-    /// The account's credentials, by provider, without their secrets.
-    #[boxed]
-    pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>> {
-        read!(self, |conn| queries::credentials::list(conn, account).await)
+        .await
     }
 
     /// Notes why a provider that was asked at `began` with the account's credential did not say what the account has there.
-    #[boxed]
-    pub async fn credential_unanswered(
+    pub fn credential_unanswered(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         began: Timestamp,
         why: &str,
-    ) -> Result<()> {
+    ) -> Answer<'_, ()> {
         let why = why.to_owned();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let of = (account, provider);
-            queries::credentials::unanswered(conn, of, began, &why).await?;
-            Ok(Verdict::Commit(()))
+            queries::credentials::unanswered(conn, of, began, &why).await
         })
     }
 
     /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.
-    #[boxed]
-    pub async fn remove_credential(
+    pub fn remove_credential(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         at: Timestamp,
-    ) -> Result<Option<Credential>> {
+    ) -> Answer<'_, Option<Credential>> {
         let actor = self.actor();
         write!(self, |conn| {
             // So that nothing which it lists is written behind it.
@@ -109,7 +101,8 @@ impl Store {
         let found = read!(self, |conn| queries::credentials::sealed(
             conn, account, provider
         )
-        .await)?;
+        .await)
+        .await?;
         found
             .map(|(id, sealed)| self.master_key.open(&sealed, &id.uuid()))
             .transpose()

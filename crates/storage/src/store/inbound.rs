@@ -4,7 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::E164;
 use offhook_failpoints as failpoints;
 
-use super::{lease, read, write};
+use super::{Answer, lease, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{CalledNumber, NewInboundCall, Result, Store, Taken, Verdict};
@@ -12,8 +12,7 @@ use crate::{CalledNumber, NewInboundCall, Result, Store, Taken, Verdict};
 impl Store {
     /// Who has a number whose calls come by a trunk; `None` if nobody has. No account is named: a call that comes in
     /// knows none.
-    #[boxed]
-    pub async fn called_number(&self, number: E164) -> Result<Option<CalledNumber>> {
+    pub fn called_number(&self, number: E164) -> Answer<'_, Option<CalledNumber>> {
         read!(self, |conn| {
             let among = queries::numbers::Among::Trunks;
             queries::numbers::who_has(conn, number, among).await
@@ -35,7 +34,8 @@ impl Store {
                 Taken::Claimed(_) => Verdict::Commit(taken),
                 refused => Verdict::Rollback(refused),
             })
-        });
+        })
+        .await;
         if matches!(taken, Ok(Taken::Claimed(_))) {
             failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
         }

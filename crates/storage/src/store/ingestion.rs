@@ -1,9 +1,8 @@
 //! Reading documents: claims with a lease, and what was read, fenced by the claim.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
 
-use super::{lease, mint, read, write};
+use super::{Answer, keep, lease, mint, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::records::Unfolded;
@@ -18,8 +17,7 @@ pub struct ClearedDocument {
 
 impl Store {
     /// Claims the document that has waited longest, if one waits or has lost its reader.
-    #[boxed]
-    pub async fn claim_document(&self, now: Timestamp) -> Result<Option<ClaimedDocument>> {
+    pub fn claim_document(&self, now: Timestamp) -> Answer<'_, Option<ClaimedDocument>> {
         let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
         write!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
@@ -32,62 +30,17 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
-    #[boxed]
-    pub async fn release_documents(&self) -> Result<usize> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::ingestion::release_all(conn).await?
-        )))
-    }
-
-    /// Gives a document back to be claimed again, and with it the try, if `untried`.
-    #[boxed]
-    pub async fn release_document(
-        &self,
-        id: DocumentId,
-        claim: ClaimId,
-        untried: bool,
-    ) -> Result<()> {
-        write!(self, |conn| {
-            queries::ingestion::release(conn, id, claim, untried).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// Renews a document's lease.
-    #[boxed]
-    pub async fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Result<Fenced> {
+    pub fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Answer<'_, Fenced> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let kept = queries::ingestion::renew(conn, id, claim, offset).await?;
-            Ok(Verdict::Commit(if kept {
-                Fenced::Done
-            } else {
-                Fenced::Lost
-            }))
+            Ok(if kept { Fenced::Done } else { Fenced::Lost })
         })
-    }
-
-    /// Of these documents, those that wait to be read or are being read.
-    #[boxed]
-    pub async fn documents_waiting(&self, ids: Vec<DocumentId>) -> Result<Vec<DocumentId>> {
-        read!(self, |conn| queries::ingestion::waiting(conn, ids).await)
-    }
-
-    /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
-    #[boxed]
-    pub async fn document_upload(&self, id: DocumentId) -> Result<Option<Vec<u8>>> {
-        read!(self, |conn| queries::ingestion::upload(conn, id).await)
     }
 
     /// Stores some of what was read of a document, and renews its lease.
-    #[boxed]
-    pub async fn store_part(
-        &self,
-        id: DocumentId,
-        claim: ClaimId,
-        part: ReadPart,
-    ) -> Result<Fenced> {
+    pub fn store_part(&self, id: DocumentId, claim: ClaimId, part: ReadPart) -> Answer<'_, Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             if !queries::ingestion::renew(conn, id, claim, offset).await? {
@@ -100,13 +53,12 @@ impl Store {
 
     /// Removes up to `limit` rows of words that an earlier reader of this document left, or else its passages; returns how
     /// many rows there were, and `None` if the claim is gone.
-    #[boxed]
-    pub async fn clear_document(
+    pub fn clear_document(
         &self,
         id: DocumentId,
         claim: ClaimId,
         limit: i64,
-    ) -> Result<Option<usize>> {
+    ) -> Answer<'_, Option<usize>> {
         let offset = self.offset();
         write!(self, |conn| {
             if !queries::ingestion::renew(conn, id, claim, offset).await? {
@@ -122,14 +74,13 @@ impl Store {
 
     /// Ends the reading of a document: it is ready, found by its words from now on, or failed with this sentence. What was
     /// sent is forgotten.
-    #[boxed]
-    pub async fn finish_document(
+    pub fn finish_document(
         &self,
         id: DocumentId,
         claim: ClaimId,
         ended: Result<ReadDocument, String>,
         at: Timestamp,
-    ) -> Result<Fenced> {
+    ) -> Answer<'_, Fenced> {
         write!(self, |conn| {
             let done = queries::ingestion::finish(conn, id, claim, ended, at).await?;
             Ok(if done {
@@ -142,8 +93,7 @@ impl Store {
 
     /// Puts some words of documents together whose account has enough of them, one step; `false` if there is nothing to
     /// do, or other processes are at it.
-    #[boxed]
-    pub async fn fold_words(&self, at: Timestamp) -> Result<bool> {
+    pub fn fold_words(&self, at: Timestamp) -> Answer<'_, bool> {
         write!(self, |conn| Ok(
             match queries::folds::step(conn, at).await? {
                 true => Verdict::Commit(true),
@@ -154,8 +104,7 @@ impl Store {
 
     /// Removes up to `limit` rows of words of a deleted document; `None` if there is no deleted document left, or its fold
     /// is still being made.
-    #[boxed]
-    pub async fn clear_gone_documents(&self, limit: i64) -> Result<Option<ClearedDocument>> {
+    pub fn clear_gone_documents(&self, limit: i64) -> Answer<'_, Option<ClearedDocument>> {
         write!(self, |conn| {
             let Some((id, account)) = queries::ingestion::gone_document(conn).await? else {
                 return Ok(Verdict::Rollback(None));

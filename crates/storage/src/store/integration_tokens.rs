@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
@@ -23,10 +23,11 @@ impl Store {
     #[boxed]
     pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<()> {
         let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
-        write!(self, |conn| {
-            queries::integration_tokens::insert_consent(conn, consent, sealed).await?;
-            Ok(Verdict::Commit(()))
-        })
+        keep!(self, |conn| queries::integration_tokens::insert_consent(
+            conn, consent, sealed
+        )
+        .await)
+        .await
     }
 
     /// Takes a consent that came back: its toolkit, and its secret. `None` if there is none with this state's digest that
@@ -48,32 +49,12 @@ impl Store {
                 None => Verdict::Rollback(None),
                 taken => Verdict::Commit(taken),
             })
-        })?;
+        })
+        .await?;
         let open = |(id, toolkit, sealed): (CredentialId, String, Vec<u8>)| {
             Ok((toolkit, self.master_key.open(&sealed, &id.uuid())?))
         };
         taken.map(open).transpose()
-    }
-
-    /// The toolkits for which the account is being asked for its consent.
-    #[boxed]
-    pub async fn consents_asked_for(
-        &self,
-        account: AccountId,
-        now: Timestamp,
-    ) -> Result<Vec<String>> {
-        read!(self, |conn| queries::integration_tokens::asked_for(
-            conn, account, now
-        )
-        .await)
-    }
-
-    /// Forgets some of the consents that nobody gave in time; how many.
-    #[boxed]
-    pub async fn forget_consents(&self, now: Timestamp) -> Result<usize> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::integration_tokens::forget_consents(conn, now).await?
-        )))
     }
 
     /// Connects a toolkit: its tokens in place of those that the account had for it, and the tools that it brings.
@@ -91,7 +72,7 @@ impl Store {
     ) -> Result<Connection> {
         let id: CredentialId = mint(at);
         let sealed = self.master_key.seal(secret, &id.uuid())?;
-        write!(self, |conn| {
+        keep!(self, |conn| {
             // Two connections of one toolkit, and their tools, come one after the other.
             queries::locks::lock_account(conn, account).await?;
             queries::integration_tokens::remove(conn, account, &toolkit).await?;
@@ -101,19 +82,19 @@ impl Store {
             for tool in tools {
                 queries::tools::insert(conn, tool, None).await?;
             }
-            Ok(Verdict::Commit(connection))
+            Ok(connection)
         })
+        .await
     }
 
     /// Says that connecting a toolkit failed, unless it is connected. One that has no row gets one.
-    #[boxed]
-    pub async fn connecting_failed(
+    pub fn connecting_failed(
         &self,
         account: AccountId,
         toolkit: String,
         said: String,
         at: Timestamp,
-    ) -> Result<()> {
+    ) -> Answer<'_, ()> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let before = queries::integrations::find(conn, account, &toolkit).await?;
@@ -149,7 +130,8 @@ impl Store {
                 true => Verdict::Commit(Some(removed)),
                 false => Verdict::Rollback(None),
             })
-        })?;
+        })
+        .await?;
         match removed {
             Some(tokens) => Ok(Some(tokens.map(|sealed| self.opened(sealed)).transpose()?)),
             None => Ok(None),
@@ -170,27 +152,19 @@ impl Store {
             let connection = queries::integrations::find(conn, account, &toolkit).await?;
             let tokens = queries::integration_tokens::find(conn, account, &toolkit).await?;
             Ok((connection, tokens))
-        })?;
+        })
+        .await?;
         let tokens = tokens.map(|sealed| self.opened(sealed)).transpose()?;
         Ok((connection, tokens))
     }
 
     /// Whether any tokens are to be renewed.
-    #[boxed]
-    pub async fn has_due_tokens(&self, now: Timestamp) -> Result<bool> {
+    pub fn has_due_tokens(&self, now: Timestamp) -> Answer<'_, bool> {
         let offset = self.offset();
         read!(self, |conn| {
             let judged = dialect!(conn, lease_clock(offset))?;
             queries::integration_tokens::has_due(conn, now, judged).await
         })
-    }
-
-    /// Takes every claim back: at the start of the one process that the embedded database has.
-    #[boxed]
-    pub async fn release_tokens(&self) -> Result<usize> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::integration_tokens::release_all(conn).await?
-        )))
     }
 
     /// Takes the turn at renewing up to `most` tokens that are due; it is this caller's for `lease`, by the claim in each.
@@ -217,7 +191,8 @@ impl Store {
                 true => Verdict::Rollback(taken),
                 false => Verdict::Commit(taken),
             })
-        })?;
+        })
+        .await?;
         let opened = taken.into_iter().map(|sealed| self.opened(sealed));
         Ok(opened.collect())
     }
@@ -227,13 +202,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if the tokens do not open.
-    #[boxed]
-    pub async fn take_tokens(
+    pub fn take_tokens(
         &self,
         held: &HeldTokens,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Option<HeldTokens>> {
+    ) -> Answer<'_, Option<HeldTokens>> {
         let (id, offset) = (held.id, self.offset());
         let (store, known) = (self.clone(), held.secret.clone());
         write!(self, |conn| {
@@ -250,8 +224,7 @@ impl Store {
     }
 
     /// Whether these tokens rest: the last turn at them failed a moment ago, and nobody but the clock begins another one.
-    #[boxed]
-    pub async fn tokens_rest(&self, held: &HeldTokens) -> Result<bool> {
+    pub fn tokens_rest(&self, held: &HeldTokens) -> Answer<'_, bool> {
         let (id, offset) = (held.id, self.offset());
         read!(self, |conn| {
             let judged = dialect!(conn, lease_clock(offset))?;
@@ -307,6 +280,7 @@ impl Store {
             }
             Ok(Verdict::Commit(true))
         })
+        .await
     }
 
     /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
@@ -317,13 +291,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::Corrupt`] if the tokens there do not
     /// open.
-    #[boxed]
-    pub async fn judge_tokens(
+    pub fn judge_tokens(
         &self,
         used: HeldTokens,
         refused: Option<String>,
         at: Timestamp,
-    ) -> Result<bool> {
+    ) -> Answer<'_, bool> {
         use IntegrationStatus::{Active, Error};
         let store = self.clone();
         write!(self, |conn| {

@@ -1,7 +1,8 @@
 //! The store's public door. One method is one read or one use case's transaction.
 //!
-//! Methods are `#[boxed]`: an async function's body is compiled where it is waited for, and diesel's statements are to be
-//! compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query).
+//! Methods hand out an [`Answer`], or are `#[boxed]`: an async function's body is compiled where it is waited for, and
+//! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
+//! method that is one query stands with the queries of its rows.
 
 mod about;
 mod account_voices;
@@ -35,7 +36,6 @@ pub(crate) mod numbers;
 mod overview;
 mod passages;
 mod people;
-mod recordings;
 pub(crate) mod rekey;
 mod restored;
 pub(crate) mod retention;
@@ -70,7 +70,10 @@ use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
 use crate::queries;
 use crate::sqlite::Sqlite;
-use crate::{Actor, MasterKey, Result, StoreError, Verdict, migrate, units};
+use crate::{
+    Actor, MasterKey, Result, StoreError, Verdict, migrate,
+    units::{self, Work},
+};
 
 /// How long a claim lasts without renewal.
 #[must_use]
@@ -83,6 +86,9 @@ const OLDEST_SCHEMA: &str = "oldest_schema";
 
 /// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL (decision 8.1).
 pub type Durability = String;
+
+/// What a method of the store answers, once it is waited for: nothing begins before.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
 
 #[derive(Clone)]
 pub(crate) enum Inner {
@@ -105,27 +111,42 @@ pub struct Store {
 }
 
 impl Inner {
-    async fn read<T, F>(&self, work: F) -> Result<T>
+    pub(crate) fn read<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let work = units::reading(work);
-        units::answered(match self {
-            Self::Sqlite(db) => db.read(work).await,
-            Self::Postgres(db) => db.read(work).await,
+        let work = units::certain(work);
+        Box::pin(async move {
+            units::answered(match self {
+                Self::Sqlite(db) => db.read(work).await,
+                Self::Postgres(db) => db.read(work).await,
+            })
         })
     }
 
-    async fn write<T, F>(&self, work: F) -> Result<T>
+    pub(crate) fn keep<T, F>(&self, work: F) -> Answer<'_, T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+    {
+        self.carry_out(units::certain(work))
+    }
+
+    fn write<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
     {
-        let work = units::writing(work);
-        units::answered(match self {
-            Self::Sqlite(db) => db.write(work).await,
-            Self::Postgres(db) => db.write(work).await,
+        self.carry_out(units::judging(work))
+    }
+
+    fn carry_out<T: Send + 'static>(&self, work: Work) -> Answer<'_, T> {
+        Box::pin(async move {
+            units::answered(match self {
+                Self::Sqlite(db) => db.write(work).await,
+                Self::Postgres(db) => db.write(work).await,
+            })
         })
     }
 }
@@ -136,7 +157,15 @@ macro_rules! read {
         $store
             .inner
             .read(move |$conn| Box::pin(async move { $work }))
-            .await
+    };
+}
+
+/// Runs a unit of work in one transaction, and keeps what it wrote unless it fails.
+macro_rules! keep {
+    ($store:expr, |$conn:ident| $work:expr) => {
+        $store
+            .inner
+            .keep(move |$conn| Box::pin(async move { $work }))
     };
 }
 
@@ -146,10 +175,9 @@ macro_rules! write {
         $store
             .inner
             .write(move |$conn| Box::pin(async move { $work }))
-            .await
     };
 }
-pub(crate) use {read, write};
+pub(crate) use {keep, read, write};
 
 impl Store {
     /// Brings the database to this version's schema and opens it.
@@ -195,7 +223,8 @@ impl Store {
     #[boxed]
     pub async fn outgrown(&self) -> Result<Option<String>> {
         let oldest = read!(self, |conn| queries::nodes::setting(conn, OLDEST_SCHEMA)
-            .await)?;
+            .await)
+        .await?;
         let newest = migrate::newest();
         Ok(oldest.filter(|oldest| *oldest > newest).map(|oldest| {
             format!(
@@ -251,15 +280,6 @@ impl Store {
         self.clock_offset.load(Ordering::SeqCst)
     }
 
-    /// Asks the database for a sign of life.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] without one.
-    #[boxed]
-    pub async fn ping(&self) -> Result<()> {
-        read!(self, |conn| queries::nodes::ping(conn).await)
-    }
-
     /// Tells every process that listens on this database, this one too. At most 7,999 bytes. On the embedded database
     /// nobody else is there.
     #[boxed]
@@ -280,8 +300,7 @@ impl Store {
     }
 
     /// The time by the clock that processes on this database share: PostgreSQL's; on the embedded one it is `now`.
-    #[boxed]
-    pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp> {
+    pub fn shared_time(&self, now: Timestamp) -> Answer<'_, Timestamp> {
         let offset = self.offset();
         read!(self, |conn| dialect!(conn, key_clock(now, offset)))
     }
@@ -294,32 +313,31 @@ impl Store {
             conn,
             durability()
         )?)))
+        .await
     }
 
     /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
     /// others see them, `redis` names the one that it counts in, as far as it is known at present. Returns whether an older
     /// process counts in another one.
-    #[boxed]
-    pub async fn register_node(
+    pub fn register_node(
         &self,
         node: NodeId,
         shares: bool,
         redis: Option<Arc<str>>,
         now: Timestamp,
-    ) -> Result<bool> {
+    ) -> Answer<'_, bool> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
             let limits = (shares, redis.as_deref());
             queries::nodes::register(conn, node, limits, (now, now.plus(lease()))).await?;
             let is_apart = queries::nodes::counts_apart(conn, node, now).await?;
-            Ok(crate::Verdict::Commit(is_apart))
+            Ok(is_apart)
         })
     }
 
     /// The names of the Redises that living processes count in; one, if all is well.
-    #[boxed]
-    pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>> {
+    pub fn redis_of_living_nodes(&self, now: Timestamp) -> Answer<'_, Vec<String>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -329,26 +347,16 @@ impl Store {
 
     /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does (decision
     /// 9); `None` while it is not registered.
-    #[boxed]
-    pub async fn is_second_node_without_redis(
+    pub fn is_second_node_without_redis(
         &self,
         node: NodeId,
         shares: bool,
         now: Timestamp,
-    ) -> Result<Option<bool>> {
+    ) -> Answer<'_, Option<bool>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
             queries::nodes::is_second_without_redis(conn, node, shares, now).await
-        })
-    }
-
-    /// Forgets this process.
-    #[boxed]
-    pub async fn leave_node(&self, node: NodeId) -> Result<()> {
-        write!(self, |conn| {
-            queries::nodes::leave(conn, node).await?;
-            Ok(crate::Verdict::Commit(()))
         })
     }
 }

@@ -1,44 +1,40 @@
 //! Passages, the words that they are found by, and the documents that agents answer from.
 
-use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, AgentId, DocumentId};
+use offhook_domain::{AccountId, DocumentId};
 
-use super::read;
+use super::{Answer, read};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{AccountWords, FoundPassage, Posting, Result, Store, Walked};
+use crate::{AccountWords, FoundPassage, Posting, Store, Walked};
 
 impl Store {
     /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
-    #[boxed]
-    pub async fn document_text(
+    pub fn document_text(
         &self,
         id: DocumentId,
         first: i32,
         limit: i64,
-    ) -> Result<Vec<(i32, String)>> {
+    ) -> Answer<'_, Vec<(i32, String)>> {
         read!(self, |conn| queries::passages::text(conn, id, first, limit)
             .await)
     }
 
     /// What the account's documents have of these words; the empty word is in every passage.
-    #[boxed]
-    pub async fn account_words(
+    pub fn account_words(
         &self,
         account: AccountId,
         words: Vec<String>,
-    ) -> Result<AccountWords> {
+    ) -> Answer<'_, AccountWords> {
         read!(self, |conn| queries::passages::words(conn, account, words)
             .await)
     }
 
     /// Of each word, some so many of the account's folded documents in which it counts most, or all if they are fewer.
-    #[boxed]
-    pub async fn strongest_postings(
+    pub fn strongest_postings(
         &self,
         account: AccountId,
         words: Vec<(String, usize)>,
-    ) -> Result<Vec<Walked>> {
+    ) -> Answer<'_, Vec<Walked>> {
         read!(self, |conn| {
             let mut found = Vec::new();
             for (word, limit) in words {
@@ -50,12 +46,11 @@ impl Store {
 
     /// Where these words are in these documents, whose account the caller has looked at: of each document the words whose
     /// bit is set, the lowest for the first word. There are at most 63 words.
-    #[boxed]
-    pub async fn postings_within(
+    pub fn postings_within(
         &self,
         documents: Vec<(DocumentId, u64)>,
         words: Vec<String>,
-    ) -> Result<Vec<Posting>> {
+    ) -> Answer<'_, Vec<Posting>> {
         read!(self, |conn| dialect!(
             conn,
             places_within(documents, &words)
@@ -63,13 +58,12 @@ impl Store {
     }
 
     /// The first `limit` of these passages that are in documents of the account that are ready.
-    #[boxed]
-    pub async fn found_passages(
+    pub fn found_passages(
         &self,
         account: AccountId,
         places: Vec<(DocumentId, i32)>,
         limit: usize,
-    ) -> Result<Vec<FoundPassage>> {
+    ) -> Answer<'_, Vec<FoundPassage>> {
         read!(self, |conn| {
             let mut found = Vec::new();
             for (document, ordinal) in places {
@@ -81,19 +75,5 @@ impl Store {
             }
             Ok(found)
         })
-    }
-
-    /// The documents that a version of an agent answers from.
-    #[boxed]
-    pub async fn pinned_documents(
-        &self,
-        account: AccountId,
-        agent: AgentId,
-        version: i32,
-    ) -> Result<Vec<DocumentId>> {
-        read!(self, |conn| queries::pins::of(
-            conn, account, agent, version
-        )
-        .await)
     }
 }

@@ -9,7 +9,7 @@ use offhook_domain::{EventId, Timestamp};
 use offhook_failpoints as failpoints;
 use uuid::Uuid;
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{Result, SealedColumn, Store, StoreError, Verdict};
@@ -57,7 +57,7 @@ impl Store {
                 queries::sealed::set_setting(conn, NEXT, Some(mine)).await?;
             }
             Ok(Verdict::Commit(None))
-        })?;
+        }).await?;
         match refused {
             None => Ok(()),
             Some(sentence) => Err(StoreError::Internal(sentence)),
@@ -86,7 +86,7 @@ impl Store {
         }
         failpoints::hit(failpoints::REKEY_BEFORE_END);
         let mine = self.master_key.fingerprint().to_owned();
-        let is_new = write!(self, |conn| {
+        let is_new = keep!(self, |conn| {
             let current = queries::sealed::setting(conn, CURRENT).await?;
             let is_new = current.as_deref() != Some(&mine);
             queries::sealed::set_setting(conn, NEXT, None).await?;
@@ -96,8 +96,9 @@ impl Store {
                 let words = ("cli", "rekey", mine.as_str());
                 queries::accounts::audit(conn, id.uuid(), None, words, at).await?;
             }
-            Ok(Verdict::Commit(is_new))
-        })?;
+            Ok(is_new)
+        })
+        .await?;
         Ok(Rekeyed { secrets, is_new })
     }
 
@@ -123,7 +124,8 @@ impl Store {
                     }
                 }
                 Ok(Verdict::Commit(Some((last, changed))))
-            })?;
+            })
+            .await?;
             let Some((last, changed)) = step else {
                 return Ok(count);
             };
@@ -133,8 +135,7 @@ impl Store {
     }
 
     /// How many processes serve this database, by their leases.
-    #[boxed]
-    pub async fn living_nodes(&self, now: Timestamp) -> Result<i64> {
+    pub fn living_nodes(&self, now: Timestamp) -> Answer<'_, i64> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;

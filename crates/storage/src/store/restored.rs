@@ -5,9 +5,9 @@ use std::path::Path;
 
 use offhook_domain::{EventId, Timestamp};
 
-use super::{mint, write};
+use super::{Answer, keep, mint};
 use crate::queries;
-use crate::{Result, Store, StoreConfig, StoreError, Verdict, migrate};
+use crate::{Result, Store, StoreConfig, StoreError, migrate};
 
 impl Store {
     /// Copies the embedded database into a new file, whole and as of one moment, while it is in use.
@@ -30,16 +30,15 @@ impl Store {
 
     /// Pauses every batch that would call somebody, as its customer would, leaves unanswered and unsent what waited on
     /// WhatsApp, and forgets the processes that served when the backup was made. Returns how many batches were paused.
-    #[boxed]
-    pub async fn hold_restored(&self, at: Timestamp) -> Result<usize> {
-        write!(self, |conn| {
+    pub fn hold_restored(&self, at: Timestamp) -> Answer<'_, usize> {
+        keep!(self, |conn| {
             queries::nodes::forget_all(conn).await?;
             let paused = queries::batches::pause_all(conn).await?;
             queries::whatsapp::hold_restored(conn, at).await?;
             let id: EventId = mint(at);
             let words = ("cli", "restore", "");
             queries::accounts::audit(conn, id.uuid(), None, words, at).await?;
-            Ok(Verdict::Commit(paused))
+            Ok(paused)
         })
     }
 }

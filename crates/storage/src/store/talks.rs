@@ -4,7 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AgentId, ConversationId, Credits, Timestamp};
 use offhook_failpoints as failpoints;
 
-use super::{lease, write};
+use super::{Answer, lease, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{NewTalk, Result, Store, TalkTaken, Verdict};
@@ -26,7 +26,8 @@ impl Store {
                 TalkTaken::Claimed(_) => Verdict::Commit(taken),
                 refused => Verdict::Rollback(refused),
             })
-        });
+        })
+        .await;
         if matches!(taken, Ok(TalkTaken::Claimed(_))) {
             failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
         }
@@ -35,14 +36,13 @@ impl Store {
 
     /// Holds more credits for a spoken conversation of an agent's widget; `false` if the wallet or the widget's day does
     /// not cover them.
-    #[boxed]
-    pub async fn top_up_talk(
+    pub fn top_up_talk(
         &self,
         id: ConversationId,
         agent: AgentId,
         credits: Credits,
         now: Timestamp,
-    ) -> Result<bool> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             let held = queries::talks::top_up(conn, (id, agent), credits, now).await?;
             Ok(if held {

@@ -5,7 +5,7 @@ use offhook_domain::{AccountId, AgentId, ToolId};
 
 use super::{read, write};
 use crate::queries;
-use crate::{PageKey, PinnedTool, Result, Store, ToolChange, ToolRow, Verdict};
+use crate::{PinnedTool, Result, Store, ToolChange, ToolRow, Verdict};
 
 impl Store {
     /// Makes a tool with the values of its headers, in any form; `false` if the account has `most` already.
@@ -29,6 +29,7 @@ impl Store {
             queries::tools::insert(conn, tool, headers).await?;
             Ok(Verdict::Commit(true))
         })
+        .await
     }
 
     fn seal_headers(&self, tool: ToolId, headers: Option<&str>) -> Result<Option<Vec<u8>>> {
@@ -46,7 +47,7 @@ impl Store {
     /// A tool of the account.
     #[boxed]
     pub async fn tool(&self, account: AccountId, id: ToolId) -> Result<Option<ToolRow>> {
-        let found = read!(self, |conn| queries::tools::find(conn, account, id).await)?;
+        let found = read!(self, |conn| queries::tools::find(conn, account, id).await).await?;
         Ok(found.map(|(tool, _)| tool))
     }
 
@@ -60,26 +61,12 @@ impl Store {
         account: AccountId,
         id: ToolId,
     ) -> Result<Option<(ToolRow, Option<String>)>> {
-        let found = read!(self, |conn| queries::tools::find(conn, account, id).await)?;
+        let found = read!(self, |conn| queries::tools::find(conn, account, id).await).await?;
         let Some((tool, sealed)) = found else {
             return Ok(None);
         };
         let headers = self.open_headers(tool.id, sealed.as_deref())?;
         Ok(Some((tool, headers)))
-    }
-
-    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
-    #[boxed]
-    pub async fn tools(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<ToolId>>,
-        limit: i64,
-    ) -> Result<Vec<ToolRow>> {
-        read!(self, |conn| queries::tools::page(
-            conn, account, after, limit
-        )
-        .await)
     }
 
     /// Changes a tool if its revision is still the one that the change was made on; `None` if not. What versions have
@@ -104,27 +91,7 @@ impl Store {
             let changed = queries::tools::find(conn, account, id).await?;
             Ok(Verdict::Commit(changed.map(|(tool, _)| tool)))
         })
-    }
-
-    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
-    #[boxed]
-    pub async fn delete_tool(&self, account: AccountId, id: ToolId) -> Result<bool> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::tools::delete(conn, account, id).await?,
-            ))
-        })
-    }
-
-    /// Ids and names of those of `ids` that are tools of the account.
-    #[boxed]
-    pub async fn known_tools(
-        &self,
-        account: AccountId,
-        ids: Vec<ToolId>,
-    ) -> Result<Vec<(ToolId, String)>> {
-        read!(self, |conn| queries::tools::known(conn, account, &ids)
-            .await)
+        .await
     }
 
     /// The tools that a version of the account's agent has pinned, in the configuration's order.
@@ -142,7 +109,8 @@ impl Store {
         let pinned = read!(self, |conn| queries::tools::pinned(
             conn, account, agent, version
         )
-        .await)?;
+        .await)
+        .await?;
         let open = |(id, definition, sealed): (ToolId, String, Option<Vec<u8>>)| {
             Ok(PinnedTool {
                 id,

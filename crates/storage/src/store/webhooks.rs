@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{Endpoint, EndpointChange, EndpointView, PageKey, Result, Store, Verdict};
+use crate::{Endpoint, EndpointChange, EndpointView, Result, Store, Verdict};
 
 impl Store {
     /// Makes an endpoint with its secret; `false` if the account has `most` already.
@@ -34,6 +34,7 @@ impl Store {
             queries::endpoints::insert(conn, endpoint, secret).await?;
             Ok(Verdict::Commit(true))
         })
+        .await
     }
 
     fn seal(
@@ -47,40 +48,20 @@ impl Store {
     }
 
     /// An endpoint of the account.
-    #[boxed]
-    pub async fn endpoint(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-    ) -> Result<Option<EndpointView>> {
+    pub fn endpoint(&self, account: AccountId, id: EndpointId) -> Answer<'_, Option<EndpointView>> {
         read!(self, |conn| queries::endpoints::find(conn, account, id)
             .await)
     }
 
-    /// A page of the account's endpoints, newest first, with one more than `limit` if there is a next page.
-    #[boxed]
-    pub async fn endpoints(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<EndpointId>>,
-        limit: i64,
-    ) -> Result<Vec<EndpointView>> {
-        read!(self, |conn| queries::endpoints::page(
-            conn, account, after, limit
-        )
-        .await)
-    }
-
     /// Changes an endpoint; `None` if there is no such one. Disabling cancels what is due; of a lot the rest is left to
     /// [`Store::cancel_open_deliveries`], and nothing of it is claimed any more.
-    #[boxed]
-    pub async fn change_endpoint(
+    pub fn change_endpoint(
         &self,
         account: AccountId,
         id: EndpointId,
         change: EndpointChange,
         at: Timestamp,
-    ) -> Result<Option<EndpointView>> {
+    ) -> Answer<'_, Option<EndpointView>> {
         write!(self, |conn| {
             if !queries::endpoints::change(conn, account, id, change, at).await? {
                 return Ok(Verdict::Rollback(None));
@@ -91,37 +72,15 @@ impl Store {
         })
     }
 
-    /// Deletes an endpoint and cancels what is due; `false` if there is no such one.
-    #[boxed]
-    pub async fn delete_endpoint(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-        at: Timestamp,
-    ) -> Result<bool> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::endpoints::delete(conn, account, id, at).await?,
-            ))
-        })
-    }
-
     /// Cancels some of what is open of an endpoint that receives nothing, with which its change did not wait; returns how
     /// many deliveries that were.
-    #[boxed]
-    pub async fn cancel_open_deliveries(&self, id: EndpointId) -> Result<usize> {
+    pub fn cancel_open_deliveries(&self, id: EndpointId) -> Answer<'_, usize> {
         write!(self, |conn| {
             Ok(match queries::cancelling::some(conn, id).await? {
                 0 => Verdict::Rollback(0),
                 some => Verdict::Commit(some),
             })
         })
-    }
-
-    /// The endpoints that receive nothing, and have open deliveries all the same.
-    #[boxed]
-    pub async fn endpoints_to_cancel(&self) -> Result<Vec<EndpointId>> {
-        read!(self, |conn| queries::cancelling::left(conn).await)
     }
 
     /// Puts a new secret in force; the old one signs along for `overlap`. `None` if there is no such endpoint.
@@ -149,18 +108,18 @@ impl Store {
                 queries::endpoints::find(conn, account, id).await?,
             ))
         })
+        .await
     }
 
     /// Disables an endpoint that has received nothing since `since` and of which `exhausted` deliveries or more were given
     /// up since, and cancels what is due; `false` if that is not so, or no more (decision 7.7).
-    #[boxed]
-    pub async fn disable_failing_endpoint(
+    pub fn disable_failing_endpoint(
         &self,
         id: EndpointId,
         since: Timestamp,
         exhausted: i32,
         at: Timestamp,
-    ) -> Result<bool> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             let limits = (since, exhausted);
             Ok(
