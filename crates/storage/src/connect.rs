@@ -16,7 +16,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres::error::SqlState;
 
-use crate::StoreError;
+use crate::{Result, StoreError};
 use tls::Tls;
 
 /// How long opening a connection may take, each address of the host.
@@ -35,7 +35,7 @@ impl Door {
     /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can), `require` (encrypted, or not at all)
     /// or `verify-full`, which also checks the server's certificate and name: against the PEM file that `sslrootcert`
     /// names, else against the system's roots. With `sslrootcert`, `require` checks as well.
-    pub(crate) fn of(url: &str, session: &str) -> Result<Self, StoreError> {
+    pub(crate) fn of(url: &str, session: &str) -> Result<Self> {
         let (url, trust) = read_trust(url).map_err(StoreError::Url)?;
         let mut config: tokio_postgres::Config = url
             .parse()

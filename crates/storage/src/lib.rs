@@ -30,7 +30,10 @@ pub use store::numbers::NumberWrite;
 pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;
-pub use store::{Durability, Mint, Store, StoreConfig, lease, mint};
+pub use store::{Answer, Durability, Mint, Store, StoreConfig, lease, mint};
+
+/// What the store answers.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// What a write wants done with its transaction once it has an answer.
 pub(crate) enum Verdict<T> {

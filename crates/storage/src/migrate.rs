@@ -8,7 +8,7 @@ use diesel::{Connection, RunQueryDsl as _, SqliteConnection};
 use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
-use crate::StoreError;
+use crate::{Result, StoreError};
 
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
@@ -23,7 +23,7 @@ const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Applies what is pending on the embedded database; returns the names of what was applied.
-pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>, StoreError> {
+pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>> {
     let path = file.to_string_lossy();
     let mut conn = SqliteConnection::establish(&path)
         .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
@@ -34,7 +34,7 @@ pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>, StoreError> 
 }
 
 /// Copies the embedded database as of one moment; writers go on meanwhile.
-pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<(), StoreError> {
+pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| {
         StoreError::Unavailable(format!("{}: {error}", into.display()))
     };
@@ -67,7 +67,7 @@ pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<(
 }
 
 /// Puts a new file into write-ahead mode. SQLite does not wait for another process that is at it, so this does.
-fn write_ahead(conn: &mut SqliteConnection) -> Result<(), StoreError> {
+fn write_ahead(conn: &mut SqliteConnection) -> Result<()> {
     let began = Instant::now();
     loop {
         match conn.batch_execute("PRAGMA journal_mode = WAL") {
@@ -82,7 +82,7 @@ fn write_ahead(conn: &mut SqliteConnection) -> Result<(), StoreError> {
 }
 
 /// Applies what is pending on PostgreSQL, one process at a time.
-pub(crate) async fn postgres(url: &str) -> Result<Vec<String>, StoreError> {
+pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
     // Waiting for another node's migration may take longer than a session's usual patience.
     let door = crate::connect::Door::of(url, "-c TimeZone=UTC")?;
     let mut conn = door.connect().await?;
@@ -109,7 +109,7 @@ pub(crate) fn newest() -> String {
 fn run<DB: diesel::backend::Backend>(
     harness: &mut impl MigrationHarness<DB>,
     migrations: EmbeddedMigrations,
-) -> Result<Vec<String>, StoreError>
+) -> Result<Vec<String>>
 where
     EmbeddedMigrations: diesel::migration::MigrationSource<DB>,
 {

@@ -6,7 +6,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::StoreError;
+use crate::{Result, StoreError};
 
 /// Bytes of a master key.
 pub const MASTER_KEY_LEN: usize = 32;
@@ -25,7 +25,7 @@ impl MasterKey {
     ///
     /// # Errors
     /// [`StoreError::Internal`] if the algorithm refuses them.
-    pub fn from_bytes(bytes: &[u8; MASTER_KEY_LEN]) -> Result<Self, StoreError> {
+    pub fn from_bytes(bytes: &[u8; MASTER_KEY_LEN]) -> Result<Self> {
         let key = UnboundKey::new(&AES_256_GCM, bytes)
             .map_err(|_| StoreError::Internal("the master key is unusable".into()))?;
         let mut labelled = b"offhook master key fingerprint".to_vec();
@@ -59,7 +59,7 @@ impl MasterKey {
     ///
     /// # Errors
     /// [`StoreError::Internal`] if the system gives no randomness.
-    pub fn generate_bytes() -> Result<[u8; MASTER_KEY_LEN], StoreError> {
+    pub fn generate_bytes() -> Result<[u8; MASTER_KEY_LEN]> {
         let mut bytes = [0; MASTER_KEY_LEN];
         SystemRandom::new()
             .fill(&mut bytes)
@@ -73,7 +73,7 @@ impl MasterKey {
         &self.fingerprint
     }
 
-    pub(crate) fn seal(&self, secret: &str, row: &uuid::Uuid) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn seal(&self, secret: &str, row: &uuid::Uuid) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         let failed = || StoreError::Internal("sealing failed".into());
         SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
@@ -88,7 +88,7 @@ impl MasterKey {
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
-    pub(crate) fn open(&self, sealed: &[u8], row: &uuid::Uuid) -> Result<String, StoreError> {
+    pub(crate) fn open(&self, sealed: &[u8], row: &uuid::Uuid) -> Result<String> {
         let earlier = self.previous.iter().map(|(key, _)| key);
         let mut opened = std::iter::once(&self.key)
             .chain(earlier)
@@ -102,18 +102,14 @@ impl MasterKey {
     }
 
     /// What is to be stored in place of `sealed`; `None` if this very key has sealed it, whatever earlier ones it knows.
-    pub(crate) fn reseal(
-        &self,
-        sealed: &[u8],
-        row: &uuid::Uuid,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn reseal(&self, sealed: &[u8], row: &uuid::Uuid) -> Result<Option<Vec<u8>>> {
         if Self::open_by(&self.key, sealed, row).is_ok() {
             return Ok(None);
         }
         self.seal(&self.open(sealed, row)?, row).map(Some)
     }
 
-    fn open_by(key: &LessSafeKey, sealed: &[u8], row: &uuid::Uuid) -> Result<String, StoreError> {
+    fn open_by(key: &LessSafeKey, sealed: &[u8], row: &uuid::Uuid) -> Result<String> {
         let failed = not_opened;
         let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or_else(failed)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| failed())?;

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use offhook_metrics::metrics;
 
 use crate::database::Conn;
-use crate::{StoreError, Verdict};
+use crate::{Result, StoreError, Verdict};
 
 /// What a unit of work does.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl Unit {
     }
 
     /// Counts what came of it, and hands that on.
-    pub(crate) fn end<T>(self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn end<T>(self, done: Result<T>) -> Result<T> {
         let kind = match self.kind {
             Kind::Read => "read",
             Kind::Write => "write",
@@ -48,47 +48,44 @@ impl Unit {
 }
 
 /// What a unit of work answers, whatever its type.
-pub(crate) type Answer = Box<dyn Any + Send>;
+pub(crate) type AnyAnswer = Box<dyn Any + Send>;
 
 /// A unit of work whose type is forgotten: the threads, tasks and transactions that carry it out are compiled once, and
 /// not for each of the store's methods.
-pub(crate) type Work = Box<
-    dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<Answer>, StoreError>> + Send,
->;
+pub(crate) type Work =
+    Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<AnyAnswer>>> + Send>;
 
-/// Forgets the type of a unit of writing.
-pub(crate) fn writing<T, F>(work: F) -> Work
+/// Forgets the type of a unit of work that says whether to keep what it wrote.
+pub(crate) fn judging<T, F>(work: F) -> Work
 where
     T: Send + 'static,
-    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
-        + Send
-        + 'static,
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
 {
     Box::new(move |conn| {
         let done = work(conn);
         Box::pin(async move {
             Ok(match done.await? {
-                Verdict::Commit(value) => Verdict::Commit(Box::new(value) as Answer),
-                Verdict::Rollback(value) => Verdict::Rollback(Box::new(value) as Answer),
+                Verdict::Commit(value) => Verdict::Commit(Box::new(value) as AnyAnswer),
+                Verdict::Rollback(value) => Verdict::Rollback(Box::new(value) as AnyAnswer),
             })
         })
     })
 }
 
-/// Forgets the type of a unit of reading, or of one statement that is a transaction of its own.
-pub(crate) fn reading<T, F>(work: F) -> Work
+/// Forgets the type of a unit of work that writes nothing, or nothing to be undone.
+pub(crate) fn certain<T, F>(work: F) -> Work
 where
     T: Send + 'static,
-    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
 {
     Box::new(move |conn| {
         let done = work(conn);
-        Box::pin(async move { Ok(Verdict::Commit(Box::new(done.await?) as Answer)) })
+        Box::pin(async move { Ok(Verdict::Commit(Box::new(done.await?) as AnyAnswer)) })
     })
 }
 
 /// The answer with its type again.
-pub(crate) fn answered<T: 'static>(answer: Result<Answer, StoreError>) -> Result<T, StoreError> {
+pub(crate) fn answered<T: 'static>(answer: Result<AnyAnswer>) -> Result<T> {
     let answer = answer?.downcast::<T>();
     answer
         .map(|answer| *answer)

@@ -19,7 +19,7 @@ use crate::dialect::Lock as _;
 use diesel::prelude::*;
 use offhook_domain::Timestamp;
 
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::schema::service_settings;
 
@@ -41,17 +41,13 @@ diesel::define_sql_function! {
 }
 
 /// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add (decision 8.7).
-pub(crate) async fn key_clock(
-    conn: &mut Conn,
-    _now: Timestamp,
-    offset: i64,
-) -> Result<Timestamp, StoreError> {
+pub(crate) async fn key_clock(conn: &mut Conn, _now: Timestamp, offset: i64) -> Result<Timestamp> {
     let now: Timestamp = diesel::select(clock_timestamp()).get_result(conn).await?;
     Ok(Timestamp::from_micros(now.micros().saturating_add(offset)))
 }
 
 /// The clock that the leases of calls and deliveries are judged by: the database's.
-pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestamp, StoreError> {
+pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestamp> {
     key_clock(conn, Timestamp::from_micros(0), offset).await
 }
 
@@ -61,16 +57,13 @@ pub(crate) async fn delivery_clocks(
     conn: &mut Conn,
     steady: Timestamp,
     offset: i64,
-) -> Result<(Timestamp, Timestamp), StoreError> {
+) -> Result<(Timestamp, Timestamp)> {
     let now = key_clock(conn, steady, offset).await?;
     Ok((now, now))
 }
 
 /// Bounds the waits for locks of this transaction's next statements; `None` is the session's own bound.
-pub(crate) async fn limit_lock_wait(
-    conn: &mut Conn,
-    most: Option<Duration>,
-) -> Result<(), StoreError> {
+pub(crate) async fn limit_lock_wait(conn: &mut Conn, most: Option<Duration>) -> Result<()> {
     let bound = match most {
         // 0 would be no bound at all.
         Some(most) => most.as_millis().max(1).to_string(),
@@ -82,7 +75,7 @@ pub(crate) async fn limit_lock_wait(
 }
 
 /// How durable a commit is: the session's `synchronous_commit`.
-pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
+pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
     #[derive(QueryableByName)]
     struct Level {
         #[diesel(sql_type = diesel::sql_types::Text)]
@@ -100,10 +93,7 @@ fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
 
 /// A setting of the whole service, for the duration of the transaction; `None` if there is none, or another
 /// transaction has it.
-pub(crate) async fn lock_setting(
-    conn: &mut Conn,
-    name: &str,
-) -> Result<Option<String>, StoreError> {
+pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(service_settings::table
         .find(name)
         .select(service_settings::value)

@@ -5,8 +5,8 @@ use std::pin::pin;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::StreamExt as _;
 
-use crate::StoreError;
 use crate::connect::Door;
+use crate::{Result, StoreError};
 
 /// The one channel: what is said is in the message.
 pub(crate) const CHANNEL: &str = "offhook";
@@ -15,7 +15,7 @@ pub(crate) const CHANNEL: &str = "offhook";
 pub struct Listener(AsyncPgConnection);
 
 impl Listener {
-    pub(crate) async fn open(door: &Door) -> Result<Self, StoreError> {
+    pub(crate) async fn open(door: &Door) -> Result<Self> {
         let mut conn = door.connect().await?;
         conn.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
         Ok(Self(conn))
@@ -25,7 +25,7 @@ impl Listener {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the session has ended: what is said until another one listens is not heard.
-    pub async fn next(&mut self) -> Result<String, StoreError> {
+    pub async fn next(&mut self) -> Result<String> {
         match pin!(self.0.notifications_stream()).next().await {
             Some(Ok(notification)) => Ok(notification.payload),
             Some(Err(error)) => Err(StoreError::Unavailable(error.to_string())),

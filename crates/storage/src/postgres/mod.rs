@@ -16,8 +16,8 @@ use tokio::runtime::Handle;
 
 use crate::connect::Door;
 use crate::database::{Conn, RunQueryDsl as _};
-use crate::units::{self, Answer, Kind, Unit, Work};
-use crate::{StoreError, Verdict};
+use crate::units::{self, AnyAnswer, Kind, Unit, Work};
+use crate::{Result, StoreError, Verdict};
 use pulse::Pulse;
 
 pub use listener::Listener;
@@ -48,7 +48,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn open(url: &str, connections: usize, wait: Duration) -> Result<Self, StoreError> {
+    pub(crate) fn open(url: &str, connections: usize, wait: Duration) -> Result<Self> {
         let door = Door::of(url, SESSION)?;
         let mut manager = ManagerConfig::default();
         manager.recycling_method = RecyclingMethod::Fast;
@@ -80,7 +80,7 @@ impl Postgres {
         })
     }
 
-    pub(crate) async fn read(&self, work: Work) -> Result<Answer, StoreError> {
+    pub(crate) async fn read(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Read);
         let pool = self.pool.clone();
         let reading = self.spawn(async move {
@@ -90,7 +90,7 @@ impl Postgres {
         unit.end(reading.await.unwrap_or_else(|| Err(silent())))
     }
 
-    pub(crate) async fn write(&self, work: Work) -> Result<Answer, StoreError> {
+    pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
@@ -112,7 +112,7 @@ impl Postgres {
     }
 
     /// Work of one statement that is a transaction of its own.
-    pub(crate) async fn write_at_once(&self, work: Work) -> Result<Answer, StoreError> {
+    pub(crate) async fn write_at_once(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
@@ -144,8 +144,8 @@ impl Postgres {
 
     /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
     /// holds a lock of the whole server through its commit.
-    pub(crate) async fn tell(&self, message: String) -> Result<(), StoreError> {
-        let notify = units::reading(move |conn| {
+    pub(crate) async fn tell(&self, message: String) -> Result<()> {
+        let notify = units::certain(move |conn| {
             Box::pin(async move {
                 diesel::sql_query("SELECT pg_notify($1, $2)")
                     .bind::<diesel::sql_types::Text, _>(listener::CHANNEL)
@@ -159,15 +159,15 @@ impl Postgres {
     }
 
     /// Opens a session of its own that listens.
-    pub(crate) async fn listen(&self) -> Result<Listener, StoreError> {
+    pub(crate) async fn listen(&self) -> Result<Listener> {
         Listener::open(&self.door).await
     }
 
     /// `None` if the server fell silent before the work was done; it goes on all the same.
     async fn spawn(
         &self,
-        work: impl Future<Output = Result<Answer, StoreError>> + Send + 'static,
-    ) -> Option<Result<Answer, StoreError>> {
+        work: impl Future<Output = Result<AnyAnswer>> + Send + 'static,
+    ) -> Option<Result<AnyAnswer>> {
         if self.pulse.is_silent() {
             return None;
         }
@@ -190,7 +190,7 @@ fn silent() -> StoreError {
     StoreError::Unavailable(SILENT.to_owned())
 }
 
-async fn transaction(conn: &mut Conn, work: Work) -> Result<Answer, StoreError> {
+async fn transaction(conn: &mut Conn, work: Work) -> Result<AnyAnswer> {
     AnsiTransactionManager::begin_transaction(session(conn)?).await?;
     match work(conn).await {
         Ok(Verdict::Commit(value)) => {
@@ -211,14 +211,14 @@ async fn transaction(conn: &mut Conn, work: Work) -> Result<Answer, StoreError> 
     }
 }
 
-fn session(conn: &mut Conn) -> Result<&mut AsyncPgConnection, StoreError> {
+fn session(conn: &mut Conn) -> Result<&mut AsyncPgConnection> {
     match conn {
         Conn::Postgres(session) => Ok(session),
         Conn::Sqlite(_) => Err(StoreError::Internal("not a session of PostgreSQL".into())),
     }
 }
 
-async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Conn, StoreError> {
+async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Conn> {
     let asked = Instant::now();
     let got = pool.get().await;
     metrics().database.waited(asked.elapsed());

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Postgres, dialect};
-use crate::{Fenced, NewTurn, StoreError, Verdict};
+use crate::{Fenced, NewTurn, Result, StoreError, Verdict};
 use crate::{queries, units};
 
 /// The least time between two statements where many steps come. Where few do, each is written at once.
@@ -54,7 +54,7 @@ pub(crate) enum Step {
 /// A step, and who waits for it: a call takes one at a time, so there are never more than calls.
 struct Waiting {
     step: CallStep,
-    done: oneshot::Sender<Result<Fenced, StoreError>>,
+    done: oneshot::Sender<Result<Fenced>>,
 }
 
 impl CallWriter {
@@ -71,7 +71,7 @@ impl CallWriter {
         id: ConversationId,
         claim: ClaimId,
         step: Step,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         let gone = || StoreError::Unavailable(GONE.to_owned());
         let (done, written) = oneshot::channel();
         let step = CallStep { id, claim, step };
@@ -109,11 +109,10 @@ async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
         .partition(|one| calls.insert(one.step.id));
     again.into_iter().for_each(|one| write_alone(db, one));
     let steps: Vec<_> = together.iter().map(|one| one.step.clone()).collect();
-    let take = units::reading(move |conn| {
+    let take = units::certain(move |conn| {
         Box::pin(async move { dialect::take_steps(conn, &steps).await })
     });
-    let done: Result<HashSet<ConversationId>, StoreError> =
-        units::answered(db.write_at_once(take).await);
+    let done: Result<HashSet<ConversationId>> = units::answered(db.write_at_once(take).await);
     match done {
         Ok(done) => {
             for one in together {
@@ -143,7 +142,7 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
         let written = match step {
             Step::Answered(at, dialog) => {
                 let at = (at, dialog);
-                let write = units::writing(move |conn| {
+                let write = units::judging(move |conn| {
                     Box::pin(async move {
                         let answered = queries::calls::answered(conn, id, claim, at).await?;
                         Ok(Verdict::Commit(answered))
@@ -152,7 +151,7 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
                 units::answered(db.write(write).await)
             }
             Step::Turn(turn) => {
-                let append = units::reading(move |conn| {
+                let append = units::certain(move |conn| {
                     Box::pin(async move { dialect::append_turn(conn, id, claim, turn).await })
                 });
                 units::answered(db.write_at_once(append).await)
@@ -163,6 +162,6 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
 }
 
 /// A session that is gone needs to know nothing.
-fn tell(done: oneshot::Sender<Result<Fenced, StoreError>>, written: Result<Fenced, StoreError>) {
+fn tell(done: oneshot::Sender<Result<Fenced>>, written: Result<Fenced>) {
     let _ = done.send(written);
 }

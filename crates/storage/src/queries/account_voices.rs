@@ -1,5 +1,6 @@
 //! Voices of accounts' own, and the credentials that list them.
 
+use crate::store::{Answer, read};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
@@ -12,19 +13,48 @@ use crate::schema::{
     voices as everybodys,
 };
 use crate::sql::V;
-use crate::{AccountVoice, StoreError, VoiceChanges, VoiceCredential, VoiceOwner};
+use crate::{AccountVoice, Result, Store, VoiceChanges, VoiceCredential, VoiceOwner};
 
-/// An account's voices.
-pub(crate) async fn of(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<AccountVoice>, StoreError> {
-    Ok(voices::table
-        .filter(voices::account_id.eq(V(account)))
-        .order((voices::provider, voices::voice_id))
-        .select(AccountVoice::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// An account's own voices, by provider and id.
+    pub fn account_voices(&self, account: AccountId) -> Answer<'_, Vec<AccountVoice>> {
+        read!(self, |conn| {
+            Ok(voices::table
+                .filter(voices::account_id.eq(V(account)))
+                .order((voices::provider, voices::voice_id))
+                .select(AccountVoice::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// The accounts that have voices of their own. [`Store::voices_generation`] is another one after each change.
+    pub fn accounts_with_voices(&self) -> Answer<'_, Vec<AccountId>> {
+        read!(self, |conn| {
+            Ok(voices::table
+                .select(voices::account_id)
+                .distinct()
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Every account's credentials at voice providers.
+    pub fn voice_credentials(&self) -> Answer<'_, Vec<VoiceCredential>> {
+        read!(self, |conn| {
+            let mut all = Vec::new();
+            for (word, provider) in voice_providers() {
+                let of: Vec<(CredentialId, AccountId)> = credentials::table
+                    .filter(credentials::provider.eq(V(word)))
+                    .order(credentials::id)
+                    .select((credentials::id, credentials::account_id))
+                    .load(conn)
+                    .await?;
+                all.extend(of.into_iter().map(|row| credential(row, provider)));
+            }
+            Ok(all)
+        })
+    }
 }
 
 /// Whose a voice is that the account's agent names.
@@ -32,7 +62,7 @@ pub(crate) async fn owner(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     voice_id: &str,
-) -> Result<VoiceOwner, StoreError> {
+) -> Result<VoiceOwner> {
     let key = (V(account), V(provider), voice_id);
     let own: Option<String> = voices::table
         .find(key)
@@ -64,17 +94,8 @@ pub(crate) async fn owner(
     })
 }
 
-/// The accounts that have any.
-pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
-    Ok(voices::table
-        .select(voices::account_id)
-        .distinct()
-        .load(conn)
-        .await?)
-}
-
 /// Whether an account has any.
-pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool, StoreError> {
+pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool> {
     let first: Option<String> = voices::table
         .filter(voices::account_id.eq(V(account)))
         .select(voices::voice_id)
@@ -89,7 +110,7 @@ pub(crate) async fn replace(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     rows: &[AccountVoice],
-) -> Result<VoiceChanges, StoreError> {
+) -> Result<VoiceChanges> {
     let known: Vec<AccountVoice> = voices::table
         .filter(voices::account_id.eq(V(account)))
         .filter(voices::provider.eq(V(provider)))
@@ -141,7 +162,7 @@ async fn delete(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     voice_id: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(voices::table.find((V(account), V(provider), voice_id)))
         .execute(conn)
         .await?;
@@ -149,7 +170,7 @@ async fn delete(
 }
 
 /// Whether a credential is still there, and not another one in its place.
-pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool, StoreError> {
+pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool> {
     let found: Option<CredentialId> = credentials::table
         .find(V(id))
         .select(credentials::id)
@@ -160,10 +181,7 @@ pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool, 
 }
 
 /// The sealed secret of a credential.
-pub(crate) async fn sealed(
-    conn: &mut Conn,
-    id: CredentialId,
-) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) async fn sealed(conn: &mut Conn, id: CredentialId) -> Result<Option<Vec<u8>>> {
     Ok(credentials::table
         .find(V(id))
         .select(credentials::sealed)
@@ -172,27 +190,12 @@ pub(crate) async fn sealed(
         .optional()?)
 }
 
-/// Every credential at a voice provider.
-pub(crate) async fn all_credentials(conn: &mut Conn) -> Result<Vec<VoiceCredential>, StoreError> {
-    let mut all = Vec::new();
-    for (word, provider) in voice_providers() {
-        let of: Vec<(CredentialId, AccountId)> = credentials::table
-            .filter(credentials::provider.eq(V(word)))
-            .order(credentials::id)
-            .select((credentials::id, credentials::account_id))
-            .load(conn)
-            .await?;
-        all.extend(of.into_iter().map(|row| credential(row, provider)));
-    }
-    Ok(all)
-}
-
 /// Takes up to `most` credentials at each voice provider that are due; each is this caller's until `until`.
 pub(crate) async fn take_due(
     conn: &mut Conn,
     most: i64,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<VoiceCredential>, StoreError> {
+) -> Result<Vec<VoiceCredential>> {
     let mut taken = Vec::new();
     for (word, provider) in voice_providers() {
         let due: Vec<CredentialId> = credentials::table

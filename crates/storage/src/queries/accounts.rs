@@ -1,6 +1,7 @@
 //! Accounts and keys.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
@@ -9,9 +10,11 @@ use crate::database::Conn;
 use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
 use crate::store::mint;
-use crate::{Account, ApiKey, AutoRefill, Member, NewApiKey, NewLedgerEntry, StoreError, Wallet};
+use crate::{
+    Account, ApiKey, AutoRefill, Member, NewApiKey, NewLedgerEntry, Result, Store, Wallet,
+};
 
-pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<()> {
     diesel::insert_into(accounts::table)
         .values((
             accounts::id.eq(V(account.id)),
@@ -41,7 +44,7 @@ pub(crate) async fn begin(
     credits: Option<NewLedgerEntry>,
     owner: Option<Member>,
     actor: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let at = account.created_at;
     insert(conn, account).await?;
     if let Some(entry) = credits {
@@ -57,7 +60,7 @@ pub(crate) async fn begin(
     audit(conn, id.uuid(), Some(account.id), words, at).await
 }
 
-pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Account>, StoreError> {
+pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Account>> {
     Ok(accounts::table
         .find(V(id))
         .select(Account::as_select())
@@ -66,15 +69,32 @@ pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Accoun
         .optional()?)
 }
 
-pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<Account>, StoreError> {
-    Ok(accounts::table
-        .order((accounts::created_at, accounts::id))
-        .select(Account::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// Every account, the oldest first.
+    pub fn accounts(&self) -> Answer<'_, Vec<Account>> {
+        read!(self, |conn| {
+            Ok(accounts::table
+                .order((accounts::created_at, accounts::id))
+                .select(Account::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// An account's keys, the oldest first.
+    pub fn keys(&self, account: AccountId) -> Answer<'_, Vec<ApiKey>> {
+        read!(self, |conn| {
+            Ok(api_keys::table
+                .filter(api_keys::account_id.eq(V(account)))
+                .order((api_keys::created_at, api_keys::id))
+                .select(ApiKey::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
-pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<(), StoreError> {
+pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<()> {
     let NewApiKey { key, digest } = new;
     diesel::insert_into(api_keys::table)
         .values((
@@ -94,24 +114,12 @@ pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<(), St
     Ok(())
 }
 
-pub(crate) async fn keys_of(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<ApiKey>, StoreError> {
-    Ok(api_keys::table
-        .filter(api_keys::account_id.eq(V(account)))
-        .order((api_keys::created_at, api_keys::id))
-        .select(ApiKey::as_select())
-        .load(conn)
-        .await?)
-}
-
 /// Revokes the key; `None` if there is no such key. A key once revoked keeps its first time.
 pub(crate) async fn revoke_key(
     conn: &mut Conn,
     id: KeyId,
     at: Timestamp,
-) -> Result<Option<ApiKey>, StoreError> {
+) -> Result<Option<ApiKey>> {
     diesel::update(api_keys::table.find(V(id)))
         .filter(api_keys::revoked_at.is_null())
         .set(api_keys::revoked_at.eq(V(at)))
@@ -125,7 +133,7 @@ pub(crate) async fn revoke_key(
         .optional()?)
 }
 
-pub(crate) async fn touch_key(conn: &mut Conn, id: KeyId, at: Timestamp) -> Result<(), StoreError> {
+pub(crate) async fn touch_key(conn: &mut Conn, id: KeyId, at: Timestamp) -> Result<()> {
     diesel::update(api_keys::table.find(V(id)))
         .filter(
             api_keys::last_used_at
@@ -144,7 +152,7 @@ pub(crate) async fn audit(
     account: Option<AccountId>,
     (actor, action, target): (&str, &str, &str),
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::id.eq(V(offhook_domain::EventId::from_uuid(id))),
@@ -165,7 +173,7 @@ pub(crate) async fn is_audited(
     account: AccountId,
     (action, target): (&str, &str),
     since: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let found: Option<String> = audit_log::table
         .filter(audit_log::account_id.eq(V(account)))
         .filter(audit_log::at.ge(V(since)))
@@ -179,10 +187,7 @@ pub(crate) async fn is_audited(
 }
 
 /// What the wallet of `account` holds.
-pub(crate) async fn wallet(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Option<Wallet>, StoreError> {
+pub(crate) async fn wallet(conn: &mut Conn, account: AccountId) -> Result<Option<Wallet>> {
     type Refill = (Option<Credits>, Option<Credits>, Option<i64>);
     let row: Option<(Credits, Credits, Refill)> = purses::table
         .find(V(account))

@@ -9,7 +9,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::agents;
 use crate::sql::V;
-use crate::{Agent, AgentFilter, PageKey, StoreError};
+use crate::{Agent, AgentFilter, PageKey, Result};
 
 /// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
 pub(crate) async fn page(
@@ -18,7 +18,7 @@ pub(crate) async fn page(
     filter: &AgentFilter,
     after: Option<PageKey<AgentId>>,
     limit: i64,
-) -> Result<Vec<Agent>, StoreError> {
+) -> Result<Vec<Agent>> {
     let query = listed(account, filter)
         .limit(limit + 1)
         .select(Agent::as_select());

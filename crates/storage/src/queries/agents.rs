@@ -1,6 +1,7 @@
 //! Agents and their versions.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -13,11 +14,11 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, ServingAgent,
-    StoreError,
+    Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, Result, ServingAgent,
+    Store,
 };
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let (agent, folded) = (new.agent, new.name_folded);
     diesel::insert_into(agents::table)
         .values((
@@ -49,7 +50,7 @@ async fn insert_version(
     version: i32,
     config: String,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(versions::table)
         .values((
             versions::agent_id.eq(V(agent)),
@@ -66,7 +67,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: AgentId,
-) -> Result<Option<Agent>, StoreError> {
+) -> Result<Option<Agent>> {
     Ok(agents::table
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .select(Agent::as_select())
@@ -83,7 +84,7 @@ pub(crate) async fn to_call(
     account: AccountId,
     reference: &AgentRef,
     lines: Lines,
-) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
     let Lines {
         carrier,
         legacy_any,
@@ -147,7 +148,7 @@ pub(crate) async fn config(
     conn: &mut Conn,
     agent: AgentId,
     version: i32,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>> {
     Ok(versions::table
         .find((V(agent), version))
         .select(versions::config)
@@ -162,7 +163,7 @@ pub(crate) async fn change(
     account: AccountId,
     id: AgentId,
     change: AgentChange,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let next = change.head_version + i32::from(change.config.is_some());
     let mut update = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
@@ -201,7 +202,7 @@ pub(crate) async fn publish(
     account: AccountId,
     id: AgentId,
     new: Publication,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let (seen, next) = new.statuses;
     let changed = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
@@ -243,7 +244,7 @@ pub(crate) async fn version(
     conn: &mut Conn,
     agent: AgentId,
     version: i32,
-) -> Result<Option<(AgentVersion, String)>, StoreError> {
+) -> Result<Option<(AgentVersion, String)>> {
     Ok(versions::table
         .find((V(agent), version))
         .select((AgentVersion::as_select(), versions::config))
@@ -258,7 +259,7 @@ pub(crate) async fn versions_page(
     agent: AgentId,
     before: Option<i32>,
     limit: i64,
-) -> Result<Vec<AgentVersion>, StoreError> {
+) -> Result<Vec<AgentVersion>> {
     Ok(versions::table
         .filter(versions::agent_id.eq(V(agent)))
         .filter(versions::version.lt(before.unwrap_or(i32::MAX)))
@@ -269,47 +270,54 @@ pub(crate) async fn versions_page(
         .await?)
 }
 
-/// Agents of all accounts that serve calls, or should, in the order of their ids.
-pub(crate) async fn serving(
-    conn: &mut Conn,
-    after: Option<AgentId>,
-    limit: i64,
-) -> Result<Vec<ServingAgent>, StoreError> {
-    let published = versions::agent_id
-        .eq(agents::id)
-        .and(versions::version.eq(agents::published_version));
-    Ok(agents::table
-        .inner_join(versions::table.on(published))
-        .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
-        .filter(agents::runtime.eq(V(Runtime::Engine)))
-        .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
-        .order(agents::id)
-        .limit(limit)
-        .select((
-            agents::id,
-            agents::status,
-            agents::published_version,
-            versions::config,
-        ))
-        .load(conn)
-        .await?)
-}
+impl Store {
+    /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
+    pub fn serving_agents(
+        &self,
+        after: Option<AgentId>,
+        limit: i64,
+    ) -> Answer<'_, Vec<ServingAgent>> {
+        read!(self, |conn| {
+            let published = versions::agent_id
+                .eq(agents::id)
+                .and(versions::version.eq(agents::published_version));
+            Ok(agents::table
+                .inner_join(versions::table.on(published))
+                .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
+                .filter(agents::runtime.eq(V(Runtime::Engine)))
+                .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
+                .order(agents::id)
+                .limit(limit)
+                .select((
+                    agents::id,
+                    agents::status,
+                    agents::published_version,
+                    versions::config,
+                ))
+                .load(conn)
+                .await?)
+        })
+    }
 
-/// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
-pub(crate) async fn judge(
-    conn: &mut Conn,
-    seen: &ServingAgent,
-    status: AgentStatus,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
-    let judged = diesel::update(agents::table)
-        .filter(agents::id.eq(V(seen.id)))
-        .filter(agents::status.eq(V(seen.status)))
-        .filter(agents::published_version.eq(seen.version))
-        .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
-        .execute(conn)
-        .await?;
-    Ok(judged > 0)
+    /// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
+    pub fn judge_agent(
+        &self,
+        seen: ServingAgent,
+        status: AgentStatus,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let seen = &seen;
+            let judged = diesel::update(agents::table)
+                .filter(agents::id.eq(V(seen.id)))
+                .filter(agents::status.eq(V(seen.status)))
+                .filter(agents::published_version.eq(seen.version))
+                .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
+                .execute(conn)
+                .await?;
+            Ok(judged > 0)
+        })
+    }
 }
 
 /// Puts an engine agent away. One that is archived already stays as it is: `false`.
@@ -318,7 +326,7 @@ pub(crate) async fn archive(
     account: AccountId,
     id: AgentId,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let archived = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .filter(agents::runtime.eq(V(Runtime::Engine)))

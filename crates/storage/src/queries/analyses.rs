@@ -1,5 +1,6 @@
 //! Analyses of conversations: the schemas that agents have, the work that their ends order, and what comes of it.
 
+use crate::store::{Answer, keep, read};
 use std::time::Duration;
 
 use crate::database::RunQueryDsl;
@@ -17,24 +18,57 @@ use crate::schema::{
     agents, analysis_schemas as schemas, conversation_analyses as analyses, conversations as calls,
 };
 use crate::sql::V;
-use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, StoreError};
+use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Result, Store};
 
 /// How long after its successor a schema is still there, whatever waits for it: no transaction that has read it lasts so
 /// long.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
-pub(crate) async fn schema(
-    conn: &mut Conn,
-    agent: AgentId,
-) -> Result<Option<AnalysisSchema>, StoreError> {
-    Ok(schemas::table
-        .filter(schemas::agent_id.eq(V(agent)))
-        .order(schemas::revision.desc())
-        .select(AnalysisSchema::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
+    pub fn analysis_schema(&self, agent: AgentId) -> Answer<'_, Option<AnalysisSchema>> {
+        read!(self, |conn| {
+            Ok(schemas::table
+                .filter(schemas::agent_id.eq(V(agent)))
+                .order(schemas::revision.desc())
+                .select(AnalysisSchema::as_select())
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// The analysis of a conversation of the account.
+    pub fn analysis(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Answer<'_, Option<Analysis>> {
+        read!(self, |conn| {
+            Ok(analyses::table
+                .find(V(conversation))
+                .filter(analyses::account_id.eq(V(account)))
+                .select(Analysis::as_select())
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_analyses(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(analyses::table)
+                .filter(is_pending())
+                .filter(analyses::lease_expires_at.is_not_null())
+                .set((
+                    analyses::claim_id.eq(None::<V<ClaimId>>),
+                    analyses::lease_expires_at.eq(None::<V<Timestamp>>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 }
 
 /// Sets the schema of an agent of the account, as a revision of its own unless it is in force already. `None` if the account
@@ -44,7 +78,7 @@ pub(crate) async fn set_schema(
     (account, agent): (AccountId, AgentId),
     definition: Option<String>,
     at: Timestamp,
-) -> Result<Option<Option<AnalysisSchema>>, StoreError> {
+) -> Result<Option<Option<AnalysisSchema>>> {
     // A write that changes nothing: who sets the same agent's schema waits.
     let locked = diesel::update(agents::table.find(V(agent)))
         .filter(agents::account_id.eq(V(account)))
@@ -85,11 +119,7 @@ pub(crate) async fn set_schema(
 }
 
 /// Deletes schemas that were replaced some time ago and that no conversation waits for.
-async fn forget_replaced(
-    conn: &mut Conn,
-    agent: AgentId,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+async fn forget_replaced(conn: &mut Conn, agent: AgentId, now: Timestamp) -> Result<()> {
     let in_force_then: Option<i32> = schemas::table
         .filter(schemas::agent_id.eq(V(agent)))
         .filter(schemas::created_at.lt(V(now.minus(KEPT_FOR))))
@@ -128,7 +158,7 @@ pub(crate) async fn order(
     conn: &mut Conn,
     (account, agent): (AccountId, AgentId),
     conversation: ConversationId,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let current: Option<(i32, bool)> = schemas::table
         .filter(schemas::agent_id.eq(V(agent)))
         .order(schemas::revision.desc())
@@ -154,23 +184,8 @@ pub(crate) async fn order(
     Ok(())
 }
 
-/// The analysis of a conversation of the account.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    conversation: ConversationId,
-) -> Result<Option<Analysis>, StoreError> {
-    Ok(analyses::table
-        .find(V(conversation))
-        .filter(analyses::account_id.eq(V(account)))
-        .select(Analysis::as_select())
-        .first(conn)
-        .await
-        .optional()?)
-}
-
 /// Whether any analysis waits.
-pub(crate) async fn any_waits(conn: &mut Conn) -> Result<bool, StoreError> {
+pub(crate) async fn any_waits(conn: &mut Conn) -> Result<bool> {
     let waiting = analyses::table
         .filter(is_pending())
         .select(analyses::conversation_id);
@@ -184,7 +199,7 @@ async fn waiting(
     conn: &mut Conn,
     busy: Vec<AccountId>,
     judged_at: Timestamp,
-) -> Result<Option<ConversationId>, StoreError> {
+) -> Result<Option<ConversationId>> {
     let settled = [CallState::Completed, CallState::Failed].map(V);
     let conversation = calls::table
         .filter(calls::id.eq(analyses::conversation_id))
@@ -212,7 +227,7 @@ pub(crate) async fn claim(
     busy: Vec<AccountId>,
     claim: ClaimId,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Option<AnalysisJob>, StoreError> {
+) -> Result<Option<AnalysisJob>> {
     let Some(conversation) = waiting(conn, busy, now).await? else {
         return Ok(None);
     };
@@ -246,25 +261,12 @@ pub(crate) async fn claim(
     }))
 }
 
-/// Takes every claim back, and lets what rests be tried: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
-    Ok(diesel::update(analyses::table)
-        .filter(is_pending())
-        .filter(analyses::lease_expires_at.is_not_null())
-        .set((
-            analyses::claim_id.eq(None::<V<ClaimId>>),
-            analyses::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .execute(conn)
-        .await?)
-}
-
 /// Gives a claim back: to be tried again after `rest`, or at once and as if it had not been tried.
 pub(crate) async fn release(
     conn: &mut Conn,
     job: &AnalysisJob,
     rest: Option<Timestamp>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(analyses::table.find(V(job.conversation)))
         .filter(analyses::claim_id.eq(V(job.claim)))
         .set((
@@ -278,11 +280,7 @@ pub(crate) async fn release(
 }
 
 /// Renews a claim; `false` if it is gone, or the conversation.
-pub(crate) async fn renew(
-    conn: &mut Conn,
-    job: &AnalysisJob,
-    until: Timestamp,
-) -> Result<bool, StoreError> {
+pub(crate) async fn renew(conn: &mut Conn, job: &AnalysisJob, until: Timestamp) -> Result<bool> {
     let renewed = diesel::update(analyses::table.find(V(job.conversation)))
         .filter(analyses::claim_id.eq(V(job.claim)))
         .set(analyses::lease_expires_at.eq(V(until)))
@@ -297,7 +295,7 @@ pub(crate) async fn finish(
     job: &AnalysisJob,
     end: AnalysisEnd,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let (status, data, error) = match end {
         AnalysisEnd::Completed(data) => (AnalysisStatus::Completed, Some(data), None),
         AnalysisEnd::Failed(error) => (AnalysisStatus::Failed, None, Some(error)),

@@ -8,7 +8,7 @@ use offhook_domain::Timestamp;
 use crate::database::Conn;
 use crate::schema::sign_in_failures as failures;
 use crate::sql::V;
-use crate::{AttemptKey, AttemptRule, StoreError};
+use crate::{AttemptKey, AttemptRule, Result};
 
 /// Rows that one transaction deletes at most.
 pub(crate) const DELETED_AT_ONCE: i64 = 1_000;
@@ -81,7 +81,7 @@ pub(crate) async fn take(
     key: AttemptKey,
     rule: &AttemptRule,
     now: Timestamp,
-) -> Result<Result<(), Timestamp>, StoreError> {
+) -> Result<Result<(), Timestamp>> {
     let before = lock(conn, key.digest, now).await?;
     match before.one_more(key.most, rule, now) {
         Ok(after) => {
@@ -99,7 +99,7 @@ pub(crate) async fn take_back(
     own: [u8; 32],
     shared: Vec<[u8; 32]>,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     forget(conn, own).await?;
     for digest in shared {
         let before = lock(conn, digest, now).await?;
@@ -109,7 +109,7 @@ pub(crate) async fn take_back(
 }
 
 /// Forgets what was counted under a key.
-pub(crate) async fn forget(conn: &mut Conn, digest: [u8; 32]) -> Result<(), StoreError> {
+pub(crate) async fn forget(conn: &mut Conn, digest: [u8; 32]) -> Result<()> {
     diesel::delete(failures::table.find(digest.to_vec()))
         .execute(conn)
         .await?;
@@ -117,7 +117,7 @@ pub(crate) async fn forget(conn: &mut Conn, digest: [u8; 32]) -> Result<(), Stor
 }
 
 /// Forgets what no attempt is counted with any more; whether there may be more of it.
-pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
+pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool> {
     let old: Vec<Vec<u8>> = failures::table
         .filter(failures::ends_at.le(V(now)))
         .order(failures::ends_at)
@@ -135,7 +135,7 @@ pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool, 
 }
 
 /// Reads what was counted and locks its row.
-async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Counted, StoreError> {
+async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Counted> {
     let nothing = Counted::nothing(now);
     let (failures, blocked_until, ends_at): (i32, Option<Timestamp>, Timestamp) =
         diesel::insert_into(failures::table)
@@ -161,7 +161,7 @@ async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Count
     })
 }
 
-async fn write(conn: &mut Conn, digest: [u8; 32], counted: Counted) -> Result<(), StoreError> {
+async fn write(conn: &mut Conn, digest: [u8; 32], counted: Counted) -> Result<()> {
     diesel::update(failures::table.find(digest.to_vec()))
         .set((
             failures::failures.eq(counted.failures),

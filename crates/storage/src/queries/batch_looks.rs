@@ -1,6 +1,7 @@
 //! The scheduler's looks at batches, and what the end of a call does to its batch.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, AgentStatus, BatchId, BatchStatus, CallState, ConversationId, Credits, E164,
@@ -16,14 +17,14 @@ use crate::schema::{
     conversations,
 };
 use crate::sql::V;
-use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, StoreError};
+use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, Result, Store};
 
 /// Takes up to `most` batches that are to be looked at; each is this caller's until `until`.
 pub(crate) async fn take_due(
     conn: &mut Conn,
     most: i64,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<(AccountId, BatchId)>, StoreError> {
+) -> Result<Vec<(AccountId, BatchId)>> {
     let due: Vec<BatchId> = batches::table
         .filter(batches::look_at.le(V(now)))
         .order(batches::look_at)
@@ -48,11 +49,7 @@ pub(crate) async fn take_due(
 
 /// Places what a batch, which is held, may place now; returns how many calls. The account's row is held, so that no two
 /// looks count the same room.
-pub(crate) async fn look(
-    conn: &mut Conn,
-    batch: Batch,
-    look: &BatchLook,
-) -> Result<usize, StoreError> {
+pub(crate) async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> {
     let waits = match (batch.status, batch.paused_reason) {
         (BatchStatus::Scheduled | BatchStatus::Running, _) => true,
         (BatchStatus::Paused, reason) => reason != Some(PausedReason::Customer),
@@ -130,7 +127,7 @@ async fn number(
     batch: &Batch,
     usual: Option<E164>,
     look: &BatchLook,
-) -> Result<Option<E164>, StoreError> {
+) -> Result<Option<E164>> {
     if let Some(id) = batch.phone_number_id {
         let number = numbers::find(conn, batch.account_id, id).await?;
         return Ok(number.map(|number| number.phone_number));
@@ -139,7 +136,7 @@ async fn number(
 }
 
 /// The account's calls that wait, ring, talk or close.
-async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64> {
     let mut calls = claims::live_calls(conn, account).await?;
     calls += conversations::table
         .filter(conversations::account_id.eq(V(account)))
@@ -150,7 +147,7 @@ async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64, Sto
     Ok(calls)
 }
 
-async fn budget(conn: &mut Conn, key: KeyId) -> Result<Option<Credits>, StoreError> {
+async fn budget(conn: &mut Conn, key: KeyId) -> Result<Option<Credits>> {
     Ok(api_keys::table
         .find(V(key))
         .select(api_keys::monthly_credit_budget)
@@ -159,7 +156,7 @@ async fn budget(conn: &mut Conn, key: KeyId) -> Result<Option<Credits>, StoreErr
 }
 
 /// Holds credits for one more call, or leaves everything as it was.
-async fn reserve(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve, StoreError> {
+async fn reserve(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
     if credits == 0 {
         return Ok(Reserve::Held);
     }
@@ -187,7 +184,7 @@ async fn place(
     recipient: Recipient,
     (draw, from): (&Draw, &E164),
     look: &BatchLook,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let id: ConversationId = crate::store::mint(look.at);
     let call = NewCall {
         id,
@@ -232,12 +229,7 @@ async fn place(
 }
 
 /// The batch runs, with so many calls more; it is looked at again while somebody waits.
-async fn goes_on(
-    conn: &mut Conn,
-    batch: &Batch,
-    placed: usize,
-    look: &BatchLook,
-) -> Result<(), StoreError> {
+async fn goes_on(conn: &mut Conn, batch: &Batch, placed: usize, look: &BatchLook) -> Result<()> {
     let placed = i32::try_from(placed).unwrap_or(i32::MAX);
     // A batch that is paused for want of credits runs again once a call could be placed.
     let status = match batch.status {
@@ -266,12 +258,7 @@ async fn goes_on(
     Ok(())
 }
 
-async fn pause(
-    conn: &mut Conn,
-    id: BatchId,
-    reason: PausedReason,
-    later: Timestamp,
-) -> Result<(), StoreError> {
+async fn pause(conn: &mut Conn, id: BatchId, reason: PausedReason, later: Timestamp) -> Result<()> {
     diesel::update(batches::table.find(V(id)))
         .set((
             batches::status.eq(V(BatchStatus::Paused)),
@@ -283,7 +270,7 @@ async fn pause(
     Ok(())
 }
 
-async fn look_again(conn: &mut Conn, id: BatchId, at: Timestamp) -> Result<(), StoreError> {
+async fn look_again(conn: &mut Conn, id: BatchId, at: Timestamp) -> Result<()> {
     diesel::update(batches::table.find(V(id)))
         .set(batches::look_at.eq(V(at)))
         .execute(conn)
@@ -298,7 +285,7 @@ pub(crate) async fn call_ended(
     conversation: ConversationId,
     (state, reason): (CallState, Option<FailureReason>),
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let recipient: Option<RecipientId> = tries::table
         .filter(tries::conversation_id.eq(V(conversation)))
         .select(tries::recipient_id)
@@ -349,14 +336,18 @@ pub(crate) async fn call_ended(
     Ok(())
 }
 
-/// Whether any batch is to be looked at.
-pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
-    let due: Option<BatchId> = batches::table
-        .filter(batches::look_at.le(V(now)))
-        .order(batches::look_at)
-        .select(batches::id)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(due.is_some())
+impl Store {
+    /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
+    pub fn has_due_batches(&self, now: Timestamp) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let due: Option<BatchId> = batches::table
+                .filter(batches::look_at.le(V(now)))
+                .order(batches::look_at)
+                .select(batches::id)
+                .first(conn)
+                .await
+                .optional()?;
+            Ok(due.is_some())
+        })
+    }
 }

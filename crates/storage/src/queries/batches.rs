@@ -1,6 +1,7 @@
 //! Batch calls and their recipients, as customers read and steer them.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, BatchId, BatchStatus, ConversationId, FailureReason, PausedReason, RecipientStatus,
@@ -11,12 +12,12 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{batch_calls as batches, batch_recipients as recipients};
 use crate::sql::V;
-use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, StoreError};
+use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, Result, Store};
 
 /// When a batch is looked at that waits for nothing: never.
 pub(crate) const NEVER: Timestamp = Timestamp::from_micros(253_402_300_799_000_000);
 
-pub(crate) async fn insert(conn: &mut Conn, batch: &Batch) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, batch: &Batch) -> Result<()> {
     diesel::insert_into(batches::table)
         .values((
             (
@@ -51,7 +52,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: BatchId,
-) -> Result<Option<Batch>, StoreError> {
+) -> Result<Option<Batch>> {
     Ok(batches::table
         .filter(
             batches::id
@@ -64,26 +65,31 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: BatchFilter,
-    after: Option<PageKey<BatchId>>,
-    limit: i64,
-) -> Result<Vec<Batch>, StoreError> {
-    let mut query = batches::table
-        .filter(batches::account_id.eq(V(account)))
-        .order((batches::created_at.desc(), batches::id.desc()))
-        .limit(limit + 1)
-        .select(Batch::as_select())
-        .into_boxed::<Db>();
-    if let Some(status) = filter.status {
-        query = query.filter(batches::status.eq(V(status)));
+impl Store {
+    /// A page of the account's batches, newest first, with one more than `limit` if there is a next page.
+    pub fn batches(
+        &self,
+        account: AccountId,
+        filter: BatchFilter,
+        after: Option<PageKey<BatchId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Batch>> {
+        read!(self, |conn| {
+            let mut query = batches::table
+                .filter(batches::account_id.eq(V(account)))
+                .order((batches::created_at.desc(), batches::id.desc()))
+                .limit(limit + 1)
+                .select(Batch::as_select())
+                .into_boxed::<Db>();
+            if let Some(status) = filter.status {
+                query = query.filter(batches::status.eq(V(status)));
+            }
+            if let Some(agent) = filter.agent {
+                query = query.filter(batches::agent_id.eq(V(agent)));
+            }
+            Ok(behind!(query, batches, after).load(conn).await?)
+        })
     }
-    if let Some(agent) = filter.agent {
-        query = query.filter(batches::agent_id.eq(V(agent)));
-    }
-    Ok(behind!(query, batches, after).load(conn).await?)
 }
 
 /// Recipients behind place `after`, in order. The caller has looked up the batch for its account.
@@ -93,7 +99,7 @@ pub(crate) async fn recipients(
     status: Option<RecipientStatus>,
     after: Option<i32>,
     limit: i64,
-) -> Result<Vec<Recipient>, StoreError> {
+) -> Result<Vec<Recipient>> {
     let mut query = recipients::table
         .filter(recipients::batch_id.eq(V(batch)))
         .order(recipients::place)
@@ -114,7 +120,7 @@ pub(crate) async fn hold(
     conn: &mut Conn,
     account: AccountId,
     id: BatchId,
-) -> Result<Option<Batch>, StoreError> {
+) -> Result<Option<Batch>> {
     // An UPDATE that changes nothing locks the row on both databases.
     Ok(diesel::update(batches::table.find(V(id)))
         .filter(batches::account_id.eq(V(account)))
@@ -131,7 +137,7 @@ pub(crate) async fn step(
     batch: &Batch,
     step: BatchStep,
     at: Timestamp,
-) -> Result<Option<Batch>, StoreError> {
+) -> Result<Option<Batch>> {
     use BatchStatus::{Paused, Running, Scheduled};
     let by_customer = batch.paused_reason == Some(PausedReason::Customer);
     match (step, batch.status) {
@@ -171,7 +177,7 @@ pub(crate) async fn step(
 }
 
 /// Pauses every batch that would call somebody, now or by itself later, until its customer resumes it.
-pub(crate) async fn pause_all(conn: &mut Conn) -> Result<usize, StoreError> {
+pub(crate) async fn pause_all(conn: &mut Conn) -> Result<usize> {
     use BatchStatus::{Paused, Running, Scheduled};
     let going_on = [Scheduled, Running, Paused].map(V);
     Ok(diesel::update(batches::table)
@@ -191,7 +197,7 @@ pub(crate) async fn end(
     batch: &Batch,
     status: BatchStatus,
     at: Timestamp,
-) -> Result<Batch, StoreError> {
+) -> Result<Batch> {
     diesel::update(recipients::table)
         .filter(recipients::batch_id.eq(V(batch.id)))
         .filter(recipients::status.eq(V(RecipientStatus::Pending)))
@@ -214,11 +220,7 @@ pub(crate) async fn end(
 
 /// Makes the recipients of an ended batch, which is held, pending again that were not called well; `None` if there is
 /// none.
-pub(crate) async fn retry(
-    conn: &mut Conn,
-    batch: &Batch,
-    at: Timestamp,
-) -> Result<Option<Batch>, StoreError> {
+pub(crate) async fn retry(conn: &mut Conn, batch: &Batch, at: Timestamp) -> Result<Option<Batch>> {
     use RecipientStatus::{Cancelled, Failed, Pending};
     // A new try for who was called; who was not still has the first.
     let again = diesel::update(recipients::table)

@@ -1,6 +1,7 @@
 //! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing (decision 8.5).
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep};
 use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
 use offhook_domain::{
@@ -13,7 +14,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::queued_at;
 use crate::schema::conversations as calls;
 use crate::sql::V;
-use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
+use crate::{CallEnd, Fenced, NewCall, Result, Settlement, Store, UsageDay};
 
 /// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
 type Ended = (Timestamp, bool, Option<i64>);
@@ -41,7 +42,7 @@ pub(crate) struct Row {
 }
 
 /// Writes the conversation of an accepted call.
-pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<()> {
     row(conn.db(), call).execute(conn).await?;
     Ok(())
 }
@@ -103,26 +104,94 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
     ))
 }
 
-/// Keeps what ends a call that is being dialed.
-pub(crate) async fn dialed(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    dialog: String,
-) -> Result<Fenced, StoreError> {
-    let changed = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::state
-                .eq(V(CallState::Dialing))
-                .and(calls::claim_id.eq(V(claim))),
-        )
-        .set(calls::dialog.eq(dialog))
-        .execute(conn)
-        .await?;
-    Ok(match changed {
-        0 => Fenced::Lost,
-        _ => Fenced::Done,
-    })
+impl Store {
+    /// Keeps of a call that is being dialed what ends it should this process die.
+    pub fn call_dialed(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        dialog: String,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let changed = diesel::update(calls::table.find(V(id)))
+                .filter(
+                    calls::state
+                        .eq(V(CallState::Dialing))
+                        .and(calls::claim_id.eq(V(claim))),
+                )
+                .set(calls::dialog.eq(dialog))
+                .execute(conn)
+                .await?;
+            Ok(match changed {
+                0 => Fenced::Lost,
+                _ => Fenced::Done,
+            })
+        })
+    }
+
+    /// `dialing | live → closing`: how the call ended is fixed from here on.
+    pub fn close_call(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        end: CallEnd,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let (termination, failure) = match end.outcome {
+                CallOutcome::Completed(reason) => (Some(reason), None),
+                CallOutcome::Failed(reason) => (None, Some(reason)),
+            };
+            let latency = end.latency;
+            type Closed = (i32, AccountId, AgentId, Runtime, Option<Timestamp>);
+            let closed: Option<Closed> = diesel::update(calls::table.find(V(id)))
+                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+                .filter(calls::claim_id.eq(V(claim)))
+                .set((
+                    calls::state.eq(V(CallState::Closing)),
+                    calls::termination_reason.eq(termination),
+                    calls::failure_reason.eq(failure),
+                    calls::ended_at.eq(V(end.ended_at)),
+                    calls::duration_seconds.eq(end.duration_seconds),
+                    calls::latency_turns.eq(latency.map(|l| l.0)),
+                    calls::latency_p50_ms.eq(latency.map(|l| l.1)),
+                    calls::latency_p95_ms.eq(latency.map(|l| l.2)),
+                    // There is no call left that it could end.
+                    calls::dialog.eq(None::<String>),
+                    calls::last_seq.eq(calls::last_seq + 1),
+                ))
+                .returning((
+                    calls::last_seq,
+                    calls::account_id,
+                    calls::agent_id,
+                    calls::runtime,
+                    calls::answered_at,
+                ))
+                .get_result(conn)
+                .await
+                .optional()?;
+            let Some((seq, account, agent, runtime, answered_at)) = closed else {
+                return Ok(Fenced::Lost);
+            };
+            moments::entered(conn, id, seq, CallState::Closing, end.ended_at).await?;
+            if runtime == Runtime::Engine && answered_at.is_some() {
+                analyses::order(conn, (account, agent), id).await?;
+            }
+            Ok(Fenced::Done)
+        })
+    }
+
+    /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
+    pub fn request_hangup(&self, account: AccountId, id: ConversationId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let asked = diesel::update(calls::table.find(V(id)))
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+                .set(calls::hangup_requested.eq(true))
+                .execute(conn)
+                .await?;
+            Ok(asked > 0)
+        })
+    }
 }
 
 pub(crate) async fn answered(
@@ -130,7 +199,7 @@ pub(crate) async fn answered(
     id: ConversationId,
     claim: ClaimId,
     (at, dialog): (Timestamp, Option<String>),
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(
             calls::state
@@ -155,61 +224,12 @@ pub(crate) async fn answered(
     Ok(Fenced::Done)
 }
 
-/// Fixes how the call ended: `dialing | live → closing`.
-pub(crate) async fn close(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    end: CallEnd,
-) -> Result<Fenced, StoreError> {
-    let (termination, failure) = match end.outcome {
-        CallOutcome::Completed(reason) => (Some(reason), None),
-        CallOutcome::Failed(reason) => (None, Some(reason)),
-    };
-    let latency = end.latency;
-    type Closed = (i32, AccountId, AgentId, Runtime, Option<Timestamp>);
-    let closed: Option<Closed> = diesel::update(calls::table.find(V(id)))
-        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-        .filter(calls::claim_id.eq(V(claim)))
-        .set((
-            calls::state.eq(V(CallState::Closing)),
-            calls::termination_reason.eq(termination),
-            calls::failure_reason.eq(failure),
-            calls::ended_at.eq(V(end.ended_at)),
-            calls::duration_seconds.eq(end.duration_seconds),
-            calls::latency_turns.eq(latency.map(|l| l.0)),
-            calls::latency_p50_ms.eq(latency.map(|l| l.1)),
-            calls::latency_p95_ms.eq(latency.map(|l| l.2)),
-            // There is no call left that it could end.
-            calls::dialog.eq(None::<String>),
-            calls::last_seq.eq(calls::last_seq + 1),
-        ))
-        .returning((
-            calls::last_seq,
-            calls::account_id,
-            calls::agent_id,
-            calls::runtime,
-            calls::answered_at,
-        ))
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some((seq, account, agent, runtime, answered_at)) = closed else {
-        return Ok(Fenced::Lost);
-    };
-    moments::entered(conn, id, seq, CallState::Closing, end.ended_at).await?;
-    if runtime == Runtime::Engine && answered_at.is_some() {
-        analyses::order(conn, (account, agent), id).await?;
-    }
-    Ok(Fenced::Done)
-}
-
 /// The closing transaction: summary, credits, ledger, event and deliveries. Returns the endpoints with work.
 pub(crate) async fn settle(
     conn: &mut Conn,
     (account, id, claim): (AccountId, ConversationId, ClaimId),
     settlement: Settlement,
-) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
+) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
     let ended: Option<(i32, Runtime, Option<FailureReason>, Ended, Whose)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
@@ -258,7 +278,7 @@ pub(crate) async fn end_queued(
     (account, id): (AccountId, ConversationId),
     reason: FailureReason,
     settlement: Settlement,
-) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
+) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
     let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
@@ -302,7 +322,7 @@ async fn finish(
     id: ConversationId,
     (started_at, voice, duration_seconds): Ended,
     settlement: Settlement,
-) -> Result<Vec<offhook_domain::EndpointId>, StoreError> {
+) -> Result<Vec<offhook_domain::EndpointId>> {
     let entry = (
         crate::store::mint(settlement.at),
         settlement.description.as_str(),
@@ -324,19 +344,4 @@ async fn finish(
     };
     usage::add(conn, account, ended).await?;
     Ok(endpoints)
-}
-
-/// Asks the owner of a dialing or live call to hang up; `false` if it is neither.
-pub(crate) async fn request_hangup(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-) -> Result<bool, StoreError> {
-    let asked = diesel::update(calls::table.find(V(id)))
-        .filter(calls::account_id.eq(V(account)))
-        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-        .set(calls::hangup_requested.eq(true))
-        .execute(conn)
-        .await?;
-    Ok(asked > 0)
 }

@@ -2,6 +2,7 @@
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -12,7 +13,7 @@ use crate::database::Conn;
 use crate::dialect::dialect;
 use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
-use crate::{DeliveryState, EndpointStatus, StoreError};
+use crate::{DeliveryState, EndpointStatus, Result, Store};
 
 /// Open deliveries that are cancelled in the transaction that disables or deletes their endpoint. Of more the change does
 /// not wait: nothing of an endpoint that is not enabled is claimed.
@@ -23,7 +24,7 @@ const BATCH: i64 = 1_000;
 
 /// Cancels what is due, unless it is a lot; an attempt under way may still succeed, and success always wins (platform.md
 /// W2).
-pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<()> {
     diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
         .execute(conn)
         .await?;
@@ -45,7 +46,7 @@ pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(
 }
 
 /// Whether more deliveries are open than are cancelled at once.
-async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool, StoreError> {
+async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool> {
     let one_more: Option<DeliveryId> = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(id)))
         .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
@@ -58,35 +59,39 @@ async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool, StoreError> {
     Ok(one_more.is_some())
 }
 
-/// The endpoints that receive nothing, and have open deliveries.
-pub(crate) async fn left(conn: &mut Conn) -> Result<Vec<EndpointId>, StoreError> {
-    #[derive(QueryableByName)]
-    struct Left {
-        #[diesel(sql_type = crate::sql::Uuid)]
-        endpoint_id: EndpointId,
+impl Store {
+    /// The endpoints that receive nothing, and have open deliveries all the same.
+    pub fn endpoints_to_cancel(&self) -> Answer<'_, Vec<EndpointId>> {
+        read!(self, |conn| {
+            #[derive(QueryableByName)]
+            struct Left {
+                #[diesel(sql_type = crate::sql::Uuid)]
+                endpoint_id: EndpointId,
+            }
+            macro_rules! left_of {
+                ($state:literal) => {
+                    concat!(
+                        open_endpoints!($state),
+                        " SELECT skip.endpoint_id FROM skip \
+                          CROSS JOIN webhook_endpoints p \
+                          WHERE p.id = skip.endpoint_id AND p.status = 'disabled'"
+                    )
+                };
+            }
+            let mut all: Vec<Left> = diesel::sql_query(left_of!("pending")).load(conn).await?;
+            let retrying: Vec<Left> = diesel::sql_query(left_of!("retrying")).load(conn).await?;
+            all.extend(retrying);
+            let mut ids: Vec<EndpointId> = all.into_iter().map(|row| row.endpoint_id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            Ok(ids)
+        })
     }
-    macro_rules! left_of {
-        ($state:literal) => {
-            concat!(
-                open_endpoints!($state),
-                " SELECT skip.endpoint_id FROM skip \
-                  CROSS JOIN webhook_endpoints p \
-                  WHERE p.id = skip.endpoint_id AND p.status = 'disabled'"
-            )
-        };
-    }
-    let mut all: Vec<Left> = diesel::sql_query(left_of!("pending")).load(conn).await?;
-    let retrying: Vec<Left> = diesel::sql_query(left_of!("retrying")).load(conn).await?;
-    all.extend(retrying);
-    let mut ids: Vec<EndpointId> = all.into_iter().map(|row| row.endpoint_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
 }
 
 /// Cancels some of what is open of an endpoint that receives nothing, as far as nobody else has it at the moment; returns
 /// how many deliveries that were.
-pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize, StoreError> {
+pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize> {
     // It cannot be enabled in between.
     locks::hold_endpoint(conn, id).await?;
     let disabled: Option<EndpointId> = endpoints::table

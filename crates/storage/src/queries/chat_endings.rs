@@ -1,6 +1,7 @@
 //! How text conversations end: closed by whoever ends them, summarised, settled.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -11,7 +12,7 @@ use crate::database::Conn;
 use crate::records::is_widget_origin;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
-use crate::{ChatEnding, ClosingChat, Conversation, StoreError, UsageDay};
+use crate::{ChatEnding, ClosingChat, Conversation, Result, Store, UsageDay};
 
 /// Conversations on WhatsApp, or all others, that are not settled: written out for the partial indexes.
 fn is_unsettled(on_whatsapp: bool) -> diesel::expression::SqlLiteral<Bool> {
@@ -28,7 +29,7 @@ pub(crate) async fn close(
     id: ConversationId,
     ending: ChatEnding,
     lease: Timestamp,
-) -> Result<Option<ClosingChat>, StoreError> {
+) -> Result<Option<ClosingChat>> {
     let Some(session) = chats::lock(conn, id).await? else {
         return Ok(None);
     };
@@ -81,22 +82,26 @@ pub(crate) async fn close(
     }))
 }
 
-/// Open conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
-pub(crate) async fn idle(
-    conn: &mut Conn,
-    on_whatsapp: bool,
-    before: Timestamp,
-    most: i64,
-) -> Result<Vec<ConversationId>, StoreError> {
-    Ok(sessions::table
-        .filter(is_unsettled(on_whatsapp))
-        .filter(sessions::is_open)
-        .filter(sessions::active_at.lt(V(before)))
-        .order((sessions::active_at, sessions::conversation_id))
-        .limit(most)
-        .select(sessions::conversation_id)
-        .load(conn)
-        .await?)
+impl Store {
+    /// Up to `most` open text conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
+    pub fn idle_chats(
+        &self,
+        on_whatsapp: bool,
+        before: Timestamp,
+        most: i64,
+    ) -> Answer<'_, Vec<ConversationId>> {
+        read!(self, |conn| {
+            Ok(sessions::table
+                .filter(is_unsettled(on_whatsapp))
+                .filter(sessions::is_open)
+                .filter(sessions::active_at.lt(V(before)))
+                .order((sessions::active_at, sessions::conversation_id))
+                .limit(most)
+                .select(sessions::conversation_id)
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Takes over conversations whose closing nobody carries on: the lease has run out or, where `alone` is the only process
@@ -107,7 +112,7 @@ pub(crate) async fn take_over(
     times: (Timestamp, Timestamp, Timestamp),
     alone: bool,
     most: i64,
-) -> Result<Vec<ClosingChat>, StoreError> {
+) -> Result<Vec<ClosingChat>> {
     let mut taken = take_over_of(conn, false, node, times, alone, most).await?;
     taken.extend(take_over_of(conn, true, node, times, alone, most).await?);
     Ok(taken)
@@ -120,7 +125,7 @@ async fn take_over_of(
     (now, lease_now, lease): (Timestamp, Timestamp, Timestamp),
     alone: bool,
     most: i64,
-) -> Result<Vec<ClosingChat>, StoreError> {
+) -> Result<Vec<ClosingChat>> {
     let mut query = sessions::table
         .filter(is_unsettled(on_whatsapp))
         .filter(diesel::dsl::not(sessions::is_open))
@@ -178,7 +183,7 @@ pub(crate) async fn settle(
     claim: ClaimId,
     summary: &str,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let settled: Option<(AgentId, i32, i32, String)> = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .filter(diesel::dsl::not(sessions::is_open))

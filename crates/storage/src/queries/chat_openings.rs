@@ -1,6 +1,7 @@
 //! How text conversations begin, and who may look at one: a page by its token, an account by its id.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, Channel, ConversationId, ConversationStatus, KeyId, Runtime, Timestamp,
@@ -12,17 +13,13 @@ use crate::database::Conn;
 use crate::dialect::queued_at;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
-use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, StoreError};
+use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, Result, Store};
 
 /// Microseconds of a minute.
 pub(super) const MINUTE_US: i64 = 60_000_000;
 
 /// Begins a conversation; the caller undoes it unless it is `Opened`.
-pub(crate) async fn open(
-    conn: &mut Conn,
-    chat: &NewChat,
-    steady: Timestamp,
-) -> Result<ChatOpened, StoreError> {
+pub(crate) async fn open(conn: &mut Conn, chat: &NewChat, steady: Timestamp) -> Result<ChatOpened> {
     let Some(mut counts) = widgets::lock(conn, chat.agent_id).await? else {
         return Ok(ChatOpened::Refused);
     };
@@ -47,7 +44,7 @@ pub(crate) async fn begin(
     chat: &NewChat,
     (channel, held_day): (Channel, i32),
     steady: Timestamp,
-) -> Result<ChatOpened, StoreError> {
+) -> Result<ChatOpened> {
     let reserve = chat.price.of_answers(1);
     let draw = Draw {
         account: chat.account_id,
@@ -68,7 +65,7 @@ pub(crate) async fn begin(
 }
 
 /// The row that a text conversation has besides.
-async fn insert_session(conn: &mut Conn, chat: &NewChat, held_day: i32) -> Result<(), StoreError> {
+async fn insert_session(conn: &mut Conn, chat: &NewChat, held_day: i32) -> Result<()> {
     diesel::insert_into(sessions::table)
         .values((
             sessions::conversation_id.eq(V(chat.id)),
@@ -94,7 +91,7 @@ async fn insert(
     chat: &NewChat,
     channel: Channel,
     steady: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let db = conn.db();
     diesel::insert_into(calls::table)
         .values((
@@ -140,24 +137,25 @@ async fn insert(
     Ok(())
 }
 
-/// The session with this token.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    id: ConversationId,
-    token_digest: &[u8],
-) -> Result<Option<ChatView>, StoreError> {
-    let found: Option<ChatSession> = sessions::table
-        .find(V(id))
-        .filter(sessions::token_digest.eq(token_digest))
-        .select(ChatSession::as_select())
-        .first(conn)
-        .await
-        .optional()?;
-    let Some(session) = found else {
-        return Ok(None);
-    };
-    let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
-    view(conn, session, is_served).await.map(Some)
+impl Store {
+    /// The text conversation that a token opens, by the token's digest.
+    pub fn chat(&self, id: ConversationId, token_digest: Vec<u8>) -> Answer<'_, Option<ChatView>> {
+        read!(self, |conn| {
+            let token_digest = &token_digest;
+            let found: Option<ChatSession> = sessions::table
+                .find(V(id))
+                .filter(sessions::token_digest.eq(token_digest))
+                .select(ChatSession::as_select())
+                .first(conn)
+                .await
+                .optional()?;
+            let Some(session) = found else {
+                return Ok(None);
+            };
+            let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
+            view(conn, session, is_served).await.map(Some)
+        })
+    }
 }
 
 /// The account's conversation of this origin, which no widget limits: whoever writes is let in by the account.
@@ -166,7 +164,7 @@ pub(crate) async fn of_account(
     account: AccountId,
     id: ConversationId,
     origin: &str,
-) -> Result<Option<ChatView>, StoreError> {
+) -> Result<Option<ChatView>> {
     let found: Option<ChatSession> = sessions::table
         .find(V(id))
         .filter(sessions::account_id.eq(V(account)))
@@ -181,11 +179,7 @@ pub(crate) async fn of_account(
     }
 }
 
-async fn view(
-    conn: &mut Conn,
-    session: ChatSession,
-    is_served: bool,
-) -> Result<ChatView, StoreError> {
+async fn view(conn: &mut Conn, session: ChatSession, is_served: bool) -> Result<ChatView> {
     let conversation = calls::table
         .find(V(session.conversation_id))
         .select(Conversation::as_select())

@@ -2,6 +2,7 @@
 //! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
@@ -17,7 +18,7 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{
     ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, Moment, NewChatMessage, NewTurn,
-    StoreError,
+    Result, Store, StoreError,
 };
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
@@ -25,7 +26,7 @@ pub(super) async fn append(
     conn: &mut Conn,
     id: ConversationId,
     turn: NewTurn,
-) -> Result<Option<i32>, StoreError> {
+) -> Result<Option<i32>> {
     let counts = i32::from(turn.role != "tool");
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq(V(CallState::Live)))
@@ -42,26 +43,49 @@ pub(super) async fn append(
     Ok(Some(seq))
 }
 
-/// The answers that a text conversation of the account is charged for.
-pub(crate) async fn answers(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-) -> Result<Option<i32>, StoreError> {
-    Ok(sessions::table
-        .find(V(id))
-        .filter(sessions::account_id.eq(V(account)))
-        .select(sessions::answers)
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// The answers that a text conversation of the account is charged for so far; `None` if it is none of the account's.
+    pub fn chat_answers(&self, account: AccountId, id: ConversationId) -> Answer<'_, Option<i32>> {
+        read!(self, |conn| {
+            Ok(sessions::table
+                .find(V(id))
+                .filter(sessions::account_id.eq(V(account)))
+                .select(sessions::answers)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its account.
+    pub fn is_answered_in_chat(&self, id: ConversationId, message_id: String) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let key = &message_id;
+            let known = said_before(conn, id, key).await?;
+            Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
+        })
+    }
+
+    /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
+    /// claim.
+    pub fn chat_history(&self, id: ConversationId, most: i64) -> Answer<'_, ChatHistory> {
+        read!(self, |conn| {
+            let mut turns: Vec<Moment> = moments::table
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::role.is_not_null())
+                .order(moments::seq.desc())
+                .limit(most)
+                .select(Moment::as_select())
+                .load(conn)
+                .await?;
+            turns.reverse();
+            Ok(turns)
+        })
+    }
 }
 
 /// Locks a session's row.
-pub(crate) async fn lock(
-    conn: &mut Conn,
-    id: ConversationId,
-) -> Result<Option<ChatSession>, StoreError> {
+pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<ChatSession>> {
     Ok(diesel::update(sessions::table.find(V(id)))
         .set(sessions::answers.eq(sessions::answers))
         .returning(ChatSession::as_returning())
@@ -77,7 +101,7 @@ pub(crate) async fn take(
     message: &NewChatMessage,
     (lease_now, lease): (Timestamp, Timestamp),
     alone: Option<NodeId>,
-) -> Result<ChatTaken, StoreError> {
+) -> Result<ChatTaken> {
     let id = message.conversation;
     let Some(session) = lock(conn, id).await? else {
         return Ok(ChatTaken::Ended);
@@ -141,23 +165,13 @@ async fn said_before(
     conn: &mut Conn,
     id: ConversationId,
     key: &str,
-) -> Result<Option<(Vec<u8>, i32, Option<i32>)>, StoreError> {
+) -> Result<Option<(Vec<u8>, i32, Option<i32>)>> {
     Ok(messages::table
         .find((V(id), key))
         .select((messages::digest, messages::seq, messages::answered_seq))
         .first(conn)
         .await
         .optional()?)
-}
-
-/// Whether a message with this id of the client's was answered in the conversation.
-pub(crate) async fn is_answered(
-    conn: &mut Conn,
-    id: ConversationId,
-    key: &str,
-) -> Result<bool, StoreError> {
-    let known = said_before(conn, id, key).await?;
-    Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
 }
 
 /// Whether somebody who lives has the session's claim.
@@ -172,7 +186,7 @@ async fn hold_for_an_answer(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
-) -> Result<Result<i32, ChatTaken>, StoreError> {
+) -> Result<Result<i32, ChatTaken>> {
     if !session.is_of_widget() {
         return hold_without_widget(conn, session, at).await;
     }
@@ -204,7 +218,7 @@ async fn hold_without_widget(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
-) -> Result<Result<i32, ChatTaken>, StoreError> {
+) -> Result<Result<i32, ChatTaken>> {
     let id = session.conversation_id;
     let price = price(conn, id).await?;
     let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
@@ -218,7 +232,7 @@ async fn hold_without_widget(
 }
 
 /// The price that was fixed when the conversation began.
-pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price, StoreError> {
+pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price> {
     let millicredits: i64 = calls::table
         .find(V(id))
         .select(calls::price_millicredits)
@@ -228,7 +242,7 @@ pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price, 
 }
 
 /// What the conversation holds of its account's wallet.
-pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits, StoreError> {
+pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits> {
     let held: Option<Credits> = reservations::table
         .find(V(id))
         .select(reservations::credits)
@@ -239,7 +253,7 @@ pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits,
 }
 
 /// Writes the customer's words; their moment, or `None` if the conversation is live no more.
-async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>, StoreError> {
+async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>> {
     let words = NewTurn {
         role: "user",
         text: message.text.clone(),
@@ -271,7 +285,7 @@ pub(crate) async fn renew(
     id: ConversationId,
     claim: ClaimId,
     lease: Timestamp,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let renewed = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set(sessions::lease_expires_at.eq(V(lease)))
@@ -286,7 +300,7 @@ pub(crate) async fn turns(
     id: ConversationId,
     claim: ClaimId,
     turns: Vec<NewTurn>,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     if set_tools(conn, id, claim, None).await? == Fenced::Lost {
         return Ok(Fenced::Lost);
     }
@@ -304,7 +318,7 @@ pub(crate) async fn set_tools(
     id: ConversationId,
     claim: ClaimId,
     tools: Option<String>,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let set = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set(sessions::tools_at_work.eq(tools))
@@ -318,7 +332,7 @@ pub(super) async fn leave_tools(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let Some(tools) = &session.tools_at_work else {
         return Ok(());
     };
@@ -345,7 +359,7 @@ pub(crate) async fn answered(
     id: ConversationId,
     claim: ClaimId,
     answered: ChatAnswered,
-) -> Result<Option<i32>, StoreError> {
+) -> Result<Option<i32>> {
     let freed = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set((
@@ -384,22 +398,4 @@ pub(crate) async fn answered(
 
 const fn fenced(done: bool) -> Fenced {
     if done { Fenced::Done } else { Fenced::Lost }
-}
-
-/// The newest `most` turns, oldest first.
-pub(crate) async fn history(
-    conn: &mut Conn,
-    id: ConversationId,
-    most: i64,
-) -> Result<ChatHistory, StoreError> {
-    let mut turns: Vec<Moment> = moments::table
-        .filter(moments::conversation_id.eq(V(id)))
-        .filter(moments::role.is_not_null())
-        .order(moments::seq.desc())
-        .limit(most)
-        .select(Moment::as_select())
-        .load(conn)
-        .await?;
-    turns.reverse();
-    Ok(turns)
 }

@@ -2,6 +2,7 @@
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -12,7 +13,7 @@ use super::moments;
 use crate::database::Conn;
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
-use crate::{Account, Conversation, StoreError};
+use crate::{Account, Conversation, Result, Store};
 
 /// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
 /// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
@@ -25,37 +26,66 @@ pub(crate) fn is_queued() -> SqlLiteral<Bool> {
     sql("conversations.state = 'queued'")
 }
 
-/// Accounts that have queued calls, found by skipping through the index from account to account.
-pub(crate) async fn waiting_accounts(conn: &mut Conn) -> Result<Vec<Account>, StoreError> {
-    let mut found: Vec<AccountId> = Vec::new();
-    let mut after: Option<AccountId> = None;
-    loop {
-        let mut query = calls::table
-            .filter(is_queued())
-            .order(calls::account_id)
-            .select(calls::account_id)
-            .limit(1)
-            .into_boxed();
-        if let Some(after) = after {
-            query = query.filter(calls::account_id.gt(V(after)));
-        }
-        let next: Option<AccountId> = query.first(conn).await.optional()?;
-        match next {
-            Some(account) => {
-                found.push(account);
-                after = Some(account);
+impl Store {
+    /// Accounts that have calls waiting.
+    pub fn waiting_accounts(&self) -> Answer<'_, Vec<Account>> {
+        read!(self, |conn| {
+            let mut found: Vec<AccountId> = Vec::new();
+            let mut after: Option<AccountId> = None;
+            loop {
+                let mut query = calls::table
+                    .filter(is_queued())
+                    .order(calls::account_id)
+                    .select(calls::account_id)
+                    .limit(1)
+                    .into_boxed();
+                if let Some(after) = after {
+                    query = query.filter(calls::account_id.gt(V(after)));
+                }
+                let next: Option<AccountId> = query.first(conn).await.optional()?;
+                match next {
+                    Some(account) => {
+                        found.push(account);
+                        after = Some(account);
+                    }
+                    None => break,
+                }
             }
-            None => break,
-        }
+            if found.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(accounts::table
+                .filter(accounts::id.eq_any(found.into_iter().map(V)))
+                .select(Account::as_select())
+                .load(conn)
+                .await?)
+        })
     }
-    if found.is_empty() {
-        return Ok(Vec::new());
+
+    /// How many calls wait to be dialed.
+    pub fn queue_length(&self) -> Answer<'_, i64> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(is_queued())
+                .count()
+                .get_result(conn)
+                .await?)
+        })
     }
-    Ok(accounts::table
-        .filter(accounts::id.eq_any(found.into_iter().map(V)))
-        .select(Account::as_select())
-        .load(conn)
-        .await?)
+
+    /// This node's calls whose owner has been asked to hang up.
+    pub fn hangups(&self, node: NodeId) -> Answer<'_, Vec<ConversationId>> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(calls::node_id.eq(V(node)))
+                .filter(calls::hangup_requested)
+                .filter(is_claimed())
+                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+                .select(calls::id)
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Claims an account's oldest queued calls, as many as its live calls leave room for.
@@ -65,7 +95,7 @@ pub(crate) async fn claim(
     limits: (u32, usize),
     times: (Timestamp, Timestamp, Timestamp),
     node: NodeId,
-) -> Result<Vec<Conversation>, StoreError> {
+) -> Result<Vec<Conversation>> {
     let (live_limit, most) = limits;
     let (now, accepted_since, lease) = times;
     if !locks::try_lock_account(conn, account).await? {
@@ -105,7 +135,7 @@ pub(crate) async fn claim_one(
     id: ConversationId,
     (now, lease): (Timestamp, Timestamp),
     node: NodeId,
-) -> Result<Option<Conversation>, StoreError> {
+) -> Result<Option<Conversation>> {
     let claim: ClaimId = crate::store::mint(now);
     let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
         .filter(is_queued())
@@ -131,7 +161,7 @@ pub(crate) async fn renew(
     conn: &mut Conn,
     claims: &[(ConversationId, ClaimId)],
     lease: Timestamp,
-) -> Result<Vec<ClaimId>, StoreError> {
+) -> Result<Vec<ClaimId>> {
     // Found by the key; a claim is of one conversation alone.
     let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
         .filter(calls::id.eq_any(claims.iter().map(|(id, _)| V(*id))))
@@ -152,7 +182,7 @@ pub(crate) async fn take_orphans(
     most: i64,
     (now, lease_now, lease): (Timestamp, Timestamp, Timestamp),
     node: NodeId,
-) -> Result<Vec<Conversation>, StoreError> {
+) -> Result<Vec<Conversation>> {
     let mut query = calls::table
         .filter(is_claimed())
         .order((calls::account_id, calls::lease_expires_at))
@@ -194,26 +224,11 @@ pub(crate) async fn take_orphans(
     Ok(taken)
 }
 
-/// Calls of this node whose owner has been asked to hang up.
-pub(crate) async fn hangups(
-    conn: &mut Conn,
-    node: NodeId,
-) -> Result<Vec<ConversationId>, StoreError> {
-    Ok(calls::table
-        .filter(calls::node_id.eq(V(node)))
-        .filter(calls::hangup_requested)
-        .filter(is_claimed())
-        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-        .select(calls::id)
-        .load(conn)
-        .await?)
-}
-
 /// Queued calls that were accepted before `accepted_before`.
 pub(crate) async fn overdue(
     conn: &mut Conn,
     accepted_before: Timestamp,
-) -> Result<Vec<Conversation>, StoreError> {
+) -> Result<Vec<Conversation>> {
     Ok(calls::table
         .filter(is_queued())
         .filter(calls::queued_at.lt(V(accepted_before)))
@@ -224,17 +239,8 @@ pub(crate) async fn overdue(
         .await?)
 }
 
-/// How many calls wait.
-pub(crate) async fn queue_length(conn: &mut Conn) -> Result<i64, StoreError> {
-    Ok(calls::table
-        .filter(is_queued())
-        .count()
-        .get_result(conn)
-        .await?)
-}
-
 /// How many calls of the account are dialing, ringing, talking or closing.
-pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
         .filter(is_claimed())

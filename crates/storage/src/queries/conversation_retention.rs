@@ -1,5 +1,6 @@
 //! Deleting conversations whose time is over, with what belongs to them.
 
+use crate::store::{Answer, keep, read};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
@@ -13,35 +14,153 @@ use crate::schema::{
     deliveries, events, resends, retention_windows as windows, whatsapp_sent,
 };
 use crate::sql::V;
-use crate::{Account, RetentionWindow, StoreError};
+use crate::{Account, Result, RetentionWindow, Store};
 
-/// Every account with its window, if one has been noted.
-pub(crate) async fn windows(
-    conn: &mut Conn,
-) -> Result<Vec<(Account, Option<RetentionWindow>)>, StoreError> {
-    Ok(accounts::table
-        .left_join(windows::table)
-        .order(accounts::id)
-        .select((Account::as_select(), Option::<RetentionWindow>::as_select()))
-        .load(conn)
-        .await?)
-}
+impl Store {
+    /// Every account with its window as it was last noted.
+    pub fn retention_windows(&self) -> Answer<'_, Vec<(Account, Option<RetentionWindow>)>> {
+        read!(self, |conn| {
+            Ok(accounts::table
+                .left_join(windows::table)
+                .order(accounts::id)
+                .select((Account::as_select(), Option::<RetentionWindow>::as_select()))
+                .load(conn)
+                .await?)
+        })
+    }
 
-/// The account with its window, if one has been noted.
-pub(crate) async fn window(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Option<RetentionWindow>, StoreError> {
-    Ok(windows::table
-        .find(V(account))
-        .select(RetentionWindow::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+    /// An account's window as it was last noted.
+    pub fn retention_window(&self, account: AccountId) -> Answer<'_, Option<RetentionWindow>> {
+        read!(self, |conn| {
+            Ok(windows::table
+                .find(V(account))
+                .select(RetentionWindow::as_select())
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// How many of the account's conversations were accepted before `before`.
+    pub fn conversations_before(&self, account: AccountId, before: Timestamp) -> Answer<'_, i64> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::started_at.lt(V(before)))
+                .count()
+                .get_result(conn)
+                .await?)
+        })
+    }
+
+    /// Up to `most` of the account's oldest ended conversations from before `before`, and whether each tells of a
+    /// recording.
+    pub fn ended_conversations_before(
+        &self,
+        account: AccountId,
+        before: Timestamp,
+        most: i64,
+    ) -> Answer<'_, Vec<(ConversationId, bool)>> {
+        read!(self, |conn| {
+            let ended = [CallState::Completed, CallState::Failed].map(V);
+            Ok(calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::started_at.lt(V(before)))
+                .filter(calls::state.eq_any(ended))
+                .order((calls::started_at, calls::id))
+                .limit(most)
+                .select((calls::id, calls::has_audio))
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Deletes conversations of the account, with everything but their ledger rows. One of which a recording has been
+    /// told since it was seen is left to the next time, with the recording.
+    pub fn delete_conversations(
+        &self,
+        account: AccountId,
+        seen: Vec<(ConversationId, bool)>,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let seen: HashMap<ConversationId, bool> = seen.into_iter().collect();
+            // A write that changes nothing, so that no recording is told of until these are gone.
+            let found: Vec<(ConversationId, bool)> = diesel::update(calls::table)
+                .filter(calls::id.eq_any(seen.keys().copied().map(V)))
+                .filter(calls::account_id.eq(V(account)))
+                .set(calls::has_audio.eq(calls::has_audio))
+                .returning((calls::id, calls::has_audio))
+                .get_results(conn)
+                .await?;
+            let as_seen = |(id, has_audio): (ConversationId, bool)| {
+                (seen.get(&id) == Some(&has_audio)).then_some(id)
+            };
+            let ids: Vec<ConversationId> = found.into_iter().filter_map(as_seen).collect();
+            // With no ids a database is asked for what it looks for in vain all through the table.
+            if ids.is_empty() {
+                return Ok(());
+            }
+            let of = || ids.iter().copied().map(V);
+            let told: Vec<EventId> = events::table
+                .filter(events::conversation_id.eq_any(of()))
+                .select(events::id)
+                .load(conn)
+                .await?;
+            let sent: Vec<DeliveryId> = deliveries::table
+                .filter(deliveries::event_id.eq_any(told.iter().copied().map(V)))
+                .select(deliveries::id)
+                .load(conn)
+                .await?;
+            diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
+                .execute(conn)
+                .await?;
+            // In steps, as a busy account has more endpoints than a statement has room for.
+            for sent in sent.chunks(500) {
+                let of = || sent.iter().copied().map(V);
+                diesel::delete(attempts::table.filter(attempts::delivery_id.eq_any(of())))
+                    .execute(conn)
+                    .await?;
+                diesel::delete(resends::table.filter(resends::delivery_id.eq_any(of())))
+                    .execute(conn)
+                    .await?;
+                diesel::delete(deliveries::table.filter(deliveries::id.eq_any(of())))
+                    .execute(conn)
+                    .await?;
+            }
+            diesel::delete(events::table.filter(events::id.eq_any(told.iter().copied().map(V))))
+                .execute(conn)
+                .await?;
+            diesel::delete(
+                chat_messages::table.filter(chat_messages::conversation_id.eq_any(of())),
+            )
+            .execute(conn)
+            .await?;
+            diesel::delete(
+                whatsapp_sent::table.filter(whatsapp_sent::conversation_id.eq_any(of())),
+            )
+            .execute(conn)
+            .await?;
+            diesel::delete(
+                chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())),
+            )
+            .execute(conn)
+            .await?;
+            diesel::delete(analyses::table.filter(analyses::conversation_id.eq_any(of())))
+                .execute(conn)
+                .await?;
+            diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))
+                .execute(conn)
+                .await?;
+            diesel::delete(calls::table.filter(calls::id.eq_any(of())))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 }
 
 /// Notes a window.
-pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<(), StoreError> {
+pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()> {
     let noted = (
         windows::days.eq(window.days),
         windows::held_days.eq(window.held_days),
@@ -62,120 +181,11 @@ pub(crate) async fn set_plan(
     conn: &mut Conn,
     account: AccountId,
     (from, to): (Plan, Plan),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let moved = diesel::update(accounts::table.find(V(account)))
         .filter(accounts::plan.eq(V(from)))
         .set(accounts::plan.eq(V(to)))
         .execute(conn)
         .await?;
     Ok(moved > 0)
-}
-
-/// Conversations of the account that were accepted before `before`.
-pub(crate) async fn count_before(
-    conn: &mut Conn,
-    account: AccountId,
-    before: Timestamp,
-) -> Result<i64, StoreError> {
-    Ok(calls::table
-        .filter(calls::account_id.eq(V(account)))
-        .filter(calls::started_at.lt(V(before)))
-        .count()
-        .get_result(conn)
-        .await?)
-}
-
-/// Up to `most` of the account's oldest ended conversations from before `before`, and whether each has a recording.
-pub(crate) async fn ended_before(
-    conn: &mut Conn,
-    account: AccountId,
-    before: Timestamp,
-    most: i64,
-) -> Result<Vec<(ConversationId, bool)>, StoreError> {
-    let ended = [CallState::Completed, CallState::Failed].map(V);
-    Ok(calls::table
-        .filter(calls::account_id.eq(V(account)))
-        .filter(calls::started_at.lt(V(before)))
-        .filter(calls::state.eq_any(ended))
-        .order((calls::started_at, calls::id))
-        .limit(most)
-        .select((calls::id, calls::has_audio))
-        .load(conn)
-        .await?)
-}
-
-/// Deletes conversations of the account with their moments, analyses, events, deliveries, attempts and asked-for repetitions.
-/// Their ledger rows stay. Idempotency-Keys have expired long before: no window is shorter than their day.
-///
-/// A conversation that says otherwise of its recording than what was seen is left: its recording came meanwhile.
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    seen: Vec<(ConversationId, bool)>,
-) -> Result<(), StoreError> {
-    let seen: HashMap<ConversationId, bool> = seen.into_iter().collect();
-    // A write that changes nothing, so that no recording is told of until these are gone.
-    let found: Vec<(ConversationId, bool)> = diesel::update(calls::table)
-        .filter(calls::id.eq_any(seen.keys().copied().map(V)))
-        .filter(calls::account_id.eq(V(account)))
-        .set(calls::has_audio.eq(calls::has_audio))
-        .returning((calls::id, calls::has_audio))
-        .get_results(conn)
-        .await?;
-    let as_seen =
-        |(id, has_audio): (ConversationId, bool)| (seen.get(&id) == Some(&has_audio)).then_some(id);
-    let ids: Vec<ConversationId> = found.into_iter().filter_map(as_seen).collect();
-    // With no ids a database is asked for what it looks for in vain all through the table.
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let of = || ids.iter().copied().map(V);
-    let told: Vec<EventId> = events::table
-        .filter(events::conversation_id.eq_any(of()))
-        .select(events::id)
-        .load(conn)
-        .await?;
-    let sent: Vec<DeliveryId> = deliveries::table
-        .filter(deliveries::event_id.eq_any(told.iter().copied().map(V)))
-        .select(deliveries::id)
-        .load(conn)
-        .await?;
-    diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    // In steps, as a busy account has more endpoints than a statement has room for.
-    for sent in sent.chunks(500) {
-        let of = || sent.iter().copied().map(V);
-        diesel::delete(attempts::table.filter(attempts::delivery_id.eq_any(of())))
-            .execute(conn)
-            .await?;
-        diesel::delete(resends::table.filter(resends::delivery_id.eq_any(of())))
-            .execute(conn)
-            .await?;
-        diesel::delete(deliveries::table.filter(deliveries::id.eq_any(of())))
-            .execute(conn)
-            .await?;
-    }
-    diesel::delete(events::table.filter(events::id.eq_any(told.iter().copied().map(V))))
-        .execute(conn)
-        .await?;
-    diesel::delete(chat_messages::table.filter(chat_messages::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    diesel::delete(whatsapp_sent::table.filter(whatsapp_sent::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    diesel::delete(chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    diesel::delete(analyses::table.filter(analyses::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    diesel::delete(calls::table.filter(calls::id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Reading conversations: pages by key, one by id, and their moments.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Channel, ConversationId, E164, Timestamp};
 
@@ -9,7 +10,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, StoreError};
+use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, Result, Store};
 
 /// Which number of the conversation the phone filter looks at.
 #[derive(Clone, Copy)]
@@ -20,41 +21,71 @@ enum Side {
     Dialed,
 }
 
-/// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: &ConversationFilter,
-    after: Option<PageKey<ConversationId>>,
-    limit: i64,
-) -> Result<Vec<ConversationView>, StoreError> {
-    let Some(phone) = &filter.phone else {
-        return rows(conn, account, filter, (Side::Any, None), after, limit).await;
-    };
-    // Two index scans instead of an OR, which neither database answers in order from an index.
-    let mut page = rows(
-        conn,
-        account,
-        filter,
-        (Side::Customer, Some(phone)),
-        after,
-        limit,
-    )
-    .await?;
-    page.extend(
-        rows(
-            conn,
-            account,
-            filter,
-            (Side::Dialed, Some(phone)),
-            after,
-            limit,
-        )
-        .await?,
-    );
-    page.sort_by_key(|v| std::cmp::Reverse((v.conversation.started_at, v.conversation.id)));
-    page.truncate(usize::try_from(limit + 1).unwrap_or(usize::MAX));
-    Ok(page)
+impl Store {
+    /// A page of conversations, newest first, with one more than `limit` if there is a next page.
+    pub fn conversations(
+        &self,
+        account: AccountId,
+        filter: ConversationFilter,
+        after: Option<PageKey<ConversationId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<ConversationView>> {
+        read!(self, |conn| {
+            let filter = &filter;
+            let Some(phone) = &filter.phone else {
+                return rows(conn, account, filter, (Side::Any, None), after, limit).await;
+            };
+            // Two index scans instead of an OR, which neither database answers in order from an index.
+            let mut page = rows(
+                conn,
+                account,
+                filter,
+                (Side::Customer, Some(phone)),
+                after,
+                limit,
+            )
+            .await?;
+            page.extend(
+                rows(
+                    conn,
+                    account,
+                    filter,
+                    (Side::Dialed, Some(phone)),
+                    after,
+                    limit,
+                )
+                .await?,
+            );
+            page.sort_by_key(|v| std::cmp::Reverse((v.conversation.started_at, v.conversation.id)));
+            page.truncate(usize::try_from(limit + 1).unwrap_or(usize::MAX));
+            Ok(page)
+        })
+    }
+
+    /// The last turns of a conversation before moment `before`, in order. The caller has looked it up for its account.
+    pub fn turns_before(
+        &self,
+        id: ConversationId,
+        before: i32,
+        limit: i64,
+    ) -> Answer<'_, Vec<Moment>> {
+        read!(self, |conn| {
+            let mut turns: Vec<Moment> = moments::table
+                .filter(
+                    moments::conversation_id
+                        .eq(V(id))
+                        .and(moments::seq.lt(before)),
+                )
+                .filter(moments::role.is_not_null())
+                .order(moments::seq.desc())
+                .limit(limit)
+                .select(Moment::as_select())
+                .load(conn)
+                .await?;
+            turns.reverse();
+            Ok(turns)
+        })
+    }
 }
 
 async fn rows(
@@ -64,7 +95,7 @@ async fn rows(
     (side, phone): (Side, Option<&E164>),
     after: Option<PageKey<ConversationId>>,
     limit: i64,
-) -> Result<Vec<ConversationView>, StoreError> {
+) -> Result<Vec<ConversationView>> {
     let mut query = calls::table
         .inner_join(agents::table)
         .filter(calls::account_id.eq(V(account)))
@@ -124,7 +155,7 @@ pub(crate) async fn find(
     account: AccountId,
     id: ConversationId,
     since: Option<Timestamp>,
-) -> Result<Option<ConversationView>, StoreError> {
+) -> Result<Option<ConversationView>> {
     let mut query = calls::table
         .inner_join(agents::table)
         .filter(calls::id.eq(V(id)).and(calls::account_id.eq(V(account))))
@@ -147,7 +178,7 @@ pub(crate) async fn moments(
     after: i32,
     limit: i64,
     turns_only: bool,
-) -> Result<Vec<Moment>, StoreError> {
+) -> Result<Vec<Moment>> {
     let mut query = moments::table
         .filter(
             moments::conversation_id
@@ -162,27 +193,4 @@ pub(crate) async fn moments(
         query = query.filter(moments::role.is_not_null());
     }
     Ok(query.load(conn).await?)
-}
-
-/// The last turns before moment `before`, in order. The caller has looked up the conversation for its account.
-pub(crate) async fn turns_before(
-    conn: &mut Conn,
-    id: ConversationId,
-    before: i32,
-    limit: i64,
-) -> Result<Vec<Moment>, StoreError> {
-    let mut turns: Vec<Moment> = moments::table
-        .filter(
-            moments::conversation_id
-                .eq(V(id))
-                .and(moments::seq.lt(before)),
-        )
-        .filter(moments::role.is_not_null())
-        .order(moments::seq.desc())
-        .limit(limit)
-        .select(Moment::as_select())
-        .load(conn)
-        .await?;
-    turns.reverse();
-    Ok(turns)
 }

@@ -1,20 +1,21 @@
 //! Credentials of accounts at providers.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
 
 use crate::database::Conn;
 use crate::schema::provider_credentials as credentials;
 use crate::sql::V;
-use crate::{Credential, StoreError};
+use crate::{Credential, Result, Store};
 
 /// Writes a credential under `id`, in place of the one that the account had.
 pub(crate) async fn replace(
     conn: &mut Conn,
     credential: &Credential,
     sealed: Vec<u8>,
-) -> Result<Credential, StoreError> {
+) -> Result<Credential> {
     let created: Option<Timestamp> = diesel::delete(credentials::table)
         .filter(credentials::account_id.eq(V(credential.account_id)))
         .filter(credentials::provider.eq(V(credential.provider)))
@@ -38,23 +39,40 @@ pub(crate) async fn replace(
         .await?)
 }
 
-pub(crate) async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<Credential>, StoreError> {
-    Ok(credentials::table
-        .filter(credentials::account_id.eq(V(account)))
-        .order(credentials::provider)
-        .select(Credential::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The account's credentials, by provider, without their secrets.
+    pub fn credentials(&self, account: AccountId) -> Answer<'_, Vec<Credential>> {
+        read!(self, |conn| {
+            Ok(credentials::table
+                .filter(credentials::account_id.eq(V(account)))
+                .order(credentials::provider)
+                .select(Credential::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Whether any account's legacy agents are to be asked for.
+    pub fn has_due_syncs(&self, now: Timestamp) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let due: Option<CredentialId> = credentials::table
+                .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
+                .filter(credentials::next_sync_at.le(V(now)))
+                .order(credentials::next_sync_at)
+                .select(credentials::id)
+                .first(conn)
+                .await
+                .optional()?;
+            Ok(due.is_some())
+        })
+    }
 }
 
 pub(crate) async fn remove(
     conn: &mut Conn,
     account: AccountId,
     provider: CredentialProvider,
-) -> Result<Option<Credential>, StoreError> {
+) -> Result<Option<Credential>> {
     Ok(diesel::delete(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
@@ -68,7 +86,7 @@ pub(crate) async fn sealed(
     conn: &mut Conn,
     account: AccountId,
     provider: CredentialProvider,
-) -> Result<Option<(CredentialId, Vec<u8>)>, StoreError> {
+) -> Result<Option<(CredentialId, Vec<u8>)>> {
     Ok(credentials::table
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
@@ -78,25 +96,12 @@ pub(crate) async fn sealed(
         .optional()?)
 }
 
-/// Whether any account's synchronisation is due.
-pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
-    let due: Option<CredentialId> = credentials::table
-        .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
-        .filter(credentials::next_sync_at.le(V(now)))
-        .order(credentials::next_sync_at)
-        .select(credentials::id)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(due.is_some())
-}
-
 /// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.
 pub(crate) async fn take_due(
     conn: &mut Conn,
     most: i64,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<AccountId>, StoreError> {
+) -> Result<Vec<AccountId>> {
     let due: Vec<CredentialId> = credentials::table
         .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
         .filter(credentials::next_sync_at.le(V(now)))
@@ -126,7 +131,7 @@ pub(crate) async fn answered(
     conn: &mut Conn,
     (account, provider): (AccountId, CredentialProvider),
     (began, next): (Timestamp, Timestamp),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
@@ -147,7 +152,7 @@ pub(crate) async fn unanswered(
     (account, provider): (AccountId, CredentialProvider),
     began: Timestamp,
     why: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))

@@ -2,6 +2,7 @@
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -15,40 +16,11 @@ use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as 
 use crate::sql::V;
 use crate::{
     Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, PageKey,
-    StoreError,
+    Result, Store,
 };
 
 /// The most deliveries that one request recovers (platform.md W13).
 const RECOVERED_AT_MOST: i64 = 10_000;
-
-/// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: &DeliveryFilter,
-    after: Option<PageKey<DeliveryId>>,
-    limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
-    if filter.state.is_none() || filter.kind.is_some() {
-        return Ok(shown(account, filter, filter.kind, after)
-            .order((deliveries::created_at.desc(), deliveries::id.desc()))
-            .limit(limit + 1)
-            .select(Delivery::as_select())
-            .load(conn)
-            .await?);
-    }
-    // One index serves a state with a type and a state alone, a scan for each of the few types: every further index would
-    // be written with every attempt.
-    let scans = EventType::ALL.iter().map(|kind| {
-        let scan = shown(account, filter, Some(*kind), after);
-        scan.select(Delivery::as_select())
-    });
-    let merged = Merged {
-        scans: scans.collect(),
-        limit: limit + 1,
-    };
-    Ok(merged.load(conn).await?)
-}
 
 /// What the filters show behind `after`, in no order.
 fn shown(
@@ -112,7 +84,7 @@ pub(crate) async fn story(
     conn: &mut Conn,
     account: AccountId,
     id: DeliveryId,
-) -> Result<Option<DeliveryStory>, StoreError> {
+) -> Result<Option<DeliveryStory>> {
     // One statement, so that the attempts are those of the delivery's state.
     let rows: Vec<(Delivery, Vec<u8>, Option<Attempt>)> = deliveries::table
         .inner_join(events::table)
@@ -143,30 +115,74 @@ pub(crate) async fn story(
     }))
 }
 
-/// The deliveries of a conversation's events, the oldest first.
-pub(crate) async fn of_conversation(
-    conn: &mut Conn,
-    account: AccountId,
-    conversation: ConversationId,
-    limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
-    Ok(deliveries::table
-        .inner_join(events::table)
-        .filter(events::conversation_id.eq(V(conversation)))
-        .filter(deliveries::account_id.eq(V(account)))
-        .order((deliveries::created_at, deliveries::id))
-        .limit(limit)
-        .select(Delivery::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The first `limit` deliveries of a conversation's events, the oldest first.
+    pub fn deliveries_of(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+        limit: i64,
+    ) -> Answer<'_, Vec<Delivery>> {
+        read!(self, |conn| {
+            Ok(deliveries::table
+                .inner_join(events::table)
+                .filter(events::conversation_id.eq(V(conversation)))
+                .filter(deliveries::account_id.eq(V(account)))
+                .order((deliveries::created_at, deliveries::id))
+                .limit(limit)
+                .select(Delivery::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// A page of the account's deliveries, newest first, with one more than `limit` if there is a next page.
+    pub fn deliveries(
+        &self,
+        account: AccountId,
+        filter: DeliveryFilter,
+        after: Option<PageKey<DeliveryId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Delivery>> {
+        read!(self, |conn| {
+            let filter = &filter;
+            if filter.state.is_none() || filter.kind.is_some() {
+                return Ok(shown(account, filter, filter.kind, after)
+                    .order((deliveries::created_at.desc(), deliveries::id.desc()))
+                    .limit(limit + 1)
+                    .select(Delivery::as_select())
+                    .load(conn)
+                    .await?);
+            }
+            // One index serves a state with a type and a state alone, a scan for each of the few types: every further index would
+            // be written with every attempt.
+            let scans = EventType::ALL.iter().map(|kind| {
+                let scan = shown(account, filter, Some(*kind), after);
+                scan.select(Delivery::as_select())
+            });
+            let merged = Merged {
+                scans: scans.collect(),
+                limit: limit + 1,
+            };
+            Ok(merged.load(conn).await?)
+        })
+    }
+
+    /// How many deliveries are open.
+    pub fn delivery_backlog(&self) -> Answer<'_, i64> {
+        read!(self, |conn| {
+            Ok(deliveries::table
+                // Written out, so that both databases see that the partial index applies.
+                .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
+                .count()
+                .get_result(conn)
+                .await?)
+        })
+    }
 }
 
 /// Asks for one more attempt of a delivery; asking again while it waits changes nothing.
-pub(crate) async fn resend(
-    conn: &mut Conn,
-    delivery: &Delivery,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+pub(crate) async fn resend(conn: &mut Conn, delivery: &Delivery, at: Timestamp) -> Result<()> {
     diesel::insert_into(resends::table)
         .values((
             resends::delivery_id.eq(V(delivery.id)),
@@ -186,7 +202,7 @@ pub(crate) async fn recover(
     endpoint: EndpointId,
     since: Timestamp,
     at: Timestamp,
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     let missed = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(endpoint)))
         .filter(deliveries::created_at.ge(V(since)))
@@ -221,7 +237,7 @@ pub(crate) async fn endpoint_status(
     conn: &mut Conn,
     account: AccountId,
     id: EndpointId,
-) -> Result<Option<EndpointStatus>, StoreError> {
+) -> Result<Option<EndpointStatus>> {
     locks::hold_endpoint(conn, id).await?;
     Ok(endpoints::table
         .filter(
@@ -234,14 +250,4 @@ pub(crate) async fn endpoint_status(
         .first(conn)
         .await
         .optional()?)
-}
-
-/// How many deliveries are open.
-pub(crate) async fn backlog(conn: &mut Conn) -> Result<i64, StoreError> {
-    Ok(deliveries::table
-        // Written out, so that both databases see that the partial index applies.
-        .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
-        .count()
-        .get_result(conn)
-        .await?)
 }

@@ -15,9 +15,7 @@ use crate::dialect::Lock as _;
 use crate::dialect::dialect;
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
-use crate::{
-    AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, FailingEndpoint, StoreError,
-};
+use crate::{AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, FailingEndpoint, Result};
 
 /// The third process in a row that dies in one attempt makes it a failed one (platform.md W4).
 const ABANDONED_AT_MOST: i32 = 3;
@@ -93,7 +91,7 @@ pub(crate) async fn claim(
     slots: &[ClaimSlots],
     offsets: &[Duration],
     times: Times,
-) -> Result<(Vec<ClaimedAttempt>, Sealed, Vec<FailingEndpoint>), StoreError> {
+) -> Result<(Vec<ClaimedAttempt>, Sealed, Vec<FailingEndpoint>)> {
     let claim_id: ClaimId = crate::store::mint(times.now);
     let Found {
         claimed: mut scheduled,
@@ -146,7 +144,7 @@ async fn take(
     offsets: &[Duration],
     claim_id: ClaimId,
     times: Times,
-) -> Result<(Vec<Taken>, Vec<(EndpointId, bool)>), StoreError> {
+) -> Result<(Vec<Taken>, Vec<(EndpointId, bool)>)> {
     let mut taken = Vec::with_capacity(candidates.len());
     let mut failed = Vec::new();
     for candidate in candidates {
@@ -180,7 +178,7 @@ async fn take(
     Ok((taken, failed))
 }
 
-async fn abandon_scheduled(conn: &mut Conn, id: DeliveryId) -> Result<(), StoreError> {
+async fn abandon_scheduled(conn: &mut Conn, id: DeliveryId) -> Result<()> {
     diesel::update(attempts::table)
         .filter(attempts::delivery_id.eq(V(id)))
         .filter(attempts::number.gt(0))
@@ -197,7 +195,7 @@ async fn fail_abandoned(
     number: i32,
     offsets: &[Duration],
     due: Timestamp,
-) -> Result<(EndpointId, bool), StoreError> {
+) -> Result<(EndpointId, bool)> {
     let next = usize::try_from(number - 1)
         .ok()
         .and_then(|n| offsets.get(n))
@@ -227,7 +225,7 @@ async fn take_resends(
     slot: ClaimSlots,
     claim_id: ClaimId,
     times: Times,
-) -> Result<Vec<Taken>, StoreError> {
+) -> Result<Vec<Taken>> {
     let mut taken = Vec::new();
     for (id, dead_claim, requested_at) in resend_candidates(conn, slot, times.judged_at).await? {
         if dead_claim.is_some() && abandon_resend(conn, id, requested_at).await? {
@@ -250,11 +248,7 @@ async fn take_resends(
 }
 
 /// Marks a repetition's attempt whose process died; `true` if that has happened too often, and it is over.
-async fn abandon_resend(
-    conn: &mut Conn,
-    id: DeliveryId,
-    requested_at: Timestamp,
-) -> Result<bool, StoreError> {
+async fn abandon_resend(conn: &mut Conn, id: DeliveryId, requested_at: Timestamp) -> Result<bool> {
     let by_hand = attempts::delivery_id
         .eq(V(id))
         .and(attempts::number.eq(0))
@@ -280,7 +274,7 @@ async fn abandon_resend(
     Ok(true)
 }
 
-async fn load(conn: &mut Conn, taken: Vec<Taken>) -> Result<Vec<Work>, StoreError> {
+async fn load(conn: &mut Conn, taken: Vec<Taken>) -> Result<Vec<Work>> {
     if taken.is_empty() {
         return Ok(Vec::new());
     }
@@ -331,7 +325,7 @@ async fn resend_candidates(
     conn: &mut Conn,
     slot: ClaimSlots,
     judged_at: Timestamp,
-) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>, StoreError> {
+) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>> {
     Ok(resends::table
         .filter(resends::endpoint_id.eq(V(slot.endpoint)))
         .filter(

@@ -1,5 +1,6 @@
 //! Deliveries as the dispatcher sees them: what is due, and how it goes back (platform.md W2–W6).
 
+use crate::store::{Answer, keep};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
 use crate::database::Conn;
 use crate::schema::{attempts, deliveries, resends};
 use crate::sql::V;
-use crate::{AttemptReport, DeliveryState, DueEndpoint, StoreError};
+use crate::{AttemptReport, DeliveryState, DueEndpoint, Result, Store};
 
 /// The conditions of a first attempt that is not held up by an earlier event of its call (decision 7.4). The partial
 /// index's own condition is written out, so that both databases see that it applies.
@@ -78,7 +79,7 @@ macro_rules! due_query {
 pub(crate) async fn due(
     conn: &mut Conn,
     (now, judged_at): (Timestamp, Timestamp),
-) -> Result<Vec<DueEndpoint>, StoreError> {
+) -> Result<Vec<DueEndpoint>> {
     let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
     let mut retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
     let mut all: Vec<DueEndpoint> = firsts
@@ -101,7 +102,7 @@ pub(crate) async fn due(
 pub(crate) async fn oldest_due(
     conn: &mut Conn,
     (now, judged_at): (Timestamp, Timestamp),
-) -> Result<Option<Duration>, StoreError> {
+) -> Result<Option<Duration>> {
     let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
     let retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
     let dues = firsts.into_values().chain(retries.into_values());
@@ -115,7 +116,7 @@ async fn due_of(
     conn: &mut Conn,
     query: &'static str,
     judged_at: Timestamp,
-) -> Result<HashMap<EndpointId, Timestamp>, StoreError> {
+) -> Result<HashMap<EndpointId, Timestamp>> {
     #[derive(QueryableByName)]
     struct Due {
         #[diesel(sql_type = crate::sql::Uuid)]
@@ -134,10 +135,7 @@ async fn due_of(
 }
 
 /// Endpoints with asked-for repetitions that may be claimed.
-pub(crate) async fn due_resends(
-    conn: &mut Conn,
-    judged_at: Timestamp,
-) -> Result<Vec<EndpointId>, StoreError> {
+pub(crate) async fn due_resends(conn: &mut Conn, judged_at: Timestamp) -> Result<Vec<EndpointId>> {
     Ok(resends::table
         .filter(
             resends::claim_id
@@ -150,64 +148,68 @@ pub(crate) async fn due_resends(
         .await?)
 }
 
-/// Makes every claim one that has run out, on any clock.
-pub(crate) async fn orphan(conn: &mut Conn) -> Result<(), StoreError> {
-    let long_ago = Timestamp::from_micros(-1);
-    diesel::update(deliveries::table)
-        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
-            "deliveries.state IN ('pending', 'retrying')",
-        ))
-        .filter(deliveries::claim_id.is_not_null())
-        .set(deliveries::lease_expires_at.eq(V(long_ago)))
-        .execute(conn)
-        .await?;
-    diesel::update(resends::table)
-        .filter(resends::claim_id.is_not_null())
-        .set(resends::lease_expires_at.eq(V(long_ago)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
+impl Store {
+    /// Takes every claim from its owner: for the start of a process that has the database to itself (decision 8.7).
+    pub fn orphan_deliveries(&self) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let long_ago = Timestamp::from_micros(-1);
+            diesel::update(deliveries::table)
+                .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
+                    "deliveries.state IN ('pending', 'retrying')",
+                ))
+                .filter(deliveries::claim_id.is_not_null())
+                .set(deliveries::lease_expires_at.eq(V(long_ago)))
+                .execute(conn)
+                .await?;
+            diesel::update(resends::table)
+                .filter(resends::claim_id.is_not_null())
+                .set(resends::lease_expires_at.eq(V(long_ago)))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 
-/// Gives claimed work back that has not been begun; its attempts never were.
-pub(crate) async fn give_back(
-    conn: &mut Conn,
-    returned: &[(DeliveryId, AttemptId, ClaimId)],
-) -> Result<(), StoreError> {
-    let ids = || returned.iter().map(|(delivery, _, _)| V(*delivery));
-    let claims = || returned.iter().map(|(_, _, claim)| V(*claim));
-    let deliveries_first = returned.iter().map(|(delivery, _, _)| *delivery).collect();
-    locks::lock_deliveries(conn, deliveries_first).await?;
-    diesel::delete(attempts::table)
-        .filter(attempts::id.eq_any(returned.iter().map(|(_, attempt, _)| V(*attempt))))
-        .execute(conn)
-        .await?;
-    diesel::update(deliveries::table)
-        .filter(deliveries::id.eq_any(ids()))
-        .filter(deliveries::claim_id.eq_any(claims()))
-        .set((
-            deliveries::claim_id.eq(None::<ClaimId>),
-            deliveries::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    diesel::update(resends::table)
-        .filter(resends::delivery_id.eq_any(ids()))
-        .filter(resends::claim_id.eq_any(claims()))
-        .set((
-            resends::claim_id.eq(None::<ClaimId>),
-            resends::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
+    /// Gives claimed work back that has not been begun.
+    pub fn give_back_deliveries(
+        &self,
+        returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let returned = &returned;
+            let ids = || returned.iter().map(|(delivery, _, _)| V(*delivery));
+            let claims = || returned.iter().map(|(_, _, claim)| V(*claim));
+            let deliveries_first = returned.iter().map(|(delivery, _, _)| *delivery).collect();
+            locks::lock_deliveries(conn, deliveries_first).await?;
+            diesel::delete(attempts::table)
+                .filter(attempts::id.eq_any(returned.iter().map(|(_, attempt, _)| V(*attempt))))
+                .execute(conn)
+                .await?;
+            diesel::update(deliveries::table)
+                .filter(deliveries::id.eq_any(ids()))
+                .filter(deliveries::claim_id.eq_any(claims()))
+                .set((
+                    deliveries::claim_id.eq(None::<ClaimId>),
+                    deliveries::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .execute(conn)
+                .await?;
+            diesel::update(resends::table)
+                .filter(resends::delivery_id.eq_any(ids()))
+                .filter(resends::claim_id.eq_any(claims()))
+                .set((
+                    resends::claim_id.eq(None::<ClaimId>),
+                    resends::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 }
 
 /// Ends asked-for repetitions: one attempt, whatever came of it; success makes the delivery `delivered`.
-pub(crate) async fn finish_resends(
-    conn: &mut Conn,
-    reports: &[AttemptReport],
-) -> Result<(), StoreError> {
+pub(crate) async fn finish_resends(conn: &mut Conn, reports: &[AttemptReport]) -> Result<()> {
     let by_hand = || reports.iter().filter(|report| report.number == 0);
     let received: Vec<DeliveryId> = by_hand()
         .filter(|report| report.success)

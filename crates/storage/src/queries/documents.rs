@@ -13,9 +13,9 @@ use crate::schema::{
     knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::{Document, DocumentChange, DocumentFilter, NewDocument, PageKey, StoreError};
+use crate::{Document, DocumentChange, DocumentFilter, NewDocument, PageKey, Result};
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<()> {
     let (document, folded) = (new.document, new.name_folded);
     diesel::insert_into(documents::table)
         .values((
@@ -44,7 +44,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: DocumentId,
-) -> Result<Option<Document>, StoreError> {
+) -> Result<Option<Document>> {
     Ok(documents::table
         .filter(
             documents::id
@@ -63,7 +63,7 @@ pub(crate) async fn page(
     filter: &DocumentFilter,
     after: Option<PageKey<DocumentId>>,
     limit: i64,
-) -> Result<Vec<Document>, StoreError> {
+) -> Result<Vec<Document>> {
     let query = listed(account, filter)
         .limit(limit + 1)
         .select(Document::as_select());
@@ -97,7 +97,7 @@ pub(crate) async fn hold(
     conn: &mut Conn,
     account: AccountId,
     id: DocumentId,
-) -> Result<Option<Option<FolderId>>, StoreError> {
+) -> Result<Option<Option<FolderId>>> {
     // A statement that changes nothing takes the row on both databases.
     let held: Option<(i32, Option<FolderId>)> = diesel::update(documents::table)
         .filter(
@@ -119,7 +119,7 @@ pub(crate) async fn change(
     id: DocumentId,
     change: DocumentChange,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (name, folded) = change.name.unzip();
     diesel::update(documents::table.find(V(id)))
         .set((
@@ -141,7 +141,7 @@ pub(crate) async fn delete(
     account: AccountId,
     id: DocumentId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(uploads::table.find(V(id)))
         .execute(conn)
         .await?;
@@ -167,7 +167,7 @@ pub(crate) async fn known(
     conn: &mut Conn,
     account: AccountId,
     ids: Vec<DocumentId>,
-) -> Result<Vec<DocumentId>, StoreError> {
+) -> Result<Vec<DocumentId>> {
     Ok(documents::table
         .filter(
             documents::account_id
@@ -184,7 +184,7 @@ pub(crate) async fn within(
     conn: &mut Conn,
     account: AccountId,
     folders: Vec<FolderId>,
-) -> Result<Vec<DocumentId>, StoreError> {
+) -> Result<Vec<DocumentId>> {
     Ok(documents::table
         .filter(
             documents::account_id

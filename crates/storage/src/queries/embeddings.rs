@@ -1,6 +1,7 @@
 //! Vectors of passages: what is still to be embedded, and what is.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
@@ -13,7 +14,7 @@ use crate::schema::{
     knowledge_embedding_jobs as jobs, knowledge_embeddings as embeddings,
 };
 use crate::sql::V;
-use crate::{EmbeddedDocument, EmbeddingJob, EmbeddingState, PassageVectors, StoreError};
+use crate::{EmbeddedDocument, EmbeddingJob, EmbeddingState, PassageVectors, Result, Store};
 
 /// A document that may need vectors of a model.
 type Candidate = (DocumentId, AccountId, DocumentStatus, Option<String>);
@@ -23,7 +24,7 @@ pub(crate) async fn candidates(
     conn: &mut Conn,
     after: Option<DocumentId>,
     limit: i64,
-) -> Result<Vec<Candidate>, StoreError> {
+) -> Result<Vec<Candidate>> {
     Ok(documents::table
         .left_join(embedded::table.on(embedded::document_id.eq(documents::id)))
         .filter(documents::id.gt(V(after.unwrap_or_else(DocumentId::nil))))
@@ -45,7 +46,7 @@ pub(crate) async fn order(
     conn: &mut Conn,
     (document, account): (DocumentId, AccountId),
     model: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let changed = diesel::update(jobs::table.find(V(document)))
         .filter(jobs::model.ne(model.to_owned()))
         .set((
@@ -81,7 +82,7 @@ async fn waiting_embedding(
     conn: &mut Conn,
     (account, model): (AccountId, &str),
     judged_at: Timestamp,
-) -> Result<Option<DocumentId>, StoreError> {
+) -> Result<Option<DocumentId>> {
     let waiting = jobs::table
         .filter(jobs::model.eq(model.to_owned()))
         .filter(jobs::account_id.eq(V(account)))
@@ -109,7 +110,7 @@ pub(crate) async fn claim(
     model: &str,
     claim: ClaimId,
     (now, until): (Timestamp, Timestamp),
-) -> Result<Option<EmbeddingJob>, StoreError> {
+) -> Result<Option<EmbeddingJob>> {
     for account in turns::to_embed(conn, model).await? {
         let key = (account, model);
         let Some(document) = waiting_embedding(conn, key, now).await? else {
@@ -134,36 +135,40 @@ pub(crate) async fn claim(
     Ok(None)
 }
 
-/// Takes every claim back: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
-    Ok(diesel::update(jobs::table)
-        .filter(jobs::claim_id.is_not_null())
-        .set((
-            jobs::claim_id.eq(None::<V<ClaimId>>),
-            jobs::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .execute(conn)
-        .await?)
-}
+impl Store {
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_embeddings(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(jobs::table)
+                .filter(jobs::claim_id.is_not_null())
+                .set((
+                    jobs::claim_id.eq(None::<V<ClaimId>>),
+                    jobs::lease_expires_at.eq(None::<V<Timestamp>>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 
-/// Gives a claim back: untried, or as a failed try with this reason.
-pub(crate) async fn release(
-    conn: &mut Conn,
-    document: DocumentId,
-    claim: ClaimId,
-    failed: Option<String>,
-) -> Result<(), StoreError> {
-    diesel::update(jobs::table.find(V(document)))
-        .filter(jobs::claim_id.eq(V(claim)))
-        .set((
-            jobs::claim_id.eq(None::<V<ClaimId>>),
-            jobs::lease_expires_at.eq(None::<V<Timestamp>>),
-            jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
-            failed.map(|reason| jobs::error.eq(reason)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
+    /// Gives an order back to be claimed again: untried, or with the reason why this try failed. After the third it is
+    /// not claimed any more.
+    pub fn release_embedding(&self, job: EmbeddingJob, failed: Option<String>) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let document = job.document;
+            let claim = job.claim;
+            diesel::update(jobs::table.find(V(document)))
+                .filter(jobs::claim_id.eq(V(claim)))
+                .set((
+                    jobs::claim_id.eq(None::<V<ClaimId>>),
+                    jobs::lease_expires_at.eq(None::<V<Timestamp>>),
+                    jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
+                    failed.map(|reason| jobs::error.eq(reason)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 }
 
 /// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is gone. The order is this transaction's until its end.
@@ -172,7 +177,7 @@ pub(crate) async fn renew(
     document: DocumentId,
     claim: ClaimId,
     offset: i64,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
     let renewed = diesel::update(jobs::table.find(V(document)))
         .filter(jobs::claim_id.eq(V(claim)))
@@ -183,11 +188,7 @@ pub(crate) async fn renew(
 }
 
 /// Stores vectors in place of those that an earlier try has left there.
-pub(crate) async fn insert(
-    conn: &mut Conn,
-    model: &str,
-    vectors: PassageVectors,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, model: &str, vectors: PassageVectors) -> Result<()> {
     let values = (
         embeddings::dimension.eq(vectors.dimension),
         embeddings::vectors.eq(vectors.vectors),
@@ -216,7 +217,7 @@ pub(crate) async fn last(
     conn: &mut Conn,
     document: DocumentId,
     model: &str,
-) -> Result<Option<PassageVectors>, StoreError> {
+) -> Result<Option<PassageVectors>> {
     Ok(embeddings::table
         .filter(embeddings::document_id.eq(V(document)))
         .filter(embeddings::model.eq(model.to_owned()))
@@ -238,7 +239,7 @@ pub(crate) async fn finish(
     job: &EmbeddingJob,
     model: &str,
     passages: i32,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(embeddings::table)
         .filter(embeddings::document_id.eq(V(job.document)))
         .filter(embeddings::model.ne(model.to_owned()))
@@ -266,7 +267,7 @@ pub(crate) async fn finish(
 }
 
 /// Forgets everything about a document. The order goes first: who works on it holds that row.
-pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
     diesel::delete(jobs::table.find(V(document)))
         .execute(conn)
         .await?;
@@ -285,7 +286,7 @@ pub(crate) async fn newest(
     (account, model): (AccountId, &str),
     before: Option<DocumentId>,
     limit: i64,
-) -> Result<Vec<EmbeddedDocument>, StoreError> {
+) -> Result<Vec<EmbeddedDocument>> {
     let mut query = embedded::table
         .filter(embedded::account_id.eq(V(account)))
         .filter(embedded::model.eq(model.to_owned()))
@@ -306,7 +307,7 @@ pub(crate) async fn among(
     conn: &mut Conn,
     (account, model): (AccountId, &str),
     ids: Vec<DocumentId>,
-) -> Result<Vec<EmbeddedDocument>, StoreError> {
+) -> Result<Vec<EmbeddedDocument>> {
     Ok(embedded::table
         .filter(embedded::document_id.eq_any(ids.into_iter().map(V)))
         .filter(embedded::account_id.eq(V(account)))
@@ -321,7 +322,7 @@ pub(crate) async fn of(
     conn: &mut Conn,
     ids: Vec<DocumentId>,
     model: &str,
-) -> Result<Vec<PassageVectors>, StoreError> {
+) -> Result<Vec<PassageVectors>> {
     Ok(embeddings::table
         .filter(embeddings::document_id.eq_any(ids.into_iter().map(V)))
         .filter(embeddings::model.eq(model.to_owned()))
@@ -336,7 +337,7 @@ pub(crate) async fn of(
 }
 
 /// How far the work is.
-pub(crate) async fn state(conn: &mut Conn, model: &str) -> Result<EmbeddingState, StoreError> {
+pub(crate) async fn state(conn: &mut Conn, model: &str) -> Result<EmbeddingState> {
     let of_model = || jobs::table.filter(jobs::model.eq(model.to_owned()));
     Ok(EmbeddingState {
         embedded: embedded::table

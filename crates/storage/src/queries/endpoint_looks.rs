@@ -2,6 +2,7 @@
 //! deliveries by id holds them in the order of their time.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
@@ -12,14 +13,14 @@ use crate::schema::{
     deliveries, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql::V;
-use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
+use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Result, Store};
 
 /// Whether the account has this endpoint.
 pub(crate) async fn is_of(
     conn: &mut Conn,
     account: AccountId,
     endpoint: EndpointId,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let found: Option<EndpointId> = endpoints::table
         .filter(endpoints::id.eq(V(endpoint)))
         .filter(endpoints::account_id.eq(V(account)))
@@ -38,7 +39,7 @@ pub(crate) async fn deliveries_to(
     filter: EndpointDeliveryFilter,
     after: Option<DeliveryId>,
     limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Vec<Delivery>> {
     let mut query = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(endpoint)))
         .into_boxed::<Db>();
@@ -59,39 +60,40 @@ pub(crate) async fn deliveries_to(
         .await?)
 }
 
-/// How each endpoint of the account fares.
-pub(crate) async fn health_of(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<EndpointHealth>, StoreError> {
-    let ids: Vec<EndpointId> = endpoints::table
-        .filter(endpoints::account_id.eq(V(account)))
-        .filter(endpoints::deleted_at.is_null())
-        .order(endpoints::id)
-        .select(endpoints::id)
-        .load(conn)
-        .await?;
-    let all = ids.iter().copied().map(V);
-    let rows: Vec<(EndpointId, Option<Timestamp>, i32)> = health::table
-        .filter(health::endpoint_id.eq_any(all))
-        .select((
-            health::endpoint_id,
-            health::first_failure_at,
-            health::exhausted_count,
-        ))
-        .load(conn)
-        .await?;
-    let mut found = Vec::with_capacity(ids.len());
-    for endpoint in ids {
-        let filter = EndpointDeliveryFilter::default();
-        let newest = deliveries_to(conn, endpoint, filter, None, 1).await?;
-        let row = rows.iter().find(|(id, ..)| *id == endpoint);
-        found.push(EndpointHealth {
-            endpoint,
-            failing_since: row.and_then(|(_, since, _)| *since),
-            exhausted_count: row.map_or(0, |(_, _, count)| *count),
-            newest: newest.into_iter().next(),
-        });
+impl Store {
+    /// How each endpoint of the account fares.
+    pub fn endpoint_health(&self, account: AccountId) -> Answer<'_, Vec<EndpointHealth>> {
+        read!(self, |conn| {
+            let ids: Vec<EndpointId> = endpoints::table
+                .filter(endpoints::account_id.eq(V(account)))
+                .filter(endpoints::deleted_at.is_null())
+                .order(endpoints::id)
+                .select(endpoints::id)
+                .load(conn)
+                .await?;
+            let all = ids.iter().copied().map(V);
+            let rows: Vec<(EndpointId, Option<Timestamp>, i32)> = health::table
+                .filter(health::endpoint_id.eq_any(all))
+                .select((
+                    health::endpoint_id,
+                    health::first_failure_at,
+                    health::exhausted_count,
+                ))
+                .load(conn)
+                .await?;
+            let mut found = Vec::with_capacity(ids.len());
+            for endpoint in ids {
+                let filter = EndpointDeliveryFilter::default();
+                let newest = deliveries_to(conn, endpoint, filter, None, 1).await?;
+                let row = rows.iter().find(|(id, ..)| *id == endpoint);
+                found.push(EndpointHealth {
+                    endpoint,
+                    failing_since: row.and_then(|(_, since, _)| *since),
+                    exhausted_count: row.map_or(0, |(_, _, count)| *count),
+                    newest: newest.into_iter().next(),
+                });
+            }
+            Ok(found)
+        })
     }
-    Ok(found)
 }

@@ -1,6 +1,7 @@
 //! Webhook endpoints and their sealed secrets.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EndpointId, Timestamp};
 
@@ -11,7 +12,7 @@ use crate::schema::{webhook_endpoints as endpoints, webhook_secrets as secrets};
 use crate::sql::V;
 use crate::{
     DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, PageKey, StoreError,
+    EndpointView, PageKey, Result, Store,
 };
 
 /// A sealed secret; its row id is the associated data.
@@ -24,7 +25,7 @@ pub(crate) struct SealedSecret {
 /// Secrets rotated out that may sign along at once (decision 7.2).
 const OVERLAPPING: usize = 5;
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(endpoints::table
         .filter(
             endpoints::account_id
@@ -40,7 +41,7 @@ pub(crate) async fn insert(
     conn: &mut Conn,
     endpoint: Endpoint,
     secret: SealedSecret,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (id, at) = (endpoint.id, endpoint.created_at);
     diesel::insert_into(endpoints::table)
         .values((
@@ -62,7 +63,7 @@ async fn insert_secret(
     endpoint: EndpointId,
     secret: SealedSecret,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(secrets::table)
         .values((
             secrets::id.eq(V(offhook_domain::EventId::from_uuid(secret.row))),
@@ -80,7 +81,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: EndpointId,
-) -> Result<Option<EndpointView>, StoreError> {
+) -> Result<Option<EndpointView>> {
     let endpoint: Option<Endpoint> = endpoints::table
         .filter(
             endpoints::id
@@ -97,30 +98,65 @@ pub(crate) async fn find(
         .pop())
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<EndpointId>>,
-    limit: i64,
-) -> Result<Vec<EndpointView>, StoreError> {
-    let query = endpoints::table
-        .filter(
-            endpoints::account_id
-                .eq(V(account))
-                .and(endpoints::deleted_at.is_null()),
-        )
-        .order((endpoints::created_at.desc(), endpoints::id.desc()))
-        .limit(limit + 1)
-        .select(Endpoint::as_select())
-        .into_boxed::<Db>();
-    let page = behind!(query, endpoints, after).load(conn).await?;
-    with_prefixes(conn, page).await
+impl Store {
+    /// A page of the account's endpoints, newest first, with one more than `limit` if there is a next page.
+    pub fn endpoints(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<EndpointId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<EndpointView>> {
+        read!(self, |conn| {
+            let query = endpoints::table
+                .filter(
+                    endpoints::account_id
+                        .eq(V(account))
+                        .and(endpoints::deleted_at.is_null()),
+                )
+                .order((endpoints::created_at.desc(), endpoints::id.desc()))
+                .limit(limit + 1)
+                .select(Endpoint::as_select())
+                .into_boxed::<Db>();
+            let page = behind!(query, endpoints, after).load(conn).await?;
+            with_prefixes(conn, page).await
+        })
+    }
+
+    /// Deletes an endpoint and cancels what is due; `false` if there is no such one.
+    pub fn delete_endpoint(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let deleted = diesel::update(endpoints::table)
+                .filter(
+                    endpoints::id
+                        .eq(V(id))
+                        .and(endpoints::account_id.eq(V(account))),
+                )
+                .filter(endpoints::deleted_at.is_null())
+                .set((
+                    endpoints::deleted_at.eq(V(at)),
+                    endpoints::status.eq(V(EndpointStatus::Disabled)),
+                    endpoints::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            if deleted == 0 {
+                return Ok(false);
+            }
+            cancelling::with_the_change(conn, id).await?;
+            diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
+                .execute(conn)
+                .await?;
+            Ok(true)
+        })
+    }
 }
 
-async fn with_prefixes(
-    conn: &mut Conn,
-    endpoints: Vec<Endpoint>,
-) -> Result<Vec<EndpointView>, StoreError> {
+async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<EndpointView>> {
     if endpoints.is_empty() {
         return Ok(Vec::new());
     }
@@ -153,7 +189,7 @@ pub(crate) async fn change(
     id: EndpointId,
     change: EndpointChange,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let status = change.status;
     if status == Some(EndpointStatus::Enabled) {
         cancel_before_enabling(conn, account, id, at).await?;
@@ -194,7 +230,7 @@ async fn cancel_before_enabling(
     account: AccountId,
     id: EndpointId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     // Whoever changes its status waits from here on.
     let disabled = diesel::update(endpoints::table)
         .filter(
@@ -220,7 +256,7 @@ pub(crate) async fn disable_failing(
     id: EndpointId,
     (since, exhausted): (Timestamp, i32),
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let disabled = diesel::update(endpoints::table.find(V(id)))
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
@@ -239,36 +275,6 @@ pub(crate) async fn disable_failing(
     Ok(true)
 }
 
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: EndpointId,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
-    let deleted = diesel::update(endpoints::table)
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
-        .filter(endpoints::deleted_at.is_null())
-        .set((
-            endpoints::deleted_at.eq(V(at)),
-            endpoints::status.eq(V(EndpointStatus::Disabled)),
-            endpoints::updated_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    if deleted == 0 {
-        return Ok(false);
-    }
-    cancelling::with_the_change(conn, id).await?;
-    diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
-        .execute(conn)
-        .await?;
-    Ok(true)
-}
-
 /// Puts a new secret in force; the old one signs along until `overlap_until`, if that is later than now.
 pub(crate) async fn rotate(
     conn: &mut Conn,
@@ -276,7 +282,7 @@ pub(crate) async fn rotate(
     id: EndpointId,
     secret: SealedSecret,
     (now, overlap_until): (Timestamp, Timestamp),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(endpoints::table)
         .filter(
             endpoints::id
@@ -332,7 +338,7 @@ pub(crate) async fn signing(
     conn: &mut Conn,
     endpoints: &[EndpointId],
     now: Timestamp,
-) -> Result<Vec<(EndpointId, uuid::Uuid, Vec<u8>)>, StoreError> {
+) -> Result<Vec<(EndpointId, uuid::Uuid, Vec<u8>)>> {
     let rows: Vec<(EndpointId, offhook_domain::EventId, Vec<u8>)> = secrets::table
         .filter(secrets::endpoint_id.eq_any(endpoints.iter().copied().map(V)))
         .filter(

@@ -11,7 +11,7 @@ use crate::database::{Conn, Db};
 use crate::dialect::dialect;
 use crate::schema::{deliveries, events};
 use crate::sql::V;
-use crate::{DeliveryState, EndpointStatus, NewCall, NewEvent, StoreError};
+use crate::{DeliveryState, EndpointStatus, NewCall, NewEvent, Result};
 
 /// A delivery row to be.
 pub(crate) struct NewDelivery {
@@ -40,7 +40,7 @@ pub(crate) async fn emit(
     conversation: ConversationId,
     event: NewEvent,
     at: Timestamp,
-) -> Result<Vec<EndpointId>, StoreError> {
+) -> Result<Vec<EndpointId>> {
     emit_with(conn, None, (account, conversation), event, at).await
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn emit_first(
     conn: &mut Conn,
     call: &NewCall,
     event: NewEvent,
-) -> Result<Vec<EndpointId>, StoreError> {
+) -> Result<Vec<EndpointId>> {
     emit_with(conn, Some(call), (call.account_id, call.id), event, call.at).await
 }
 
@@ -59,7 +59,7 @@ async fn emit_with(
     (account, conversation): (AccountId, ConversationId),
     event: NewEvent,
     at: Timestamp,
-) -> Result<Vec<EndpointId>, StoreError> {
+) -> Result<Vec<EndpointId>> {
     let (id, kind) = (event.id, event.kind);
     let of = (account, conversation);
     let targets = dialect!(conn, insert_event_and_hold_endpoints(call, of, event, at))?;
@@ -103,7 +103,7 @@ pub(crate) async fn insert_event(
     conversation: Option<ConversationId>,
     event: NewEvent,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     row(account, conversation, event, at).execute(conn).await?;
     Ok(())
 }
@@ -130,7 +130,7 @@ pub(crate) fn row(
 async fn earlier(
     conn: &mut Conn,
     conversation: ConversationId,
-) -> Result<Vec<(EndpointId, DeliveryId)>, StoreError> {
+) -> Result<Vec<(EndpointId, DeliveryId)>> {
     Ok(deliveries::table
         .inner_join(events::table)
         .filter(events::conversation_id.eq(V(conversation)))
@@ -144,10 +144,7 @@ async fn earlier(
 
 /// Writes deliveries: together where each statement is a way there and back; one by one on SQLite, where a statement
 /// that is prepared already costs less.
-pub(crate) async fn insert_deliveries(
-    conn: &mut Conn,
-    rows: Vec<NewDelivery>,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert_deliveries(conn: &mut Conn, rows: Vec<NewDelivery>) -> Result<()> {
     let values = rows.into_iter().map(|row| {
         (
             deliveries::id.eq(V(row.id)),

@@ -4,7 +4,7 @@ use crate::database::RunQueryDsl;
 use diesel::sql_types::BigInt;
 
 use super::batches::NEVER;
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::sql::{Instant, V};
 
@@ -51,14 +51,14 @@ struct Count {
 const BATCHES: &str = counted!("batch_calls", "look_at < $1");
 
 /// How many batches have somebody still to call.
-pub(crate) async fn batches(conn: &mut Conn) -> Result<i64, StoreError> {
+pub(crate) async fn batches(conn: &mut Conn) -> Result<i64> {
     let query = diesel::sql_query(BATCHES).bind::<Instant, _>(V(NEVER));
     let row: Count = query.get_result(conn).await?;
     Ok(row.count)
 }
 
 /// The other counts of [`crate::Backlog`].
-pub(crate) async fn waits(conn: &mut Conn) -> Result<[i64; 6], StoreError> {
+pub(crate) async fn waits(conn: &mut Conn) -> Result<[i64; 6]> {
     let mut waits = [0; 6];
     for (wait, query) in waits.iter_mut().zip(COUNTS) {
         let row: Count = diesel::sql_query(query).get_result(conn).await?;

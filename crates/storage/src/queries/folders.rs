@@ -1,6 +1,7 @@
 //! Folders of knowledge documents.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
@@ -8,9 +9,9 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
 use crate::sql::V;
-use crate::{Folder, PageKey, StoreError};
+use crate::{Folder, PageKey, Result, Store};
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(folders::table
         .filter(folders::account_id.eq(V(account)))
         .count()
@@ -24,7 +25,7 @@ pub(crate) async fn is_taken(
     account: AccountId,
     folded: &str,
     but: FolderId,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let taken: Option<FolderId> = folders::table
         .filter(
             folders::account_id
@@ -39,11 +40,7 @@ pub(crate) async fn is_taken(
     Ok(taken.is_some())
 }
 
-pub(crate) async fn insert(
-    conn: &mut Conn,
-    folder: Folder,
-    folded: String,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, folder: Folder, folded: String) -> Result<()> {
     diesel::insert_into(folders::table)
         .values((
             folders::id.eq(V(folder.id)),
@@ -63,7 +60,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: FolderId,
-) -> Result<Option<Folder>, StoreError> {
+) -> Result<Option<Folder>> {
     Ok(folders::table
         .filter(
             folders::id
@@ -76,19 +73,43 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<FolderId>>,
-    limit: i64,
-) -> Result<Vec<Folder>, StoreError> {
-    let query = folders::table
-        .filter(folders::account_id.eq(V(account)))
-        .order((folders::created_at.desc(), folders::id.desc()))
-        .limit(limit + 1)
-        .select(Folder::as_select())
-        .into_boxed::<Db>();
-    Ok(behind!(query, folders, after).load(conn).await?)
+impl Store {
+    /// A page of the account's folders, newest first, with one more than `limit` if there is a next page.
+    pub fn folders(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<FolderId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Folder>> {
+        read!(self, |conn| {
+            let query = folders::table
+                .filter(folders::account_id.eq(V(account)))
+                .order((folders::created_at.desc(), folders::id.desc()))
+                .limit(limit + 1)
+                .select(Folder::as_select())
+                .into_boxed::<Db>();
+            Ok(behind!(query, folders, after).load(conn).await?)
+        })
+    }
+
+    /// Of these, the folders that the account has.
+    pub fn known_folders(
+        &self,
+        account: AccountId,
+        ids: Vec<FolderId>,
+    ) -> Answer<'_, Vec<FolderId>> {
+        read!(self, |conn| {
+            Ok(folders::table
+                .filter(
+                    folders::account_id
+                        .eq(V(account))
+                        .and(folders::id.eq_any(ids.into_iter().map(V))),
+                )
+                .select(folders::id)
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 pub(crate) async fn rename(
@@ -97,7 +118,7 @@ pub(crate) async fn rename(
     id: FolderId,
     (name, folded): (String, String),
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(folders::table)
         .filter(
             folders::id
@@ -121,7 +142,7 @@ pub(crate) async fn count_in(
     account: AccountId,
     id: FolderId,
     by: i32,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(folders::table)
         .filter(
             folders::id
@@ -140,7 +161,7 @@ pub(crate) async fn delete(
     account: AccountId,
     id: FolderId,
     at: Timestamp,
-) -> Result<Option<usize>, StoreError> {
+) -> Result<Option<usize>> {
     // The row first: from here on nothing comes in.
     let deleted = diesel::delete(
         folders::table.filter(
@@ -167,21 +188,4 @@ pub(crate) async fn delete(
         .execute(conn)
         .await?;
     Ok(Some(moved))
-}
-
-/// Of these, the folders that the account has.
-pub(crate) async fn known(
-    conn: &mut Conn,
-    account: AccountId,
-    ids: Vec<FolderId>,
-) -> Result<Vec<FolderId>, StoreError> {
-    Ok(folders::table
-        .filter(
-            folders::account_id
-                .eq(V(account))
-                .and(folders::id.eq_any(ids.into_iter().map(V))),
-        )
-        .select(folders::id)
-        .load(conn)
-        .await?)
 }

@@ -10,7 +10,7 @@ use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 use crate::database::Conn;
 use crate::schema::webhook_endpoint_health as health;
 use crate::sql::V;
-use crate::{AttemptReport, FailingEndpoint, StoreError};
+use crate::{AttemptReport, FailingEndpoint, Result};
 
 /// What is known of an endpoint: its first failure since its last success, and the deliveries given up since.
 type Known = (Option<Timestamp>, i32);
@@ -32,7 +32,7 @@ pub(crate) async fn note(
     conn: &mut Conn,
     reports: &[AttemptReport],
     exhausted: &HashSet<DeliveryId>,
-) -> Result<Vec<FailingEndpoint>, StoreError> {
+) -> Result<Vec<FailingEndpoint>> {
     take_in(conn, tally(reports, exhausted)).await
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn note_abandoned(
     conn: &mut Conn,
     failed: &[(EndpointId, bool)],
     at: Timestamp,
-) -> Result<Vec<FailingEndpoint>, StoreError> {
+) -> Result<Vec<FailingEndpoint>> {
     let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
     for (endpoint, given_up) in failed {
         let tally = tallies.entry(*endpoint).or_default();
@@ -58,7 +58,7 @@ pub(crate) async fn note_abandoned(
 async fn take_in(
     conn: &mut Conn,
     tallies: BTreeMap<EndpointId, Tally>,
-) -> Result<Vec<FailingEndpoint>, StoreError> {
+) -> Result<Vec<FailingEndpoint>> {
     let ids = |fails: bool| {
         let some = tallies
             .iter()
@@ -119,7 +119,7 @@ async fn write(
     id: EndpointId,
     row: Option<Known>,
     (first, count): Known,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if row.is_some() {
         diesel::update(health::table.find(V(id)))
             .set((
@@ -146,7 +146,7 @@ async fn write(
 }
 
 /// Forgets an endpoint's failures.
-pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<()> {
     diesel::update(health::table.find(V(id)))
         .set((
             health::first_failure_at.eq(None::<Timestamp>),
@@ -163,7 +163,7 @@ pub(crate) async fn has_failed(
     id: EndpointId,
     since: Timestamp,
     exhausted: i32,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let found: i64 = health::table
         .filter(health::endpoint_id.eq(V(id)))
         .filter(health::first_failure_at.le(V(since)))

@@ -11,7 +11,7 @@ use crate::database::Conn;
 use crate::dialect::dialect;
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
-use crate::{IdempotencyClaim, StoreError, StoredAnswer};
+use crate::{IdempotencyClaim, Result, StoreError, StoredAnswer};
 
 /// How long a key that another request is writing is waited for, in all (decision 8.3). On PostgreSQL the session's own
 /// `lock_timeout` is as long, so that a first wait needs no word.
@@ -34,7 +34,7 @@ pub(crate) async fn find(
     operation: &str,
     key: &str,
     clock: (Timestamp, i64),
-) -> Result<Option<StoredAnswer>, StoreError> {
+) -> Result<Option<StoredAnswer>> {
     let (row, now) = dialect!(conn, find_key(account, operation, key, clock))?;
     let live = row.filter(|row| row.expires_at.is_some_and(|expires_at| expires_at > now));
     Ok(live.and_then(KeyRow::answer))
@@ -73,7 +73,7 @@ pub(crate) async fn take(
     account: AccountId,
     claim: &IdempotencyClaim,
     offset: i64,
-) -> Result<Take, StoreError> {
+) -> Result<Take> {
     let (answer, clock) = (&claim.answer, (claim.steady, offset));
     let began = Instant::now();
     for turn in 0..3 {
@@ -126,7 +126,7 @@ pub(crate) async fn take(
 }
 
 /// Lets the next statement wait for what is left of the patience; `false` if nothing is.
-async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool, StoreError> {
+async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool> {
     let left = PATIENCE.saturating_sub(began.elapsed());
     if left.is_zero() {
         return Ok(false);
@@ -136,13 +136,13 @@ async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool, StoreErro
 }
 
 /// The key is this transaction's, which has the session's patience with all other locks.
-async fn owned(conn: &mut Conn) -> Result<Take, StoreError> {
+async fn owned(conn: &mut Conn) -> Result<Take> {
     dialect!(conn, limit_lock_wait(None))?;
     Ok(Take::Owned)
 }
 
 /// Deletes up to 1,000 keys that expired before `before`; returns how many.
-pub(crate) async fn purge(conn: &mut Conn, before: Timestamp) -> Result<usize, StoreError> {
+pub(crate) async fn purge(conn: &mut Conn, before: Timestamp) -> Result<usize> {
     let expired: Vec<(AccountId, String, String)> = keys::table
         .filter(keys::expires_at.lt(V(before)))
         .order(keys::expires_at)

@@ -8,14 +8,10 @@ use super::calls::{Row, queued};
 use super::claims;
 use super::wallets::{self, Draw, Reserve};
 use crate::database::Conn;
-use crate::{NewInboundCall, StoreError, Taken};
+use crate::{NewInboundCall, Result, StoreError, Taken};
 
 /// Takes a call; the caller undoes it unless it is `Claimed`.
-pub(crate) async fn take(
-    conn: &mut Conn,
-    call: NewInboundCall,
-    lease: Timestamp,
-) -> Result<Taken, StoreError> {
+pub(crate) async fn take(conn: &mut Conn, call: NewInboundCall, lease: Timestamp) -> Result<Taken> {
     let (id, account) = (call.id, call.account_id);
     // Two calls of one account are counted one after the other.
     locks::lock_account(conn, account).await?;

@@ -1,6 +1,7 @@
 //! Reading documents: who reads which, and what was read.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
@@ -13,7 +14,7 @@ use crate::schema::{
     knowledge_postings as postings, knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, StoreError};
+use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, Result, Store};
 
 /// Claims the oldest waiting document of the account whose last turn was longest ago.
 pub(crate) async fn claim(
@@ -21,7 +22,7 @@ pub(crate) async fn claim(
     claim: ClaimId,
     now: Timestamp,
     until: Timestamp,
-) -> Result<Option<ClaimedDocument>, StoreError> {
+) -> Result<Option<ClaimedDocument>> {
     let Some(id) = next(conn, now).await? else {
         return Ok(None);
     };
@@ -51,7 +52,7 @@ async fn waiting_document(
     conn: &mut Conn,
     account: AccountId,
     judged_at: Timestamp,
-) -> Result<Option<DocumentId>, StoreError> {
+) -> Result<Option<DocumentId>> {
     let waiting = documents::table
         .filter(documents::account_id.eq(V(account)))
         // Written out, so that the partial index is seen to apply.
@@ -73,9 +74,7 @@ async fn waiting_document(
 }
 
 /// A deleted document whose words are still to go, and that no other process is at.
-pub(crate) async fn gone_document(
-    conn: &mut Conn,
-) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
+pub(crate) async fn gone_document(conn: &mut Conn) -> Result<Option<(DocumentId, AccountId)>> {
     let gone = gone::table.select((gone::document_id, gone::account_id));
     Ok(gone
         .locked("FOR UPDATE SKIP LOCKED")
@@ -84,7 +83,7 @@ pub(crate) async fn gone_document(
         .optional()?)
 }
 
-async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
+async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>> {
     for account in turns::to_read(conn).await? {
         if let Some(id) = waiting_document(conn, account, now).await? {
             turns::take(conn, turns::READ, account).await?;
@@ -94,40 +93,73 @@ async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, Sto
     Ok(None)
 }
 
-/// Takes every claim back: on the embedded database, at the start of its one process.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
-    Ok(diesel::update(documents::table)
-        .filter(documents::status.eq(V(DocumentStatus::Processing)))
-        .filter(documents::claim_id.is_not_null())
-        .set((
-            documents::claim_id.eq(None::<V<ClaimId>>),
-            documents::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .execute(conn)
-        .await?)
-}
+impl Store {
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_documents(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(documents::table)
+                .filter(documents::status.eq(V(DocumentStatus::Processing)))
+                .filter(documents::claim_id.is_not_null())
+                .set((
+                    documents::claim_id.eq(None::<V<ClaimId>>),
+                    documents::lease_expires_at.eq(None::<V<Timestamp>>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 
-/// Gives a claim back, and with it the try, if `untried`.
-pub(crate) async fn release(
-    conn: &mut Conn,
-    id: DocumentId,
-    claim: ClaimId,
-    untried: bool,
-) -> Result<(), StoreError> {
-    diesel::update(documents::table)
-        .filter(
-            documents::id
-                .eq(V(id))
-                .and(documents::claim_id.eq(V(claim))),
-        )
-        .set((
-            documents::claim_id.eq(None::<V<ClaimId>>),
-            documents::lease_expires_at.eq(None::<V<Timestamp>>),
-            documents::tries.eq(documents::tries - i32::from(untried)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
+    /// Gives a document back to be claimed again, and with it the try, if `untried`.
+    pub fn release_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+        untried: bool,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::update(documents::table)
+                .filter(
+                    documents::id
+                        .eq(V(id))
+                        .and(documents::claim_id.eq(V(claim))),
+                )
+                .set((
+                    documents::claim_id.eq(None::<V<ClaimId>>),
+                    documents::lease_expires_at.eq(None::<V<Timestamp>>),
+                    documents::tries.eq(documents::tries - i32::from(untried)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Of these documents, those that wait to be read or are being read.
+    pub fn documents_waiting(&self, ids: Vec<DocumentId>) -> Answer<'_, Vec<DocumentId>> {
+        read!(self, |conn| {
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(documents::table
+                .filter(documents::id.eq_any(ids.into_iter().map(V)))
+                .filter(documents::status.eq(V(DocumentStatus::Processing)))
+                .select(documents::id)
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
+    pub fn document_upload(&self, id: DocumentId) -> Answer<'_, Option<Vec<u8>>> {
+        read!(self, |conn| {
+            Ok(uploads::table
+                .find(V(id))
+                .select(uploads::content)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
 }
 
 /// Renews the lease, by the clock that is `offset` from the database's, and says whose the document is; `None` if the claim
@@ -137,7 +169,7 @@ pub(crate) async fn renew(
     id: DocumentId,
     claim: ClaimId,
     offset: i64,
-) -> Result<Option<AccountId>, StoreError> {
+) -> Result<Option<AccountId>> {
     let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
     Ok(diesel::update(documents::table)
         .filter(
@@ -152,20 +184,11 @@ pub(crate) async fn renew(
         .optional()?)
 }
 
-pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
-    Ok(uploads::table
-        .find(V(id))
-        .select(uploads::content)
-        .first(conn)
-        .await
-        .optional()?)
-}
-
 pub(crate) async fn insert_part(
     conn: &mut Conn,
     (account, id): (AccountId, DocumentId),
     part: ReadPart,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if !part.passages.is_empty() {
         dialect!(conn, insert_passages(id, part.passages))?;
     }
@@ -175,28 +198,8 @@ pub(crate) async fn insert_part(
     Ok(())
 }
 
-/// Of these, the documents that have not been read.
-pub(crate) async fn waiting(
-    conn: &mut Conn,
-    ids: Vec<DocumentId>,
-) -> Result<Vec<DocumentId>, StoreError> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(documents::table
-        .filter(documents::id.eq_any(ids.into_iter().map(V)))
-        .filter(documents::status.eq(V(DocumentStatus::Processing)))
-        .select(documents::id)
-        .load(conn)
-        .await?)
-}
-
 /// Removes up to `limit` words of a document; returns how many there were.
-pub(crate) async fn remove_words(
-    conn: &mut Conn,
-    id: DocumentId,
-    limit: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<usize> {
     let found: Vec<(AccountId, String)> = postings::table
         .filter(postings::document_id.eq(V(id)))
         .limit(limit)
@@ -216,7 +219,7 @@ pub(crate) async fn remove_words(
 }
 
 /// Removes a document's passages.
-pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<()> {
     diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
         .execute(conn)
         .await?;
@@ -230,7 +233,7 @@ pub(crate) async fn finish(
     claim: ClaimId,
     ended: Result<ReadDocument, String>,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let status = if ended.is_ok() {
         DocumentStatus::Ready
     } else {
@@ -279,7 +282,7 @@ pub(crate) async fn finish(
 }
 
 /// Forgets a deleted document, all of whose words are gone.
-pub(crate) async fn forget_gone(conn: &mut Conn, id: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn forget_gone(conn: &mut Conn, id: DocumentId) -> Result<()> {
     diesel::delete(gone::table.find(V(id)))
         .execute(conn)
         .await?;

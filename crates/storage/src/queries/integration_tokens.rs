@@ -1,6 +1,7 @@
 //! By what accounts use other applications, and the consents that are being asked for.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
@@ -11,7 +12,7 @@ use crate::schema::{
     integration_tokens as tokens,
 };
 use crate::sql::V;
-use crate::{HeldTokens, NewConsent, StoreError, TokenTimes};
+use crate::{HeldTokens, NewConsent, Result, Store, TokenTimes};
 
 /// Consents that are forgotten in one statement.
 const FORGOTTEN_AT_ONCE: i64 = 500;
@@ -50,7 +51,7 @@ pub(crate) async fn insert_consent(
     conn: &mut Conn,
     consent: NewConsent,
     sealed: Vec<u8>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(consents::table)
         .values((
             consents::id.eq(V(consent.id)),
@@ -72,7 +73,7 @@ pub(crate) async fn take_consent(
     account: AccountId,
     (digest, session_digest): ([u8; 32], [u8; 32]),
     now: Timestamp,
-) -> Result<Option<(CredentialId, String, Vec<u8>)>, StoreError> {
+) -> Result<Option<(CredentialId, String, Vec<u8>)>> {
     Ok(diesel::delete(consents::table)
         .filter(consents::digest.eq(digest.to_vec()))
         .filter(consents::session_digest.eq(session_digest.to_vec()))
@@ -84,33 +85,53 @@ pub(crate) async fn take_consent(
         .optional()?)
 }
 
-/// The toolkits for which the account is being asked.
-pub(crate) async fn asked_for(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<Vec<String>, StoreError> {
-    Ok(consents::table
-        .filter(consents::account_id.eq(V(account)))
-        .filter(consents::expires_at.gt(V(now)))
-        .select(consents::toolkit)
-        .load(conn)
-        .await?)
-}
+impl Store {
+    /// The toolkits for which the account is being asked for its consent.
+    pub fn consents_asked_for(
+        &self,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<String>> {
+        read!(self, |conn| {
+            Ok(consents::table
+                .filter(consents::account_id.eq(V(account)))
+                .filter(consents::expires_at.gt(V(now)))
+                .select(consents::toolkit)
+                .load(conn)
+                .await?)
+        })
+    }
 
-/// Forgets some of the consents that nobody gave in time.
-pub(crate) async fn forget_consents(conn: &mut Conn, now: Timestamp) -> Result<usize, StoreError> {
-    let late: Vec<CredentialId> = consents::table
-        .filter(consents::expires_at.le(V(now)))
-        .order(consents::expires_at)
-        .limit(FORGOTTEN_AT_ONCE)
-        .select(consents::id)
-        .load(conn)
-        .await?;
-    Ok(diesel::delete(consents::table)
-        .filter(consents::id.eq_any(late.into_iter().map(V)))
-        .execute(conn)
-        .await?)
+    /// Forgets some of the consents that nobody gave in time; how many.
+    pub fn forget_consents(&self, now: Timestamp) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            let late: Vec<CredentialId> = consents::table
+                .filter(consents::expires_at.le(V(now)))
+                .order(consents::expires_at)
+                .limit(FORGOTTEN_AT_ONCE)
+                .select(consents::id)
+                .load(conn)
+                .await?;
+            Ok(diesel::delete(consents::table)
+                .filter(consents::id.eq_any(late.into_iter().map(V)))
+                .execute(conn)
+                .await?)
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    pub fn release_tokens(&self) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::update(tokens::table)
+                .filter(tokens::lease_expires_at.is_not_null())
+                .set((
+                    tokens::claim_id.eq(None::<ClaimId>),
+                    tokens::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .execute(conn)
+                .await?)
+        })
+    }
 }
 
 /// Writes a connection's first tokens.
@@ -121,7 +142,7 @@ pub(crate) async fn insert(
     sealed: Vec<u8>,
     times: TokenTimes,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(tokens::table)
         .values((
             tokens::id.eq(V(id)),
@@ -142,7 +163,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     toolkit: &str,
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let found: Option<Row> = tokens::table
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -158,7 +179,7 @@ pub(crate) async fn remove(
     conn: &mut Conn,
     account: AccountId,
     toolkit: &str,
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let removed: Option<Row> = diesel::delete(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -170,11 +191,7 @@ pub(crate) async fn remove(
 }
 
 /// Whether any tokens are to be renewed: `now` says what is due, `judged` by which clock leases are over.
-pub(crate) async fn has_due(
-    conn: &mut Conn,
-    now: Timestamp,
-    judged: Timestamp,
-) -> Result<bool, StoreError> {
+pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp, judged: Timestamp) -> Result<bool> {
     Ok(!due(conn, 1, now, judged).await?.is_empty())
 }
 
@@ -184,7 +201,7 @@ pub(crate) async fn due(
     most: i64,
     now: Timestamp,
     judged: Timestamp,
-) -> Result<Vec<CredentialId>, StoreError> {
+) -> Result<Vec<CredentialId>> {
     // Two reads, each by an index of its own.
     let mut found: Vec<CredentialId> = tokens::table
         .filter(tokens::lease_expires_at.lt(V(judged)))
@@ -214,7 +231,7 @@ pub(crate) async fn take(
     (id, early): (CredentialId, bool),
     claim: ClaimId,
     (now, judged, lease): (Timestamp, Timestamp, Timestamp),
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let is_due = tokens::refresh_at.le(V(now));
     let has_rested = tokens::lease_expires_at
         .is_null()
@@ -243,7 +260,7 @@ pub(crate) async fn is_resting(
     conn: &mut Conn,
     id: CredentialId,
     judged: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let resting: Option<CredentialId> = tokens::table
         .filter(tokens::id.eq(V(id)))
         .filter(tokens::claim_id.is_null())
@@ -255,18 +272,6 @@ pub(crate) async fn is_resting(
     Ok(resting.is_some())
 }
 
-/// Takes every claim back, and ends every rest.
-pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
-    Ok(diesel::update(tokens::table)
-        .filter(tokens::lease_expires_at.is_not_null())
-        .set((
-            tokens::claim_id.eq(None::<ClaimId>),
-            tokens::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?)
-}
-
 /// Writes renewed tokens and gives the turn back, and says whose they are and since when new ones are refused; `None` if it
 /// was another's, or the tokens are gone.
 pub(crate) async fn renewed(
@@ -275,7 +280,7 @@ pub(crate) async fn renewed(
     sealed: Vec<u8>,
     times: TokenTimes,
     at: Timestamp,
-) -> Result<Option<(AccountId, String, Option<Timestamp>)>, StoreError> {
+) -> Result<Option<(AccountId, String, Option<Timestamp>)>> {
     Ok(diesel::update(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .set((
@@ -299,7 +304,7 @@ pub(crate) async fn judge(
     conn: &mut Conn,
     (id, was_known): (CredentialId, bool),
     refused_at: Option<Timestamp>,
-) -> Result<Option<Sealed>, StoreError> {
+) -> Result<Option<Sealed>> {
     let is_known = tokens::refused_at.is_not_null();
     let judged: Option<Row> = diesel::update(tokens::table.find(V(id)))
         .filter(is_known.eq(was_known.into_sql::<Bool>()))
@@ -315,7 +320,7 @@ pub(crate) async fn judge(
 pub(crate) async fn forget_refusal(
     conn: &mut Conn,
     (account, toolkit): (AccountId, &str),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -330,7 +335,7 @@ pub(crate) async fn forget_refusal(
 pub(crate) async fn forget_faults(
     conn: &mut Conn,
     (account, toolkit): (AccountId, &str),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
@@ -351,7 +356,7 @@ pub(crate) async fn later(
     (id, claim): (CredentialId, ClaimId),
     again: Timestamp,
     rested: Timestamp,
-) -> Result<Option<(AccountId, String)>, StoreError> {
+) -> Result<Option<(AccountId, String)>> {
     Ok(diesel::update(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .set((
@@ -370,7 +375,7 @@ pub(crate) async fn later(
 pub(crate) async fn refused(
     conn: &mut Conn,
     (id, claim): (CredentialId, ClaimId),
-) -> Result<Option<(AccountId, String)>, StoreError> {
+) -> Result<Option<(AccountId, String)>> {
     Ok(diesel::delete(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .returning((tokens::account_id, tokens::toolkit))
@@ -386,7 +391,7 @@ pub(crate) async fn restate(
     from: &[IntegrationStatus],
     (status, error): (IntegrationStatus, Option<String>),
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(connections::table.find((V(account), toolkit.to_owned())))
         .filter(connections::status.eq_any(from.iter().copied().map(V)))
         .set((

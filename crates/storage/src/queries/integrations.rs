@@ -1,31 +1,33 @@
 //! What accounts have connected.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
 
 use crate::database::Conn;
 use crate::schema::integration_connections as connections;
 use crate::sql::V;
-use crate::{Connection, StoreError};
+use crate::{Connection, Result, Store};
 
-/// Everything that the account has connected: a row for each toolkit of the catalog at most.
-pub(crate) async fn all(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<Connection>, StoreError> {
-    Ok(connections::table
-        .filter(connections::account_id.eq(V(account)))
-        .select(Connection::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
+    pub fn connections(&self, account: AccountId) -> Answer<'_, Vec<Connection>> {
+        read!(self, |conn| {
+            Ok(connections::table
+                .filter(connections::account_id.eq(V(account)))
+                .select(Connection::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     toolkit: &str,
-) -> Result<Option<Connection>, StoreError> {
+) -> Result<Option<Connection>> {
     Ok(connections::table
         .find((V(account), toolkit.to_owned()))
         .select(Connection::as_select())
@@ -39,7 +41,7 @@ pub(crate) async fn connected(
     conn: &mut Conn,
     (account, toolkit): (AccountId, String),
     at: Timestamp,
-) -> Result<Connection, StoreError> {
+) -> Result<Connection> {
     let connection = Connection {
         account_id: account,
         toolkit,
@@ -58,7 +60,7 @@ pub(crate) async fn state(
     (account, toolkit): (AccountId, String),
     (status, last_error): (IntegrationStatus, Option<String>),
     at: Timestamp,
-) -> Result<Connection, StoreError> {
+) -> Result<Connection> {
     let active = |status| status == IntegrationStatus::Active;
     let before = find(conn, account, &toolkit).await?;
     let was_active = before.as_ref().is_some_and(|before| active(before.status));
@@ -79,7 +81,7 @@ pub(crate) async fn state(
 }
 
 /// Writes a connection, over what was there.
-async fn put(conn: &mut Conn, connection: Connection) -> Result<(), StoreError> {
+async fn put(conn: &mut Conn, connection: Connection) -> Result<()> {
     diesel::insert_into(connections::table)
         .values((
             connections::account_id.eq(V(connection.account_id)),

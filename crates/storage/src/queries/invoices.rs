@@ -1,13 +1,14 @@
 //! Invoices: one an account and month, written line by line while it is a draft (decision 6.9).
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Timestamp};
 
 use crate::database::{Conn, Db};
 use crate::schema::{invoice_lines as lines, invoices};
 use crate::sql::V;
-use crate::{Invoice, InvoiceLine, StoreError};
+use crate::{Invoice, InvoiceLine, Result, Store};
 
 /// A line that is about to be written.
 pub(crate) struct NewLine {
@@ -24,7 +25,7 @@ pub(crate) async fn add_line(
     conn: &mut Conn,
     account: AccountId,
     line: NewLine,
-) -> Result<InvoiceId, StoreError> {
+) -> Result<InvoiceId> {
     let mut month = line.month;
     let (id, position) = loop {
         if let Some(found) = extend(conn, account, month, line.cents).await? {
@@ -56,7 +57,7 @@ async fn extend(
     account: AccountId,
     month: i32,
     cents: i64,
-) -> Result<Option<(InvoiceId, i32)>, StoreError> {
+) -> Result<Option<(InvoiceId, i32)>> {
     Ok(diesel::update(invoices::table)
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.eq(month))
@@ -71,12 +72,7 @@ async fn extend(
         .optional()?)
 }
 
-async fn begin(
-    conn: &mut Conn,
-    account: AccountId,
-    month: i32,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+async fn begin(conn: &mut Conn, account: AccountId, month: i32, at: Timestamp) -> Result<()> {
     let id: InvoiceId = crate::store::mint(at);
     diesel::insert_into(invoices::table)
         .values((
@@ -108,7 +104,7 @@ pub(crate) async fn issue_before(
     account: AccountId,
     month: i32,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(invoices::table)
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.lt(month))
@@ -122,30 +118,35 @@ pub(crate) async fn issue_before(
     Ok(())
 }
 
-/// One page behind `after`'s month, the newest month first, with one row more than `limit` if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<i32>,
-    limit: i64,
-) -> Result<Vec<Invoice>, StoreError> {
-    let mut query = invoices::table
-        .filter(invoices::account_id.eq(V(account)))
-        .order(invoices::month.desc())
-        .limit(limit + 1)
-        .select(Invoice::as_select())
-        .into_boxed::<Db>();
-    if let Some(after) = after {
-        query = query.filter(invoices::month.lt(after));
+impl Store {
+    /// A page of invoices behind month `after`, the newest month first, with one more than `limit` if there is a next
+    /// page.
+    pub fn invoices(
+        &self,
+        account: AccountId,
+        after: Option<i32>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Invoice>> {
+        read!(self, |conn| {
+            let mut query = invoices::table
+                .filter(invoices::account_id.eq(V(account)))
+                .order(invoices::month.desc())
+                .limit(limit + 1)
+                .select(Invoice::as_select())
+                .into_boxed::<Db>();
+            if let Some(after) = after {
+                query = query.filter(invoices::month.lt(after));
+            }
+            Ok(query.load(conn).await?)
+        })
     }
-    Ok(query.load(conn).await?)
 }
 
 pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: InvoiceId,
-) -> Result<Option<Invoice>, StoreError> {
+) -> Result<Option<Invoice>> {
     Ok(invoices::table
         .find(V(id))
         .filter(invoices::account_id.eq(V(account)))
@@ -155,7 +156,7 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>, StoreError> {
+pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>> {
     Ok(lines::table
         .filter(lines::invoice_id.eq(V(id)))
         .order(lines::position)
@@ -169,7 +170,7 @@ pub(crate) async fn mark(
     conn: &mut Conn,
     id: InvoiceId,
     status: InvoiceStatus,
-) -> Result<Option<(Invoice, bool)>, StoreError> {
+) -> Result<Option<(Invoice, bool)>> {
     let moved = diesel::update(invoices::table.find(V(id)))
         .filter(invoices::status.eq(V(InvoiceStatus::Open)))
         .set(invoices::status.eq(V(status)))

@@ -4,13 +4,13 @@ use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use offhook_domain::{NodeId, Timestamp};
 
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::schema::jobs;
 use crate::sql::V;
 
 /// Makes sure that the job has a row; a new one is due at once.
-pub(crate) async fn know(conn: &mut Conn, name: &str, now: Timestamp) -> Result<(), StoreError> {
+pub(crate) async fn know(conn: &mut Conn, name: &str, now: Timestamp) -> Result<()> {
     let known = jobs::table
         .find(name.to_owned())
         .select(jobs::name)
@@ -33,7 +33,7 @@ pub(crate) async fn take(
     name: &str,
     node: NodeId,
     (now, expires_at): (Timestamp, Timestamp),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let free = jobs::holder
         .is_null()
         .or(jobs::holder.eq(V(node)))
@@ -56,7 +56,7 @@ pub(crate) async fn finish(
     name: &str,
     node: NodeId,
     due_at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(jobs::table.find(name.to_owned()))
         .filter(jobs::holder.eq(V(node)))
         .set((

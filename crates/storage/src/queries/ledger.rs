@@ -1,6 +1,7 @@
 //! Reading the wallet's ledger, newest first by its numbers, and looking whether the books add up.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Credits, LedgerId, Timestamp};
 
@@ -8,10 +9,10 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::ledger;
 use crate::sql::{self, V};
-use crate::{Books, LedgerEntry, LedgerFilter, StoreError};
+use crate::{Books, LedgerEntry, LedgerFilter, Result, Store};
 
 /// The balance right behind an entry, whatever was bought because of it.
-pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credits, StoreError> {
+pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credits> {
     Ok(ledger::table
         .find(V(id))
         .select(ledger::balance_after_credits)
@@ -19,48 +20,106 @@ pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credi
         .await?)
 }
 
-/// One page behind number `after`, with one row more than `limit` if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: LedgerFilter,
-    after: Option<i64>,
-    limit: i64,
-) -> Result<Vec<LedgerEntry>, StoreError> {
-    let mut query = ledger::table
-        .filter(ledger::account_id.eq(V(account)))
-        .order(ledger::seq.desc())
-        .limit(limit + 1)
-        .select(LedgerEntry::as_select())
-        .into_boxed::<Db>();
-    let mut below = after;
-    if let Some(until) = filter.until {
-        let Some(last) = last_until(conn, account, until).await? else {
-            return Ok(Vec::new());
-        };
-        below = Some(below.map_or(last + 1, |below| below.min(last + 1)));
+impl Store {
+    /// A page of the wallet's ledger behind number `after`, the newest first, with one more than `limit` if there is a
+    /// next page.
+    pub fn ledger(
+        &self,
+        account: AccountId,
+        filter: LedgerFilter,
+        after: Option<i64>,
+        limit: i64,
+    ) -> Answer<'_, Vec<LedgerEntry>> {
+        read!(self, |conn| {
+            let mut query = ledger::table
+                .filter(ledger::account_id.eq(V(account)))
+                .order(ledger::seq.desc())
+                .limit(limit + 1)
+                .select(LedgerEntry::as_select())
+                .into_boxed::<Db>();
+            let mut below = after;
+            if let Some(until) = filter.until {
+                let Some(last) = last_until(conn, account, until).await? else {
+                    return Ok(Vec::new());
+                };
+                below = Some(below.map_or(last + 1, |below| below.min(last + 1)));
+            }
+            if let Some(since) = filter.since {
+                let Some(first) = first_since(conn, account, since).await? else {
+                    return Ok(Vec::new());
+                };
+                query = query.filter(ledger::seq.ge(first));
+            }
+            if let Some(below) = below {
+                query = query.filter(ledger::seq.lt(below));
+            }
+            if let Some(kind) = filter.kind {
+                query = query.filter(unlikely(ledger::kind.eq(V(kind))));
+            }
+            Ok(query.load(conn).await?)
+        })
     }
-    if let Some(since) = filter.since {
-        let Some(first) = first_since(conn, account, since).await? else {
-            return Ok(Vec::new());
-        };
-        query = query.filter(ledger::seq.ge(first));
+
+    /// Sums over an account's books, all of one instant.
+    pub fn books(&self, account: AccountId) -> Answer<'_, Option<Books>> {
+        read!(self, |conn| {
+            Ok(diesel::sql_query(
+                "SELECT w.balance, w.reserved, w.last_seq, \
+                   CAST((SELECT COALESCE(SUM(amount_credits), 0) FROM ledger WHERE account_id = $1) AS bigint) \
+                     AS ledger_sum, \
+                   COALESCE((SELECT balance_after_credits FROM ledger WHERE account_id = $1 \
+                     ORDER BY seq DESC LIMIT 1), 0) AS newest_balance, \
+                   COALESCE((SELECT MAX(seq) FROM ledger WHERE account_id = $1), 0) AS newest_seq, \
+                   (SELECT COUNT(*) FROM ledger WHERE account_id = $1) AS entries, \
+                   (SELECT MIN(seq) FROM (SELECT seq, balance_after_credits AS said, \
+                     SUM(amount_credits) OVER (ORDER BY seq) AS summed, ROW_NUMBER() OVER (ORDER BY seq) AS place \
+                     FROM ledger WHERE account_id = $1) AS b WHERE said <> summed OR seq <> place) AS first_wrong, \
+                   CAST((SELECT COALESCE(SUM(credits), 0) FROM reservations WHERE account_id = $1) AS bigint) \
+                     AS reservations, \
+                   (SELECT COUNT(*) FROM reservations r WHERE r.account_id = $1 AND NOT EXISTS \
+                     (SELECT 1 FROM conversations c WHERE c.id = r.conversation_id \
+                       AND c.state NOT IN ('completed', 'failed'))) AS idle_reservations, \
+                   (SELECT COUNT(*) FROM conversations c WHERE c.account_id = $1 AND c.price_millicredits > 0 \
+                     AND c.state NOT IN ('completed', 'failed') AND NOT EXISTS \
+                     (SELECT 1 FROM reservations r WHERE r.conversation_id = c.id)) AS unheld_calls, \
+                   (SELECT COUNT(*) FROM key_budgets b JOIN api_keys k ON k.id = b.key_id WHERE k.account_id = $1 \
+                     AND b.reserved <> (SELECT COALESCE(SUM(r.credits), 0) FROM reservations r \
+                       WHERE r.account_id = $1 AND r.key_id = b.key_id AND r.month = b.month)) AS wrong_budgets, \
+                   (SELECT COUNT(*) FROM conversations c LEFT JOIN ledger l \
+                     ON l.conversation_id = c.id AND l.type = 'debit' WHERE c.account_id = $1 \
+                     AND c.state IN ('completed', 'failed') \
+                     AND COALESCE(c.credits, 0) <> COALESCE(-l.amount_credits, 0)) AS wrong_costs, \
+                   CAST((SELECT COALESCE(-SUM(amount_credits), 0) FROM ledger \
+                     WHERE account_id = $1 AND type = 'debit') AS bigint) AS debits, \
+                   CAST((SELECT COALESCE(SUM(credits), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
+                     AS usage_credits, \
+                   CAST((SELECT COALESCE(SUM(conversations), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
+                     AS usage_conversations, \
+                   CAST((SELECT COALESCE(SUM(duration_seconds), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
+                     AS usage_seconds, \
+                   (SELECT COUNT(*) FROM conversations WHERE account_id = $1 \
+                     AND state IN ('completed', 'failed')) AS ended_conversations, \
+                   CAST((SELECT COALESCE(SUM(duration_seconds), 0) FROM conversations WHERE account_id = $1 \
+                     AND state IN ('completed', 'failed')) AS bigint) AS ended_seconds, \
+                   (SELECT COUNT(*) FROM invoice_lines l JOIN invoices i ON i.id = l.invoice_id \
+                     WHERE i.account_id = $1 AND l.ledger_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger e \
+                       WHERE e.id = l.ledger_id AND e.account_id = $1 AND e.amount_credits = l.credits)) \
+                     AS wrong_lines, \
+                   (SELECT COUNT(*) FROM invoices i WHERE i.account_id = $1 AND i.amount_cents <> \
+                     (SELECT COALESCE(SUM(l.amount_cents), 0) FROM invoice_lines l WHERE l.invoice_id = i.id)) \
+                     AS wrong_invoices \
+                 FROM wallets w WHERE w.account_id = $1",
+            )
+            .bind::<sql::Uuid, _>(V(account))
+            .get_result(conn)
+            .await
+            .optional()?)
+        })
     }
-    if let Some(below) = below {
-        query = query.filter(ledger::seq.lt(below));
-    }
-    if let Some(kind) = filter.kind {
-        query = query.filter(unlikely(ledger::kind.eq(V(kind))));
-    }
-    Ok(query.load(conn).await?)
 }
 
 /// The number of the last entry at or before `until`.
-async fn last_until(
-    conn: &mut Conn,
-    account: AccountId,
-    until: Timestamp,
-) -> Result<Option<i64>, StoreError> {
+async fn last_until(conn: &mut Conn, account: AccountId, until: Timestamp) -> Result<Option<i64>> {
     Ok(ledger::table
         .filter(ledger::account_id.eq(V(account)))
         .filter(ledger::created_at.le(V(until)))
@@ -72,11 +131,7 @@ async fn last_until(
 }
 
 /// The number of the first entry at or after `since`.
-async fn first_since(
-    conn: &mut Conn,
-    account: AccountId,
-    since: Timestamp,
-) -> Result<Option<i64>, StoreError> {
+async fn first_since(conn: &mut Conn, account: AccountId, since: Timestamp) -> Result<Option<i64>> {
     Ok(ledger::table
         .filter(ledger::account_id.eq(V(account)))
         .filter(ledger::created_at.ge(V(since)))
@@ -85,62 +140,4 @@ async fn first_since(
         .first(conn)
         .await
         .optional()?)
-}
-
-/// Every sum over an account's books in one statement, so that all are of one instant.
-pub(crate) async fn books(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Option<Books>, StoreError> {
-    Ok(diesel::sql_query(
-        "SELECT w.balance, w.reserved, w.last_seq, \
-           CAST((SELECT COALESCE(SUM(amount_credits), 0) FROM ledger WHERE account_id = $1) AS bigint) \
-             AS ledger_sum, \
-           COALESCE((SELECT balance_after_credits FROM ledger WHERE account_id = $1 \
-             ORDER BY seq DESC LIMIT 1), 0) AS newest_balance, \
-           COALESCE((SELECT MAX(seq) FROM ledger WHERE account_id = $1), 0) AS newest_seq, \
-           (SELECT COUNT(*) FROM ledger WHERE account_id = $1) AS entries, \
-           (SELECT MIN(seq) FROM (SELECT seq, balance_after_credits AS said, \
-             SUM(amount_credits) OVER (ORDER BY seq) AS summed, ROW_NUMBER() OVER (ORDER BY seq) AS place \
-             FROM ledger WHERE account_id = $1) AS b WHERE said <> summed OR seq <> place) AS first_wrong, \
-           CAST((SELECT COALESCE(SUM(credits), 0) FROM reservations WHERE account_id = $1) AS bigint) \
-             AS reservations, \
-           (SELECT COUNT(*) FROM reservations r WHERE r.account_id = $1 AND NOT EXISTS \
-             (SELECT 1 FROM conversations c WHERE c.id = r.conversation_id \
-               AND c.state NOT IN ('completed', 'failed'))) AS idle_reservations, \
-           (SELECT COUNT(*) FROM conversations c WHERE c.account_id = $1 AND c.price_millicredits > 0 \
-             AND c.state NOT IN ('completed', 'failed') AND NOT EXISTS \
-             (SELECT 1 FROM reservations r WHERE r.conversation_id = c.id)) AS unheld_calls, \
-           (SELECT COUNT(*) FROM key_budgets b JOIN api_keys k ON k.id = b.key_id WHERE k.account_id = $1 \
-             AND b.reserved <> (SELECT COALESCE(SUM(r.credits), 0) FROM reservations r \
-               WHERE r.account_id = $1 AND r.key_id = b.key_id AND r.month = b.month)) AS wrong_budgets, \
-           (SELECT COUNT(*) FROM conversations c LEFT JOIN ledger l \
-             ON l.conversation_id = c.id AND l.type = 'debit' WHERE c.account_id = $1 \
-             AND c.state IN ('completed', 'failed') \
-             AND COALESCE(c.credits, 0) <> COALESCE(-l.amount_credits, 0)) AS wrong_costs, \
-           CAST((SELECT COALESCE(-SUM(amount_credits), 0) FROM ledger \
-             WHERE account_id = $1 AND type = 'debit') AS bigint) AS debits, \
-           CAST((SELECT COALESCE(SUM(credits), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
-             AS usage_credits, \
-           CAST((SELECT COALESCE(SUM(conversations), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
-             AS usage_conversations, \
-           CAST((SELECT COALESCE(SUM(duration_seconds), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
-             AS usage_seconds, \
-           (SELECT COUNT(*) FROM conversations WHERE account_id = $1 \
-             AND state IN ('completed', 'failed')) AS ended_conversations, \
-           CAST((SELECT COALESCE(SUM(duration_seconds), 0) FROM conversations WHERE account_id = $1 \
-             AND state IN ('completed', 'failed')) AS bigint) AS ended_seconds, \
-           (SELECT COUNT(*) FROM invoice_lines l JOIN invoices i ON i.id = l.invoice_id \
-             WHERE i.account_id = $1 AND l.ledger_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger e \
-               WHERE e.id = l.ledger_id AND e.account_id = $1 AND e.amount_credits = l.credits)) \
-             AS wrong_lines, \
-           (SELECT COUNT(*) FROM invoices i WHERE i.account_id = $1 AND i.amount_cents <> \
-             (SELECT COALESCE(SUM(l.amount_cents), 0) FROM invoice_lines l WHERE l.invoice_id = i.id)) \
-             AS wrong_invoices \
-         FROM wallets w WHERE w.account_id = $1",
-    )
-    .bind::<sql::Uuid, _>(V(account))
-    .get_result(conn)
-    .await
-    .optional()?)
 }

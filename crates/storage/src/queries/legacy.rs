@@ -10,7 +10,7 @@ use super::{agents as agent_rows, numbers};
 use crate::database::Conn;
 use crate::schema::{agents, legacy_agents as legacy};
 use crate::sql::V;
-use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, StoreError, Synced};
+use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, Result, Synced};
 
 /// Brings the account's legacy agents to what the provider lists. A name is taken over when the provider's has changed
 /// since it was last seen, so that a name given here stays.
@@ -19,7 +19,7 @@ pub(crate) async fn sync(
     account: AccountId,
     (listed, is_whole): (Vec<ListedAgent>, bool),
     at: Timestamp,
-) -> Result<Synced, StoreError> {
+) -> Result<Synced> {
     let known: Vec<(Agent, String, bool)> = agents::table
         .inner_join(legacy::table)
         .filter(legacy::account_id.eq(V(account)))
@@ -81,7 +81,7 @@ async fn add(
     account: AccountId,
     listed: &ListedAgent,
     at: Timestamp,
-) -> Result<AgentId, StoreError> {
+) -> Result<AgentId> {
     let id: AgentId = crate::store::mint(at);
     let agent = Agent {
         id,
@@ -121,7 +121,7 @@ async fn refresh(
     listed: &ListedAgent,
     (seen, gone): (String, bool),
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let renamed = listed.name != seen;
     if renamed || gone {
         remember(conn, row.id, &listed.name, false).await?;
@@ -145,12 +145,7 @@ async fn refresh(
     Ok(())
 }
 
-async fn remember(
-    conn: &mut Conn,
-    agent: AgentId,
-    seen: &str,
-    gone: bool,
-) -> Result<(), StoreError> {
+async fn remember(conn: &mut Conn, agent: AgentId, seen: &str, gone: bool) -> Result<()> {
     diesel::update(legacy::table.find(V(agent)))
         .set((legacy::seen_name.eq(seen), legacy::gone.eq(gone)))
         .execute(conn)
@@ -163,7 +158,7 @@ async fn set_status(
     agent: AgentId,
     status: AgentStatus,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(agents::table.find(V(agent)))
         .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
         .execute(conn)

@@ -1,6 +1,7 @@
 //! What the provider of the legacy agents has told of its own accord.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, FailureReason, Runtime, Timestamp,
@@ -12,7 +13,7 @@ use crate::schema::{
     conversation_moments as moments, conversations as calls, legacy_reports as reports,
 };
 use crate::sql::V;
-use crate::{Fenced, LegacyReport, NewTurn, StoreError};
+use crate::{Fenced, LegacyReport, NewTurn, Result, Store};
 
 /// Writes a report; `false` if it was there already.
 pub(crate) async fn insert(
@@ -21,7 +22,7 @@ pub(crate) async fn insert(
     report: &LegacyReport,
     conversation: Option<ConversationId>,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let inserted = diesel::insert_into(reports::table)
         .values((
             reports::account_id.eq(V(account)),
@@ -42,7 +43,7 @@ pub(crate) async fn call_of(
     conn: &mut Conn,
     account: AccountId,
     report: &LegacyReport,
-) -> Result<Option<ConversationId>, StoreError> {
+) -> Result<Option<ConversationId>> {
     if let Some(id) = report.conversation {
         return Ok(calls::table
             .find(V(id))
@@ -70,7 +71,7 @@ pub(crate) async fn failure(
     account: AccountId,
     id: ConversationId,
     provider_call_id: Option<&str>,
-) -> Result<Option<FailureReason>, StoreError> {
+) -> Result<Option<FailureReason>> {
     let by_call: Option<Option<FailureReason>> = reports::table
         .filter(reports::conversation_id.eq(V(id)))
         .filter(reports::account_id.eq(V(account)))
@@ -96,29 +97,75 @@ pub(crate) async fn failure(
     Ok(by_name.flatten())
 }
 
-/// What the provider calls a call of which it has reported that it took place.
-pub(crate) async fn called(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-) -> Result<Option<String>, StoreError> {
-    Ok(reports::table
-        .filter(reports::conversation_id.eq(V(id)))
-        .filter(reports::account_id.eq(V(account)))
-        .filter(reports::failure_reason.is_null())
-        .order(reports::received_at)
-        .select(reports::provider_call_id)
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
+    pub fn legacy_call_reported(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Answer<'_, Option<String>> {
+        read!(self, |conn| {
+            Ok(reports::table
+                .filter(reports::conversation_id.eq(V(id)))
+                .filter(reports::account_id.eq(V(account)))
+                .filter(reports::failure_reason.is_null())
+                .order(reports::received_at)
+                .select(reports::provider_call_id)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
+
+    /// Replaces what was said in a live call, in one transaction.
+    pub fn replace_turns(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        turns: Vec<NewTurn>,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
+            let last: Option<i32> = diesel::update(calls::table.find(V(id)))
+                .filter(calls::state.eq(V(CallState::Live)))
+                .filter(calls::claim_id.eq(V(claim)))
+                .set(calls::messages_count.eq(i32::try_from(spoken).unwrap_or(i32::MAX)))
+                .returning(calls::last_seq)
+                .get_result(conn)
+                .await
+                .optional()?;
+            let Some(last) = last else {
+                return Ok(Fenced::Lost);
+            };
+            let mut places: Vec<i32> = moments::table
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::role.is_not_null())
+                .order(moments::seq)
+                .select(moments::seq)
+                .load(conn)
+                .await?;
+            diesel::delete(moments::table)
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::role.is_not_null())
+                .execute(conn)
+                .await?;
+            let more = turns.len().saturating_sub(places.len());
+            let end = last.saturating_add(i32::try_from(more).unwrap_or(i32::MAX));
+            places.extend(last.saturating_add(1)..=end);
+            diesel::update(calls::table.find(V(id)))
+                .set(calls::last_seq.eq(end))
+                .execute(conn)
+                .await?;
+            for (seq, turn) in places.into_iter().zip(turns) {
+                super::moments::said(conn, id, seq, turn).await?;
+            }
+            Ok(Fenced::Done)
+        })
+    }
 }
 
 /// Deletes up to `most` reports from before `before`.
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    before: Timestamp,
-    most: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn delete(conn: &mut Conn, before: Timestamp, most: i64) -> Result<usize> {
     let old: Vec<Timestamp> = reports::table
         .filter(reports::received_at.lt(V(before)))
         .order(reports::received_at)
@@ -142,7 +189,7 @@ pub(crate) async fn name_call(
     id: ConversationId,
     claim: ClaimId,
     provider_call_id: &str,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let written = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
         .filter(calls::claim_id.eq(V(claim)))
@@ -154,49 +201,4 @@ pub(crate) async fn name_call(
     } else {
         Fenced::Lost
     })
-}
-
-/// Writes what was said in a call under way anew: each turn in the place of the one that was written there, and what is more
-/// behind them.
-pub(crate) async fn replace_turns(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    turns: Vec<NewTurn>,
-) -> Result<Fenced, StoreError> {
-    let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
-    let last: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(calls::state.eq(V(CallState::Live)))
-        .filter(calls::claim_id.eq(V(claim)))
-        .set(calls::messages_count.eq(i32::try_from(spoken).unwrap_or(i32::MAX)))
-        .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some(last) = last else {
-        return Ok(Fenced::Lost);
-    };
-    let mut places: Vec<i32> = moments::table
-        .filter(moments::conversation_id.eq(V(id)))
-        .filter(moments::role.is_not_null())
-        .order(moments::seq)
-        .select(moments::seq)
-        .load(conn)
-        .await?;
-    diesel::delete(moments::table)
-        .filter(moments::conversation_id.eq(V(id)))
-        .filter(moments::role.is_not_null())
-        .execute(conn)
-        .await?;
-    let more = turns.len().saturating_sub(places.len());
-    let end = last.saturating_add(i32::try_from(more).unwrap_or(i32::MAX));
-    places.extend(last.saturating_add(1)..=end);
-    diesel::update(calls::table.find(V(id)))
-        .set(calls::last_seq.eq(end))
-        .execute(conn)
-        .await?;
-    for (seq, turn) in places.into_iter().zip(turns) {
-        super::moments::said(conn, id, seq, turn).await?;
-    }
-    Ok(Fenced::Done)
 }

@@ -5,7 +5,7 @@ use offhook_domain::{
     AccountId, AgentId, AgentStatus, ConversationId, DeliveryId, EndpointId, Timestamp,
 };
 
-use crate::StoreError;
+use crate::Result;
 use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::Lock as _;
 use crate::schema::{accounts, agents, conversations as calls, deliveries};
@@ -14,10 +14,7 @@ use crate::sql::{self, V};
 
 /// Takes the account's row, so that one node at a time counts its live calls; `false` if another has it. Not the wallet's
 /// row: where calls are placed without a pause, it is never free.
-pub(crate) async fn try_lock_account(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<bool, StoreError> {
+pub(crate) async fn try_lock_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
     if conn.db() == Db::Sqlite {
         return Ok(true);
     }
@@ -32,7 +29,7 @@ pub(crate) async fn try_lock_account(
 }
 
 /// Keeps two transactions of one account apart. Rows that refer to the account can be written meanwhile.
-pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<(), StoreError> {
+pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<()> {
     if conn.db() == Db::Postgres {
         let _: Vec<AccountId> = accounts::table
             .find(V(account))
@@ -49,7 +46,7 @@ pub(crate) async fn hold_agent(
     conn: &mut Conn,
     account: AccountId,
     id: AgentId,
-) -> Result<Option<AgentStatus>, StoreError> {
+) -> Result<Option<AgentStatus>> {
     Ok(agents::table
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .select(agents::status)
@@ -60,7 +57,7 @@ pub(crate) async fn hold_agent(
 }
 
 /// Makes the endpoint's deletion or disabling wait for the transaction's end, and waits for one under way.
-pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<()> {
     if conn.db() == Db::Postgres {
         let _: Vec<EndpointId> = endpoints::table
             .find(V(id))
@@ -78,7 +75,7 @@ pub(crate) async fn lock_health(
     conn: &mut Conn,
     received: Vec<V<EndpointId>>,
     failed: Vec<V<EndpointId>>,
-) -> Result<Vec<(EndpointId, Option<Timestamp>, i32)>, StoreError> {
+) -> Result<Vec<(EndpointId, Option<Timestamp>, i32)>> {
     Ok(health::table
         .filter(
             health::endpoint_id.eq_any(failed).or(health::endpoint_id
@@ -98,10 +95,7 @@ pub(crate) async fn lock_health(
 
 /// Takes these deliveries' rows. In id order, as every transaction that waits for them does: so no two wait for each
 /// other.
-pub(crate) async fn lock_deliveries(
-    conn: &mut Conn,
-    ids: Vec<DeliveryId>,
-) -> Result<(), StoreError> {
+pub(crate) async fn lock_deliveries(conn: &mut Conn, ids: Vec<DeliveryId>) -> Result<()> {
     if conn.db() == Db::Postgres {
         let _: Vec<DeliveryId> = deliveries::table
             .filter(deliveries::id.eq_any(ids.into_iter().map(V)))
@@ -115,10 +109,7 @@ pub(crate) async fn lock_deliveries(
 }
 
 /// Takes an endpoint's open deliveries as [`lock_deliveries`] does.
-pub(crate) async fn lock_open_deliveries(
-    conn: &mut Conn,
-    endpoint: EndpointId,
-) -> Result<(), StoreError> {
+pub(crate) async fn lock_open_deliveries(conn: &mut Conn, endpoint: EndpointId) -> Result<()> {
     if conn.db() == Db::Postgres {
         diesel::sql_query(
             "SELECT count(*) FROM (SELECT id FROM deliveries \
@@ -136,7 +127,7 @@ pub(crate) async fn lock_open_deliveries(
 pub(crate) async fn skip_locked_calls(
     conn: &mut Conn,
     ids: Vec<ConversationId>,
-) -> Result<Vec<ConversationId>, StoreError> {
+) -> Result<Vec<ConversationId>> {
     if conn.db() == Db::Sqlite {
         return Ok(ids);
     }

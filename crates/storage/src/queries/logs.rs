@@ -1,6 +1,7 @@
 //! The request log: written in batches, read by page, deleted by age.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -12,76 +13,85 @@ use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::request_logs as logs;
 use crate::sql::V;
-use crate::{LogEntry, LogFilter, PageKey, StatusFilter, StoreError};
+use crate::{LogEntry, LogFilter, PageKey, Result, StatusFilter, Store};
 
-/// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: &LogFilter,
-    after: Option<PageKey<LogEntryId>>,
-    limit: i64,
-) -> Result<Vec<LogEntry>, StoreError> {
-    let mut query = logs::table
-        .filter(logs::account_id.eq(V(account)))
-        .order((logs::created_at.desc(), logs::id.desc()))
-        .limit(limit + 1)
-        .select(LogEntry::as_select())
-        .into_boxed::<Db>();
-    if let Some(since) = filter.since {
-        query = query.filter(logs::created_at.ge(V(since)));
+impl Store {
+    /// A page of the account's log, newest first, with one more than `limit` if there is a next page.
+    pub fn log_entries(
+        &self,
+        account: AccountId,
+        filter: LogFilter,
+        after: Option<PageKey<LogEntryId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<LogEntry>> {
+        read!(self, |conn| {
+            let filter = &filter;
+            let mut query = logs::table
+                .filter(logs::account_id.eq(V(account)))
+                .order((logs::created_at.desc(), logs::id.desc()))
+                .limit(limit + 1)
+                .select(LogEntry::as_select())
+                .into_boxed::<Db>();
+            if let Some(since) = filter.since {
+                query = query.filter(logs::created_at.ge(V(since)));
+            }
+            if let Some(until) = earlier(filter.until, after) {
+                query = query.filter(logs::created_at.le(V(until)));
+            }
+            if let Some((at, id)) = after {
+                query = query.filter(logs::created_at.lt(V(at)).or(logs::id.lt(V(id))));
+            }
+            query = match filter.status {
+                None => query,
+                Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
+                Some(StatusFilter::Class(class)) => {
+                    query.filter(unlikely(logs::status_class.eq(class)))
+                }
+            };
+            if let Some(method) = filter.method.clone() {
+                query = query.filter(unlikely(logs::method.eq(method)));
+            }
+            if let Some(path) = filter.path.clone() {
+                query = query.filter(unlikely(logs::path.eq(path)));
+            }
+            if let Some(key) = filter.key {
+                query = query.filter(unlikely(logs::key_id.eq(V(key))));
+            }
+            if let Some(request) = filter.request {
+                query = query.filter(unlikely(logs::request_id.eq(V(request))));
+            }
+            Ok(query.load(conn).await?)
+        })
     }
-    if let Some(until) = earlier(filter.until, after) {
-        query = query.filter(logs::created_at.le(V(until)));
+
+    /// The request that placed the account's call, if it is in the log.
+    pub fn placing_request(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Answer<'_, Option<LogEntry>> {
+        read!(self, |conn| {
+            let id = ResourceId::from_uuid(conversation.uuid());
+            let first: Option<LogEntry> = logs::table
+                .filter(logs::account_id.eq(V(account)))
+                .filter(logs::resource_id.eq(V(id)))
+                .filter(is_post())
+                .filter(unlikely(logs::resource.eq(V(ResourceKind::Conversation))))
+                .order((logs::created_at, logs::id))
+                .select(LogEntry::as_select())
+                .first(conn)
+                .await
+                .optional()?;
+            // Not in the statement, where SQLite would take the index of paths for the better one. What came first is about a call
+            // that exists already only if the request that made it was not written down.
+            Ok(first.filter(|entry| entry.path == "/v1/calls"))
+        })
     }
-    if let Some((at, id)) = after {
-        query = query.filter(logs::created_at.lt(V(at)).or(logs::id.lt(V(id))));
-    }
-    query = match filter.status {
-        None => query,
-        Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
-        Some(StatusFilter::Class(class)) => query.filter(unlikely(logs::status_class.eq(class))),
-    };
-    if let Some(method) = filter.method.clone() {
-        query = query.filter(unlikely(logs::method.eq(method)));
-    }
-    if let Some(path) = filter.path.clone() {
-        query = query.filter(unlikely(logs::path.eq(path)));
-    }
-    if let Some(key) = filter.key {
-        query = query.filter(unlikely(logs::key_id.eq(V(key))));
-    }
-    if let Some(request) = filter.request {
-        query = query.filter(unlikely(logs::request_id.eq(V(request))));
-    }
-    Ok(query.load(conn).await?)
 }
 
 /// `method = 'POST'`, written out for the partial index of what was asked to be made or done.
 fn is_post() -> SqlLiteral<Bool> {
     sql("request_logs.method = 'POST'")
-}
-
-/// The request that placed a call: the first of those that were answered with it. Later ones repeated it.
-pub(crate) async fn placing(
-    conn: &mut Conn,
-    account: AccountId,
-    conversation: ConversationId,
-) -> Result<Option<LogEntry>, StoreError> {
-    let id = ResourceId::from_uuid(conversation.uuid());
-    let first: Option<LogEntry> = logs::table
-        .filter(logs::account_id.eq(V(account)))
-        .filter(logs::resource_id.eq(V(id)))
-        .filter(is_post())
-        .filter(unlikely(logs::resource.eq(V(ResourceKind::Conversation))))
-        .order((logs::created_at, logs::id))
-        .select(LogEntry::as_select())
-        .first(conn)
-        .await
-        .optional()?;
-    // Not in the statement, where SQLite would take the index of paths for the better one. What came first is about a call
-    // that exists already only if the request that made it was not written down.
-    Ok(first.filter(|entry| entry.path == "/v1/calls"))
 }
 
 /// Deletes up to `most` of the account's oldest entries from before `before`; returns how many. There is no index by
@@ -91,7 +101,7 @@ pub(crate) async fn purge(
     account: AccountId,
     before: Timestamp,
     most: i64,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     let old: Vec<(Timestamp, LogEntryId)> = logs::table
         .filter(logs::account_id.eq(V(account)))
         .filter(logs::created_at.lt(V(before)))

@@ -9,7 +9,7 @@ use offhook_domain::{CallState, ConversationId, Timestamp};
 use crate::database::Conn;
 use crate::schema::conversation_moments as moments;
 use crate::sql::V;
-use crate::{NewTurn, StoreError};
+use crate::{NewTurn, Result};
 
 /// What is kept of a text: all but U+0000, which PostgreSQL refuses. What a model or a service says must not keep a
 /// conversation from going on.
@@ -28,7 +28,7 @@ pub(super) async fn entered(
     seq: i32,
     state: CallState,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(moments::table)
         .values((
             moments::conversation_id.eq(V(id)),
@@ -47,7 +47,7 @@ pub(crate) async fn said(
     id: ConversationId,
     seq: i32,
     turn: NewTurn,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(moments::table)
         .values((
             moments::conversation_id.eq(V(id)),

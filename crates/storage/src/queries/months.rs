@@ -1,5 +1,6 @@
 //! The months that accounts enter: each brings its credits and fee once, and ends the month before.
 
+use crate::store::{Answer, read};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
@@ -12,50 +13,50 @@ use super::{invoices, wallets};
 use crate::database::{Conn, Db};
 use crate::schema::{account_months as months, accounts};
 use crate::sql::V;
-use crate::{Account, NewLedgerEntry, NewMonth, StoreError};
+use crate::{Account, NewLedgerEntry, NewMonth, Result, Store};
 
-/// Accounts that have not entered `month`, behind `after` by id, with the last one that they did enter.
-pub(crate) async fn due(
-    conn: &mut Conn,
-    month: i32,
-    after: Option<AccountId>,
-    limit: i64,
-) -> Result<Vec<(Account, Option<i32>)>, StoreError> {
-    let entered = months::table
-        .filter(months::account_id.eq(accounts::id))
-        .filter(months::month.eq(month));
-    let mut query = accounts::table
-        .filter(not(exists(entered)))
-        .order(accounts::id)
-        .limit(limit)
-        .select(Account::as_select())
-        .into_boxed::<Db>();
-    if let Some(after) = after {
-        query = query.filter(accounts::id.gt(V(after)));
-    }
-    let due: Vec<Account> = query.load(conn).await?;
-    let last: Vec<(AccountId, Option<i32>)> = months::table
-        .filter(months::account_id.eq_any(due.iter().map(|account| V(account.id))))
-        .group_by(months::account_id)
-        .select((months::account_id, max(months::month)))
-        .load(conn)
-        .await?;
-    let last: HashMap<AccountId, Option<i32>> = last.into_iter().collect();
-    Ok(due
-        .into_iter()
-        .map(|account| {
-            let last = last.get(&account.id).copied().flatten();
-            (account, last)
+impl Store {
+    /// Accounts that have not entered `month`, behind `after` by id, with the last month that they did enter.
+    pub fn months_due(
+        &self,
+        month: i32,
+        after: Option<AccountId>,
+        limit: i64,
+    ) -> Answer<'_, Vec<(Account, Option<i32>)>> {
+        read!(self, |conn| {
+            let entered = months::table
+                .filter(months::account_id.eq(accounts::id))
+                .filter(months::month.eq(month));
+            let mut query = accounts::table
+                .filter(not(exists(entered)))
+                .order(accounts::id)
+                .limit(limit)
+                .select(Account::as_select())
+                .into_boxed::<Db>();
+            if let Some(after) = after {
+                query = query.filter(accounts::id.gt(V(after)));
+            }
+            let due: Vec<Account> = query.load(conn).await?;
+            let last: Vec<(AccountId, Option<i32>)> = months::table
+                .filter(months::account_id.eq_any(due.iter().map(|account| V(account.id))))
+                .group_by(months::account_id)
+                .select((months::account_id, max(months::month)))
+                .load(conn)
+                .await?;
+            let last: HashMap<AccountId, Option<i32>> = last.into_iter().collect();
+            Ok(due
+                .into_iter()
+                .map(|account| {
+                    let last = last.get(&account.id).copied().flatten();
+                    (account, last)
+                })
+                .collect())
         })
-        .collect())
+    }
 }
 
 /// Enters a month; `false` if the account has, or another process is at it.
-pub(crate) async fn enter(
-    conn: &mut Conn,
-    account: AccountId,
-    new: NewMonth,
-) -> Result<bool, StoreError> {
+pub(crate) async fn enter(conn: &mut Conn, account: AccountId, new: NewMonth) -> Result<bool> {
     if !locks::try_lock_account(conn, account).await? {
         return Ok(false);
     }

@@ -1,13 +1,14 @@
 //! Running processes, and what the whole service remembers of itself.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{NodeId, Timestamp};
 
-use crate::StoreError;
 use crate::database::Conn;
 use crate::schema::{nodes, service_settings as settings};
 use crate::sql::V;
+use crate::{Result, Store, StoreError};
 
 /// Registers this node or renews its lease; forgets the ones that have been gone for an hour.
 pub(crate) async fn register(
@@ -15,7 +16,7 @@ pub(crate) async fn register(
     node: NodeId,
     (shares, redis): (bool, Option<&str>),
     (now, lease): (Timestamp, Timestamp),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let renewed = diesel::update(nodes::table.find(V(node)))
         .set((
             nodes::lease_expires_at.eq(V(lease)),
@@ -44,11 +45,7 @@ pub(crate) async fn register(
 
 /// Whether an older node that lives counts requests in another Redis than this one. Where either does not know its own at
 /// present, nothing is said.
-pub(crate) async fn counts_apart(
-    conn: &mut Conn,
-    node: NodeId,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
+pub(crate) async fn counts_apart(conn: &mut Conn, node: NodeId, now: Timestamp) -> Result<bool> {
     let mine: Option<(Timestamp, Option<String>)> = nodes::table
         .find(V(node))
         .select((nodes::started_at, nodes::redis_id))
@@ -72,10 +69,7 @@ pub(crate) async fn counts_apart(
 }
 
 /// The names of the Redises that living nodes count in.
-pub(crate) async fn redis_of_living(
-    conn: &mut Conn,
-    now: Timestamp,
-) -> Result<Vec<String>, StoreError> {
+pub(crate) async fn redis_of_living(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
     let named: Vec<Option<String>> = nodes::table
         .filter(nodes::lease_expires_at.gt(V(now)))
         .select(nodes::redis_id)
@@ -92,7 +86,7 @@ pub(crate) async fn is_second_without_redis(
     node: NodeId,
     has_redis: bool,
     now: Timestamp,
-) -> Result<Option<bool>, StoreError> {
+) -> Result<Option<bool>> {
     let started: Option<Timestamp> = nodes::table
         .find(V(node))
         .select(nodes::started_at)
@@ -120,7 +114,7 @@ pub(crate) async fn is_second_without_redis(
 }
 
 /// How many nodes have a lease.
-pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64, StoreError> {
+pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64> {
     Ok(nodes::table
         .filter(nodes::lease_expires_at.gt(V(now)))
         .count()
@@ -129,24 +123,13 @@ pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64, Store
 }
 
 /// Forgets every node.
-pub(crate) async fn forget_all(conn: &mut Conn) -> Result<(), StoreError> {
+pub(crate) async fn forget_all(conn: &mut Conn) -> Result<()> {
     diesel::delete(nodes::table).execute(conn).await?;
     Ok(())
 }
 
-pub(crate) async fn leave(conn: &mut Conn, node: NodeId) -> Result<(), StoreError> {
-    diesel::delete(nodes::table.find(V(node)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 /// Writes a setting if it has never been written; returns what is in force.
-pub(crate) async fn settle_setting(
-    conn: &mut Conn,
-    name: &str,
-    value: &str,
-) -> Result<String, StoreError> {
+pub(crate) async fn settle_setting(conn: &mut Conn, name: &str, value: &str) -> Result<String> {
     diesel::insert_into(settings::table)
         .values((settings::name.eq(name), settings::value.eq(value)))
         .on_conflict_do_nothing()
@@ -160,7 +143,7 @@ pub(crate) async fn settle_setting(
 }
 
 /// A setting of the whole service.
-pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>, StoreError> {
+pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(settings::table
         .find(name)
         .select(settings::value)
@@ -169,14 +152,31 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
         .optional()?)
 }
 
-/// A statement that does nothing but come back.
-pub(crate) async fn ping(conn: &mut Conn) -> Result<(), StoreError> {
-    let one: i32 = diesel::select(diesel::dsl::sql::<diesel::sql_types::Integer>("1"))
-        .get_result(conn)
-        .await?;
-    if one == 1 {
-        Ok(())
-    } else {
-        Err(StoreError::Internal("1 is not 1".into()))
+impl Store {
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] without one.
+    pub fn ping(&self) -> Answer<'_, ()> {
+        read!(self, |conn| {
+            let one: i32 = diesel::select(diesel::dsl::sql::<diesel::sql_types::Integer>("1"))
+                .get_result(conn)
+                .await?;
+            if one == 1 {
+                Ok(())
+            } else {
+                Err(StoreError::Internal("1 is not 1".into()))
+            }
+        })
+    }
+
+    /// Forgets this process.
+    pub fn leave_node(&self, node: NodeId) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::delete(nodes::table.find(V(node)))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
     }
 }

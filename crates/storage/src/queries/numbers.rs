@@ -1,6 +1,7 @@
 //! Phone numbers.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
 
@@ -8,10 +9,10 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
-use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, StoreError};
+use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result, Store};
 
 /// Writes a number; `false` if an account has it already.
-pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool, StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
     let inserted = diesel::insert_into(numbers::table)
         .values((
             numbers::id.eq(V(number.id)),
@@ -33,7 +34,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: PhoneNumberId,
-) -> Result<Option<PhoneNumber>, StoreError> {
+) -> Result<Option<PhoneNumber>> {
     Ok(numbers::table
         .filter(
             numbers::id
@@ -60,7 +61,7 @@ pub(crate) async fn who_has(
     conn: &mut Conn,
     number: E164,
     among: Among,
-) -> Result<Option<CalledNumber>, StoreError> {
+) -> Result<Option<CalledNumber>> {
     let published = versions::agent_id.nullable().eq(agents::id.nullable()).and(
         versions::version
             .nullable()
@@ -93,11 +94,7 @@ pub(crate) async fn who_has(
 }
 
 /// Whether the account itself has this number.
-pub(crate) async fn has(
-    conn: &mut Conn,
-    account: AccountId,
-    number: &E164,
-) -> Result<bool, StoreError> {
+pub(crate) async fn has(conn: &mut Conn, account: AccountId, number: &E164) -> Result<bool> {
     let found: Option<PhoneNumberId> = numbers::table
         .filter(numbers::phone_number.eq(V(number.clone())))
         .filter(numbers::account_id.eq(V(account)))
@@ -108,23 +105,64 @@ pub(crate) async fn has(
     Ok(found.is_some())
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    agent: Option<AgentId>,
-    after: Option<PageKey<PhoneNumberId>>,
-    limit: i64,
-) -> Result<Vec<PhoneNumber>, StoreError> {
-    let mut query = numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .order((numbers::created_at.desc(), numbers::id.desc()))
-        .limit(limit + 1)
-        .select(PhoneNumber::as_select())
-        .into_boxed::<Db>();
-    if let Some(agent) = agent {
-        query = query.filter(numbers::agent_id.eq(V(agent)));
+impl Store {
+    /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
+    pub fn numbers(
+        &self,
+        account: AccountId,
+        agent: Option<AgentId>,
+        after: Option<PageKey<PhoneNumberId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<PhoneNumber>> {
+        read!(self, |conn| {
+            let mut query = numbers::table
+                .filter(numbers::account_id.eq(V(account)))
+                .order((numbers::created_at.desc(), numbers::id.desc()))
+                .limit(limit + 1)
+                .select(PhoneNumber::as_select())
+                .into_boxed::<Db>();
+            if let Some(agent) = agent {
+                query = query.filter(numbers::agent_id.eq(V(agent)));
+            }
+            Ok(behind!(query, numbers, after).load(conn).await?)
+        })
     }
-    Ok(behind!(query, numbers, after).load(conn).await?)
+
+    /// Takes a number from the account; `false` if it has no such one.
+    pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let deleted = diesel::delete(numbers::table)
+                .filter(
+                    numbers::id
+                        .eq(V(id))
+                        .and(numbers::account_id.eq(V(account))),
+                )
+                .execute(conn)
+                .await?;
+            Ok(deleted > 0)
+        })
+    }
+
+    /// The numbers of these agents of the account, each agent's oldest first.
+    pub fn numbers_of_agents(
+        &self,
+        account: AccountId,
+        agents: Vec<AgentId>,
+    ) -> Answer<'_, Vec<PhoneNumber>> {
+        read!(self, |conn| {
+            let agents = &agents;
+            if agents.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(numbers::table
+                .filter(numbers::account_id.eq(V(account)))
+                .filter(numbers::agent_id.eq_any(agents.iter().copied().map(V)))
+                .order((numbers::created_at, numbers::id))
+                .select(PhoneNumber::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Applies a change; `false` if the account has no such number.
@@ -134,7 +172,7 @@ pub(crate) async fn change(
     id: PhoneNumberId,
     change: NumberChange,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(numbers::table)
         .filter(
             numbers::id
@@ -151,29 +189,13 @@ pub(crate) async fn change(
     Ok(changed > 0)
 }
 
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: PhoneNumberId,
-) -> Result<bool, StoreError> {
-    let deleted = diesel::delete(numbers::table)
-        .filter(
-            numbers::id
-                .eq(V(id))
-                .and(numbers::account_id.eq(V(account))),
-        )
-        .execute(conn)
-        .await?;
-    Ok(deleted > 0)
-}
-
 /// Takes an agent's numbers from it: for its archiving (decision 6.2).
 pub(crate) async fn unassign(
     conn: &mut Conn,
     account: AccountId,
     agent: AgentId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(numbers::table)
         .filter(numbers::account_id.eq(V(account)))
         .filter(numbers::agent_id.eq(V(agent)))
@@ -193,7 +215,7 @@ pub(crate) async fn give_back(
     number: E164,
     agent: AgentId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(numbers::table)
         .filter(numbers::phone_number.eq(V(number)))
         .filter(numbers::account_id.eq(V(account)))
@@ -205,22 +227,4 @@ pub(crate) async fn give_back(
         .execute(conn)
         .await?;
     Ok(())
-}
-
-/// The numbers of these agents, each agent's oldest first.
-pub(crate) async fn of_agents(
-    conn: &mut Conn,
-    account: AccountId,
-    agents: &[AgentId],
-) -> Result<Vec<PhoneNumber>, StoreError> {
-    if agents.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .filter(numbers::agent_id.eq_any(agents.iter().copied().map(V)))
-        .order((numbers::created_at, numbers::id))
-        .select(PhoneNumber::as_select())
-        .load(conn)
-        .await?)
 }

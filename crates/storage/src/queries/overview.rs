@@ -1,91 +1,91 @@
 //! What is looked at while it happens. Each of these reads a number of rows that the account's size does not change.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Timestamp};
 
 use super::claims::is_claimed;
-use crate::database::Conn;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{CallLatency, Conversation, ConversationView, LiveCall, StoreError};
+use crate::{CallLatency, Conversation, ConversationView, LiveCall, Store};
 
-/// The latencies of the newest `most` calls since `since`, of those that were measured.
-pub(crate) async fn latencies(
-    conn: &mut Conn,
-    account: AccountId,
-    since: Timestamp,
-    most: i64,
-) -> Result<Vec<CallLatency>, StoreError> {
-    type Row = (Option<i32>, Option<i32>, Option<i32>);
-    // The limit is of calls, measured or not: a filter on the latency would walk past all that were not.
-    let rows: Vec<Row> = calls::table
-        .filter(calls::account_id.eq(V(account)))
-        .filter(calls::voice)
-        .filter(calls::started_at.ge(V(since)))
-        .order((calls::started_at.desc(), calls::id.desc()))
-        .limit(most)
-        .select((
-            calls::latency_turns,
-            calls::latency_p50_ms,
-            calls::latency_p95_ms,
-        ))
-        .load(conn)
-        .await?;
-    let measured = rows.into_iter().filter_map(|(turns, p50_ms, p95_ms)| {
-        Some(CallLatency {
-            turns: turns.filter(|turns| *turns > 0)?,
-            p50_ms: p50_ms?,
-            p95_ms: p95_ms?,
+impl Store {
+    /// The latencies of those of the newest `most` calls since `since` that were measured.
+    pub fn call_latencies(
+        &self,
+        account: AccountId,
+        since: Timestamp,
+        most: i64,
+    ) -> Answer<'_, Vec<CallLatency>> {
+        read!(self, |conn| {
+            type Row = (Option<i32>, Option<i32>, Option<i32>);
+            // The limit is of calls, measured or not: a filter on the latency would walk past all that were not.
+            let rows: Vec<Row> = calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::voice)
+                .filter(calls::started_at.ge(V(since)))
+                .order((calls::started_at.desc(), calls::id.desc()))
+                .limit(most)
+                .select((
+                    calls::latency_turns,
+                    calls::latency_p50_ms,
+                    calls::latency_p95_ms,
+                ))
+                .load(conn)
+                .await?;
+            let measured = rows.into_iter().filter_map(|(turns, p50_ms, p95_ms)| {
+                Some(CallLatency {
+                    turns: turns.filter(|turns| *turns > 0)?,
+                    p50_ms: p50_ms?,
+                    p95_ms: p95_ms?,
+                })
+            });
+            Ok(measured.collect())
         })
-    });
-    Ok(measured.collect())
-}
+    }
 
-/// Calls that are dialing, ringing, talking or closing, the newest first. They are found by the index of claimed calls, of
-/// which a plan has few, however many text conversations are open. They are sorted here: asked for in this order, SQLite walks all of the account's
-/// conversations instead.
-pub(crate) async fn live(
-    conn: &mut Conn,
-    account: AccountId,
-    most: i64,
-) -> Result<Vec<LiveCall>, StoreError> {
-    type Row = (
-        Conversation,
-        String,
-        Option<String>,
-        Option<String>,
-        Option<Timestamp>,
-    );
-    let newest = moments::conversation_id
-        .eq(calls::id)
-        .and(moments::seq.eq(calls::last_seq));
-    let mut rows: Vec<Row> = calls::table
-        .inner_join(agents::table)
-        .left_join(moments::table.on(newest))
-        .filter(calls::account_id.eq(V(account)))
-        .filter(is_claimed())
-        .select((
-            Conversation::as_select(),
-            agents::name,
-            moments::role.nullable(),
-            moments::content.nullable(),
-            moments::at.nullable(),
-        ))
-        .load(conn)
-        .await?;
-    rows.sort_by_key(|(call, ..)| std::cmp::Reverse((call.started_at, call.id)));
-    Ok(rows
-        .into_iter()
-        .take(usize::try_from(most).unwrap_or(0))
-        .map(|(conversation, agent_name, role, said, at)| LiveCall {
-            view: ConversationView {
-                conversation,
-                agent_name,
-            },
-            role,
-            said,
-            at,
+    /// Up to `most` of the account's calls that are dialing, ringing, talking or closing, the newest first.
+    pub fn calls_under_way(&self, account: AccountId, most: i64) -> Answer<'_, Vec<LiveCall>> {
+        read!(self, |conn| {
+            type Row = (
+                Conversation,
+                String,
+                Option<String>,
+                Option<String>,
+                Option<Timestamp>,
+            );
+            let newest = moments::conversation_id
+                .eq(calls::id)
+                .and(moments::seq.eq(calls::last_seq));
+            let mut rows: Vec<Row> = calls::table
+                .inner_join(agents::table)
+                .left_join(moments::table.on(newest))
+                .filter(calls::account_id.eq(V(account)))
+                .filter(is_claimed())
+                .select((
+                    Conversation::as_select(),
+                    agents::name,
+                    moments::role.nullable(),
+                    moments::content.nullable(),
+                    moments::at.nullable(),
+                ))
+                .load(conn)
+                .await?;
+            rows.sort_by_key(|(call, ..)| std::cmp::Reverse((call.started_at, call.id)));
+            Ok(rows
+                .into_iter()
+                .take(usize::try_from(most).unwrap_or(0))
+                .map(|(conversation, agent_name, role, said, at)| LiveCall {
+                    view: ConversationView {
+                        conversation,
+                        agent_name,
+                    },
+                    role,
+                    said,
+                    at,
+                })
+                .collect())
         })
-        .collect())
+    }
 }

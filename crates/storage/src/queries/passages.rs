@@ -12,7 +12,7 @@ use crate::schema::{
     knowledge_postings as postings,
 };
 use crate::sql::V;
-use crate::{AccountWords, FoundPassage, StoreError};
+use crate::{AccountWords, FoundPassage, Result};
 
 /// A document's passages from `first` on: what of each is new, and its text.
 pub(crate) async fn text(
@@ -20,7 +20,7 @@ pub(crate) async fn text(
     document: DocumentId,
     first: i32,
     limit: i64,
-) -> Result<Vec<(i32, String)>, StoreError> {
+) -> Result<Vec<(i32, String)>> {
     Ok(passages::table
         .filter(
             passages::document_id
@@ -42,7 +42,7 @@ pub(crate) async fn words(
     account: AccountId,
     mut words: Vec<String>,
     most: i64,
-) -> Result<AccountWords, StoreError> {
+) -> Result<AccountWords> {
     // Written out, so that the partial index is seen to apply.
     let passages = documents::table
         .filter(documents::account_id.eq(V(account)))
@@ -77,7 +77,7 @@ async fn rarest(
     account: AccountId,
     words: Vec<String>,
     most: i64,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<String>> {
     let mut counted: Vec<(i64, String)> = postings::table
         .filter(postings::account_id.eq(V(account)))
         .filter(postings::term.eq_any(words))
@@ -103,7 +103,7 @@ pub(crate) async fn find(
     account: AccountId,
     document: DocumentId,
     ordinal: i32,
-) -> Result<Option<FoundPassage>, StoreError> {
+) -> Result<Option<FoundPassage>> {
     Ok(passages::table
         .inner_join(documents::table.on(documents::id.eq(passages::document_id)))
         .filter(

@@ -1,6 +1,7 @@
 //! People who sign in, and their sessions and links.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
 
@@ -12,17 +13,15 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    Account, AuditEntry, Member, Membership, NewSession, PageKey, Password, SignInLink, StoreError,
+    Account, AuditEntry, Member, Membership, NewSession, PageKey, Password, Result, SignInLink,
+    Store,
 };
 
 /// The setting that names the first account that was made in the portal.
 const FIRST_ACCOUNT: &str = "first_account";
 
 /// The person's password, if one was ever set.
-pub(crate) async fn password(
-    conn: &mut Conn,
-    email: &EmailAddress,
-) -> Result<Option<Password>, StoreError> {
+pub(crate) async fn password(conn: &mut Conn, email: &EmailAddress) -> Result<Option<Password>> {
     let found: Option<(String, Timestamp)> = people::table
         .find(V(email.clone()))
         .select((people::password, people::changed_at))
@@ -38,7 +37,7 @@ pub(crate) async fn set_password(
     email: &EmailAddress,
     hash: &str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(people::table)
         .values((
             people::email.eq(V(email.clone())),
@@ -60,7 +59,7 @@ pub(crate) async fn set_first_password(
     email: &EmailAddress,
     hash: &str,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let set = diesel::insert_into(people::table)
         .values((
             people::email.eq(V(email.clone())),
@@ -79,7 +78,7 @@ pub(crate) async fn hold_password(
     conn: &mut Conn,
     email: &EmailAddress,
     changed_at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let held = diesel::update(people::table.find(V(email.clone())))
         .filter(people::changed_at.eq(V(changed_at)))
         .set(people::changed_at.eq(people::changed_at))
@@ -89,7 +88,7 @@ pub(crate) async fn hold_password(
 }
 
 /// The person's password is one of an operator's link: whoever has it is who the operator says.
-pub(crate) async fn vouch(conn: &mut Conn, email: &EmailAddress) -> Result<(), StoreError> {
+pub(crate) async fn vouch(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     diesel::update(people::table.find(V(email.clone())))
         .set(people::by_invitation.eq(false))
         .execute(conn)
@@ -99,7 +98,7 @@ pub(crate) async fn vouch(conn: &mut Conn, email: &EmailAddress) -> Result<(), S
 
 /// Whoever set the person's password with an invitation may be somebody else: before the operator gives the address a
 /// place in an account, password and sessions go.
-pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<(), StoreError> {
+pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     let gone = diesel::delete(people::table.find(V(email.clone())))
         .filter(people::by_invitation.eq(true))
         .execute(conn)
@@ -111,10 +110,7 @@ pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()
 }
 
 /// Every account that the person is a member of, the oldest membership first.
-pub(crate) async fn memberships(
-    conn: &mut Conn,
-    email: &EmailAddress,
-) -> Result<Vec<Membership>, StoreError> {
+pub(crate) async fn memberships(conn: &mut Conn, email: &EmailAddress) -> Result<Vec<Membership>> {
     let rows: Vec<(Member, Account)> = members::table
         .inner_join(accounts::table)
         .filter(members::email.eq(V(email.clone())))
@@ -130,7 +126,7 @@ pub(crate) async fn insert_session(
     conn: &mut Conn,
     session: &NewSession,
     member: &Member,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(sessions::table)
         .values((
             sessions::digest.eq(session.digest.to_vec()),
@@ -148,10 +144,7 @@ pub(crate) async fn insert_session(
 /// A session: whose, as which member, since when, and when it was used last.
 type SessionRow = (EmailAddress, MemberId, Timestamp, Timestamp);
 
-pub(crate) async fn session(
-    conn: &mut Conn,
-    digest: [u8; 32],
-) -> Result<Option<SessionRow>, StoreError> {
+pub(crate) async fn session(conn: &mut Conn, digest: [u8; 32]) -> Result<Option<SessionRow>> {
     Ok(sessions::table
         .find(digest.to_vec())
         .select((
@@ -165,26 +158,12 @@ pub(crate) async fn session(
         .optional()?)
 }
 
-/// Writes that a session was used, unless somebody has written so after `before`.
-pub(crate) async fn touch_session(
-    conn: &mut Conn,
-    digest: [u8; 32],
-    (before, at): (Timestamp, Timestamp),
-) -> Result<(), StoreError> {
-    diesel::update(sessions::table.find(digest.to_vec()))
-        .filter(sessions::seen_at.le(V(before)))
-        .set(sessions::seen_at.eq(V(at)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 /// Moves a session to another account.
 pub(crate) async fn move_session(
     conn: &mut Conn,
     digest: [u8; 32],
     (account, member): (AccountId, MemberId),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let moved = diesel::update(sessions::table.find(digest.to_vec()))
         .set((
             sessions::account_id.eq(V(account)),
@@ -195,19 +174,12 @@ pub(crate) async fn move_session(
     Ok(moved > 0)
 }
 
-pub(crate) async fn end_session(conn: &mut Conn, digest: [u8; 32]) -> Result<(), StoreError> {
-    diesel::delete(sessions::table.find(digest.to_vec()))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 /// Ends every session of a person but for one; how many there were.
 pub(crate) async fn end_other_sessions(
     conn: &mut Conn,
     email: &EmailAddress,
     but: [u8; 32],
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     Ok(diesel::delete(sessions::table)
         .filter(sessions::email.eq(V(email.clone())))
         .filter(sessions::digest.ne(but.to_vec()))
@@ -221,7 +193,7 @@ pub(crate) async fn count_other_sessions(
     email: &EmailAddress,
     but: [u8; 32],
     (seen, created): (Timestamp, Timestamp),
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     Ok(sessions::table
         .filter(sessions::email.eq(V(email.clone())))
         .filter(sessions::digest.ne(but.to_vec()))
@@ -233,7 +205,7 @@ pub(crate) async fn count_other_sessions(
 }
 
 /// Ends every session of a person.
-pub(crate) async fn end_sessions(conn: &mut Conn, email: &EmailAddress) -> Result<(), StoreError> {
+pub(crate) async fn end_sessions(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     diesel::delete(sessions::table)
         .filter(sessions::email.eq(V(email.clone())))
         .execute(conn)
@@ -242,7 +214,7 @@ pub(crate) async fn end_sessions(conn: &mut Conn, email: &EmailAddress) -> Resul
 }
 
 /// Ends what somebody who is no longer the same in an account has there: sessions and links.
-pub(crate) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<(), StoreError> {
+pub(crate) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::delete(sessions::table)
         .filter(sessions::member_id.eq(V(member.id)))
         .execute(conn)
@@ -260,7 +232,7 @@ pub(crate) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<(), Sto
 pub(crate) async fn delete_ended(
     conn: &mut Conn,
     (before, now): (Timestamp, Timestamp),
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let old: Vec<Vec<u8>> = sessions::table
         .filter(sessions::seen_at.le(V(before)))
         .order(sessions::seen_at)
@@ -286,7 +258,7 @@ pub(crate) async fn insert_link(
     digest: [u8; 32],
     link: &SignInLink,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(links::table)
         .values((
             links::digest.eq(digest.to_vec()),
@@ -305,7 +277,7 @@ pub(crate) async fn link(
     conn: &mut Conn,
     digest: [u8; 32],
     now: Timestamp,
-) -> Result<Option<SignInLink>, StoreError> {
+) -> Result<Option<SignInLink>> {
     let found: Option<(EmailAddress, AccountId, Timestamp)> = links::table
         .find(digest.to_vec())
         .filter(links::expires_at.gt(V(now)))
@@ -325,7 +297,7 @@ pub(crate) async fn use_link(
     conn: &mut Conn,
     digest: [u8; 32],
     now: Timestamp,
-) -> Result<Option<(EmailAddress, AccountId)>, StoreError> {
+) -> Result<Option<(EmailAddress, AccountId)>> {
     let used: Option<(EmailAddress, AccountId)> =
         diesel::delete(links::table.find(digest.to_vec()))
             .filter(links::expires_at.gt(V(now)))
@@ -347,7 +319,7 @@ pub(crate) async fn member_of(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<Option<Member>, StoreError> {
+) -> Result<Option<Member>> {
     Ok(members::table
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
@@ -358,7 +330,7 @@ pub(crate) async fn member_of(
 }
 
 /// Whether there is any account.
-pub(crate) async fn has_account(conn: &mut Conn) -> Result<bool, StoreError> {
+pub(crate) async fn has_account(conn: &mut Conn) -> Result<bool> {
     let found: Option<AccountId> = accounts::table
         .select(accounts::id)
         .first(conn)
@@ -368,10 +340,7 @@ pub(crate) async fn has_account(conn: &mut Conn) -> Result<bool, StoreError> {
 }
 
 /// Says which account is the first one, if no other was said to be: of two at once the second waits, and hears `false`.
-pub(crate) async fn name_first_account(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<bool, StoreError> {
+pub(crate) async fn name_first_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
     let named = diesel::insert_into(settings::table)
         .values((
             settings::name.eq(FIRST_ACCOUNT),
@@ -383,23 +352,53 @@ pub(crate) async fn name_first_account(
     Ok(named > 0)
 }
 
-/// A page of the account's audit log, newest first, and one more if there is a next page.
-pub(crate) async fn audit_page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<EventId>>,
-    limit: i64,
-) -> Result<Vec<AuditEntry>, StoreError> {
-    let mut query = audit_log::table
-        .filter(audit_log::account_id.eq(V(account)))
-        .order((audit_log::at.desc(), audit_log::id.desc()))
-        .limit(limit + 1)
-        .select(AuditEntry::as_select())
-        .into_boxed::<Db>();
-    if let Some((at, id)) = after {
-        query = query
-            .filter(audit_log::at.le(V(at)))
-            .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
+impl Store {
+    /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
+    pub fn audit(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<EventId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<AuditEntry>> {
+        read!(self, |conn| {
+            let mut query = audit_log::table
+                .filter(audit_log::account_id.eq(V(account)))
+                .order((audit_log::at.desc(), audit_log::id.desc()))
+                .limit(limit + 1)
+                .select(AuditEntry::as_select())
+                .into_boxed::<Db>();
+            if let Some((at, id)) = after {
+                query = query
+                    .filter(audit_log::at.le(V(at)))
+                    .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
+            }
+            Ok(query.load(conn).await?)
+        })
     }
-    Ok(query.load(conn).await?)
+
+    /// Writes that a session is used at `at`, unless another process has written so after `before`.
+    pub fn touch_session(
+        &self,
+        digest: [u8; 32],
+        (before, at): (Timestamp, Timestamp),
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::update(sessions::table.find(digest.to_vec()))
+                .filter(sessions::seen_at.le(V(before)))
+                .set(sessions::seen_at.eq(V(at)))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Ends a session.
+    pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::delete(sessions::table.find(digest.to_vec()))
+                .execute(conn)
+                .await?;
+            Ok(())
+        })
+    }
 }

@@ -2,13 +2,14 @@
 
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, DocumentId, DocumentStatus, FolderId};
 
 use crate::database::Conn;
 use crate::schema::{agents, knowledge_documents as documents, knowledge_pins as pins};
 use crate::sql::V;
-use crate::{PinningAgent, StoreError};
+use crate::{PinningAgent, Result, Store};
 
 /// Documents that are pinned in one statement.
 const AT_ONCE: usize = 500;
@@ -19,7 +20,7 @@ pub(crate) async fn pin(
     account: AccountId,
     (agent, version): (AgentId, i32),
     (ids, folders): (Vec<DocumentId>, Vec<FolderId>),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut named = super::documents::within(conn, account, folders).await?;
     named.extend(ids);
     // In id order, so that two publications never wait for each other.
@@ -56,7 +57,7 @@ pub(crate) async fn agents(
     conn: &mut Conn,
     account: AccountId,
     document: DocumentId,
-) -> Result<Vec<PinningAgent>, StoreError> {
+) -> Result<Vec<PinningAgent>> {
     Ok(agents::table
         .inner_join(pins::table.on(pins::agent_id.eq(agents::id)))
         .filter(pins::document_id.eq(V(document)))
@@ -69,36 +70,39 @@ pub(crate) async fn agents(
 }
 
 /// Forgets every pin of a document.
-pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<(), StoreError> {
+pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
     diesel::delete(pins::table.filter(pins::document_id.eq(V(document))))
         .execute(conn)
         .await?;
     Ok(())
 }
 
-/// The documents that a version answers from: those that are there, ready, and what they were when it was published. One
-/// that was pinned before it was fetched is what it became.
-pub(crate) async fn of(
-    conn: &mut Conn,
-    account: AccountId,
-    agent: AgentId,
-    version: i32,
-) -> Result<Vec<DocumentId>, StoreError> {
-    Ok(documents::table
-        .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
-        .filter(
-            pins::agent_id
-                .eq(V(agent))
-                .and(pins::version.eq(version))
-                .and(documents::account_id.eq(V(account))),
-        )
-        .filter(documents::status.eq(V(DocumentStatus::Ready)))
-        .filter(
-            pins::content_hash
-                .is_null()
-                .or(pins::content_hash.eq(documents::content_hash)),
-        )
-        .select(documents::id)
-        .load(conn)
-        .await?)
+impl Store {
+    /// The documents that a version of an agent answers from.
+    pub fn pinned_documents(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        version: i32,
+    ) -> Answer<'_, Vec<DocumentId>> {
+        read!(self, |conn| {
+            Ok(documents::table
+                .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
+                .filter(
+                    pins::agent_id
+                        .eq(V(agent))
+                        .and(pins::version.eq(version))
+                        .and(documents::account_id.eq(V(account))),
+                )
+                .filter(documents::status.eq(V(DocumentStatus::Ready)))
+                .filter(
+                    pins::content_hash
+                        .is_null()
+                        .or(pins::content_hash.eq(documents::content_hash)),
+                )
+                .select(documents::id)
+                .load(conn)
+                .await?)
+        })
+    }
 }

@@ -9,7 +9,7 @@ use super::endpoints::signing;
 use crate::database::Conn;
 use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
-use crate::{ClaimedWork, EndpointStatus, StoreError};
+use crate::{ClaimedWork, EndpointStatus, Result};
 
 /// An endpoint that receives events: its URL, and its sealed secrets.
 pub(crate) type Receiving = (String, Vec<(EndpointId, uuid::Uuid, Vec<u8>)>);
@@ -19,7 +19,7 @@ pub(crate) async fn receiving(
     conn: &mut Conn,
     endpoint: EndpointId,
     now: Timestamp,
-) -> Result<Option<Receiving>, StoreError> {
+) -> Result<Option<Receiving>> {
     let url: Option<String> = endpoints::table
         .filter(
             endpoints::id
@@ -36,10 +36,7 @@ pub(crate) async fn receiving(
 }
 
 /// Of this work, what is still claimed and to be done.
-pub(crate) async fn in_force(
-    conn: &mut Conn,
-    work: Vec<ClaimedWork>,
-) -> Result<Vec<ClaimedWork>, StoreError> {
+pub(crate) async fn in_force(conn: &mut Conn, work: Vec<ClaimedWork>) -> Result<Vec<ClaimedWork>> {
     let ids = |by_hand: bool| {
         let of_kind = work.iter().filter(move |one| one.by_hand == by_hand);
         of_kind.map(|one| V(one.delivery_id)).collect::<Vec<_>>()

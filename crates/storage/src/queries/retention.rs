@@ -7,12 +7,12 @@ use diesel::prelude::*;
 use diesel::sql_types::Binary;
 use offhook_domain::{DeliveryId, EventId, Timestamp};
 
-use crate::StoreError;
 use crate::database::Conn;
 use crate::dialect::Lock as _;
 use crate::dialect::dialect;
 use crate::schema::{attempts, deliveries, events, service_settings as settings};
 use crate::sql::V;
+use crate::{Result, StoreError};
 
 /// The setting that says up to which event bodies have been taken away.
 const BODIES: &str = "event_bodies_kept_after";
@@ -23,7 +23,7 @@ pub(crate) async fn delete_deliveries(
     conn: &mut Conn,
     before: Timestamp,
     most: i64,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     let first_kept = DeliveryId::mint(before, [0; 10]);
     let old: Vec<(DeliveryId, EventId)> = old_deliveries(conn, first_kept, most).await?;
     if old.is_empty() {
@@ -52,11 +52,7 @@ pub(crate) async fn delete_deliveries(
 
 /// Takes the bodies of up to `most` events away that occurred before `before`, save those that are still to be sent;
 /// returns how many events were looked at. One process at a time does this, each where the last one ended.
-pub(crate) async fn clear_bodies(
-    conn: &mut Conn,
-    before: Timestamp,
-    most: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn clear_bodies(conn: &mut Conn, before: Timestamp, most: i64) -> Result<usize> {
     diesel::insert_into(settings::table)
         .values((
             settings::name.eq(BODIES),
@@ -104,7 +100,7 @@ async fn old_deliveries(
     conn: &mut Conn,
     first_kept: DeliveryId,
     most: i64,
-) -> Result<Vec<(DeliveryId, EventId)>, StoreError> {
+) -> Result<Vec<(DeliveryId, EventId)>> {
     Ok(deliveries::table
         .filter(deliveries::id.lt(V(first_kept)))
         .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(

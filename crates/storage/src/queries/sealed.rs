@@ -11,7 +11,7 @@ use crate::schema::{
     service_settings as settings, tools, webhook_secrets,
 };
 use crate::sql::V;
-use crate::{SealedColumn, StoreError};
+use crate::{Result, SealedColumn};
 
 /// Runs `$body` for the column: `$table`, `$row` (what the secret belongs to) and `$sealed` are its own.
 macro_rules! of_column {
@@ -52,7 +52,7 @@ pub(crate) async fn page(
     which: SealedColumn,
     after: Uuid,
     most: i64,
-) -> Result<Vec<(Uuid, Vec<u8>)>, StoreError> {
+) -> Result<Vec<(Uuid, Vec<u8>)>> {
     let found: Vec<(EventId, Option<Vec<u8>>)> = of_column!(which, |table, row, sealed| {
         let rows: Vec<EventId> = table
             .filter(row.gt(V(EventId::from_uuid(after))))
@@ -82,7 +82,7 @@ pub(crate) async fn replace(
     which: SealedColumn,
     of: Uuid,
     (old, new): (Vec<u8>, Vec<u8>),
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     Ok(of_column!(which, |table, row, sealed| {
         diesel::update(table)
             .filter(row.eq(V(EventId::from_uuid(of))))
@@ -94,7 +94,7 @@ pub(crate) async fn replace(
 }
 
 /// What the service remembers of itself under a name.
-pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>, StoreError> {
+pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(settings::table
         .find(name)
         .select(settings::value)
@@ -104,11 +104,7 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
 }
 
 /// Remembers something else under a name; nothing, if `value` is `None`.
-pub(crate) async fn set_setting(
-    conn: &mut Conn,
-    name: &str,
-    value: Option<&str>,
-) -> Result<(), StoreError> {
+pub(crate) async fn set_setting(conn: &mut Conn, name: &str, value: Option<&str>) -> Result<()> {
     let Some(value) = value else {
         diesel::delete(settings::table.find(name))
             .execute(conn)

@@ -17,14 +17,10 @@ use crate::database::Conn;
 use crate::dialect::queued_at;
 use crate::schema::conversations as calls;
 use crate::sql::V;
-use crate::{NewTalk, StoreError, TalkTaken};
+use crate::{NewTalk, Result, StoreError, TalkTaken};
 
 /// Begins a conversation; the caller undoes it unless it is `Claimed`.
-pub(crate) async fn take(
-    conn: &mut Conn,
-    talk: NewTalk,
-    lease: Timestamp,
-) -> Result<TalkTaken, StoreError> {
+pub(crate) async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTaken> {
     let (id, account, agent, at) = (talk.id, talk.account_id, talk.agent_id, talk.at);
     let Some(mut counts) = widgets::lock(conn, agent).await? else {
         return Ok(TalkTaken::Refused);
@@ -71,7 +67,7 @@ pub(crate) async fn take(
 }
 
 /// A page has no number, and nobody is called.
-async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<(), StoreError> {
+async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<()> {
     let db = conn.db();
     diesel::insert_into(calls::table)
         .values((
@@ -110,7 +106,7 @@ pub(crate) async fn top_up(
     (id, agent): (ConversationId, AgentId),
     credits: Credits,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let Some(mut counts) = widgets::lock(conn, agent).await? else {
         return Ok(false);
     };
@@ -130,7 +126,7 @@ pub(crate) async fn settle(
     (id, agent): (ConversationId, AgentId),
     (started_at, settled_at): (Timestamp, Timestamp),
     cost: Credits,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let unspent = held(conn, id).await? - cost;
     if unspent > 0 {
         widgets::release(conn, agent, started_at.utc_day(), unspent).await?;

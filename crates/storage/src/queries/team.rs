@@ -1,20 +1,17 @@
 //! Members, invitations and seats.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 
 use crate::database::{Conn, Db};
 use crate::schema::{account_seats as seats, invitations, members};
 use crate::sql::V;
-use crate::{Invitation, Member, PageKey, StoreError};
+use crate::{Invitation, Member, PageKey, Result, Store};
 
 /// Makes the account's count of members; `owners` of them are there from the beginning.
-pub(crate) async fn begin_seats(
-    conn: &mut Conn,
-    account: AccountId,
-    owners: i64,
-) -> Result<(), StoreError> {
+pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64) -> Result<()> {
     diesel::insert_into(seats::table)
         .values((seats::account_id.eq(V(account)), seats::members.eq(owners)))
         .execute(conn)
@@ -24,11 +21,7 @@ pub(crate) async fn begin_seats(
 
 /// Counts `more` members, and keeps everybody else from taking a seat until the transaction ends; `false` without such
 /// an account.
-pub(crate) async fn hold_seats(
-    conn: &mut Conn,
-    account: AccountId,
-    more: i64,
-) -> Result<bool, StoreError> {
+pub(crate) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -> Result<bool> {
     let held = diesel::update(seats::table.find(V(account)))
         .set(seats::members.eq(seats::members + more))
         .execute(conn)
@@ -37,11 +30,7 @@ pub(crate) async fn hold_seats(
 }
 
 /// Seats that are taken: by members and by invitations that have not expired.
-pub(crate) async fn seats_used(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<i64, StoreError> {
+pub(crate) async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Result<i64> {
     let members: Option<i64> = seats::table
         .find(V(account))
         .select(seats::members)
@@ -62,7 +51,7 @@ pub(crate) async fn is_member(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let found: Option<MemberId> = members::table
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
@@ -73,7 +62,7 @@ pub(crate) async fn is_member(
     Ok(found.is_some())
 }
 
-pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<(), StoreError> {
+pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<()> {
     diesel::insert_into(members::table)
         .values((
             members::id.eq(V(member.id)),
@@ -94,7 +83,7 @@ pub(crate) async fn page(
     account: AccountId,
     after: Option<PageKey<MemberId>>,
     limit: i64,
-) -> Result<Vec<Member>, StoreError> {
+) -> Result<Vec<Member>> {
     let mut query = members::table
         .filter(members::account_id.eq(V(account)))
         .order((members::joined_at, members::id))
@@ -115,7 +104,7 @@ pub(crate) async fn invited_until(
     account: AccountId,
     email: &EmailAddress,
     now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
+) -> Result<Option<Timestamp>> {
     Ok(invitations::table
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::email.eq(V(email.clone())))
@@ -130,7 +119,7 @@ pub(crate) async fn insert_invitation(
     conn: &mut Conn,
     invitation: Invitation,
     digest: [u8; 32],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(invitations::table)
         .values((
             invitations::id.eq(V(invitation.id)),
@@ -152,7 +141,7 @@ pub(crate) async fn delete_expired(
     conn: &mut Conn,
     account: AccountId,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::expires_at.le(V(now)))
@@ -166,7 +155,7 @@ pub(crate) async fn delete_invitation(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<Option<Invitation>, StoreError> {
+) -> Result<Option<Invitation>> {
     Ok(diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::email.eq(V(email.clone())))
@@ -181,7 +170,7 @@ pub(crate) async fn delete_member(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<Option<Member>, StoreError> {
+) -> Result<Option<Member>> {
     Ok(diesel::delete(members::table)
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
@@ -196,7 +185,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: MemberId,
-) -> Result<Option<Member>, StoreError> {
+) -> Result<Option<Member>> {
     Ok(members::table
         .find(V(id))
         .filter(members::account_id.eq(V(account)))
@@ -206,7 +195,7 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(members::table
         .filter(members::account_id.eq(V(account)))
         .filter(members::role.eq(V(MemberRole::Owner)))
@@ -221,7 +210,7 @@ pub(crate) async fn rename(
     account: AccountId,
     id: MemberId,
     name: &str,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let renamed = diesel::update(members::table.find(V(id)))
         .filter(members::account_id.eq(V(account)))
         .filter(members::name.ne(name))
@@ -231,11 +220,7 @@ pub(crate) async fn rename(
     Ok(renamed > 0)
 }
 
-pub(crate) async fn set_role(
-    conn: &mut Conn,
-    id: MemberId,
-    role: MemberRole,
-) -> Result<(), StoreError> {
+pub(crate) async fn set_role(conn: &mut Conn, id: MemberId, role: MemberRole) -> Result<()> {
     diesel::update(members::table.find(V(id)))
         .set(members::role.eq(V(role)))
         .execute(conn)
@@ -248,7 +233,7 @@ pub(crate) async fn invitation(
     conn: &mut Conn,
     digest: [u8; 32],
     now: Timestamp,
-) -> Result<Option<Invitation>, StoreError> {
+) -> Result<Option<Invitation>> {
     Ok(invitations::table
         .filter(invitations::digest.eq(digest.to_vec()))
         .filter(invitations::expires_at.gt(V(now)))
@@ -258,17 +243,17 @@ pub(crate) async fn invitation(
         .optional()?)
 }
 
-/// The account's invitations that have not expired, the oldest first.
-pub(crate) async fn invitations(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<Vec<Invitation>, StoreError> {
-    Ok(invitations::table
-        .filter(invitations::account_id.eq(V(account)))
-        .filter(invitations::expires_at.gt(V(now)))
-        .order((invitations::created_at, invitations::id))
-        .select(Invitation::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The account's invitations that have not expired at `now`, the oldest first.
+    pub fn invitations(&self, account: AccountId, now: Timestamp) -> Answer<'_, Vec<Invitation>> {
+        read!(self, |conn| {
+            Ok(invitations::table
+                .filter(invitations::account_id.eq(V(account)))
+                .filter(invitations::expires_at.gt(V(now)))
+                .order((invitations::created_at, invitations::id))
+                .select(Invitation::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }

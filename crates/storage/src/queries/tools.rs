@@ -1,6 +1,7 @@
 //! Tools, and those that versions have pinned.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, Timestamp, ToolId};
 
@@ -8,12 +9,12 @@ use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{agent_version_tools as pins, agents, tools};
 use crate::sql::V;
-use crate::{PageKey, StoreError, ToolRow};
+use crate::{PageKey, Result, Store, ToolRow};
 
 /// What sealed header values belong to, and they themselves.
 pub(crate) type Sealed = Option<Vec<u8>>;
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(tools::table
         .filter(tools::account_id.eq(V(account)))
         .count()
@@ -21,11 +22,7 @@ pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, St
         .await?)
 }
 
-pub(crate) async fn insert(
-    conn: &mut Conn,
-    tool: ToolRow,
-    headers: Sealed,
-) -> Result<(), StoreError> {
+pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Sealed) -> Result<()> {
     diesel::insert_into(tools::table)
         .values((
             tools::id.eq(V(tool.id)),
@@ -46,7 +43,7 @@ pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: ToolId,
-) -> Result<Option<(ToolRow, Sealed)>, StoreError> {
+) -> Result<Option<(ToolRow, Sealed)>> {
     Ok(tools::table
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .select((ToolRow::as_select(), tools::headers))
@@ -55,19 +52,52 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<ToolId>>,
-    limit: i64,
-) -> Result<Vec<ToolRow>, StoreError> {
-    let query = tools::table
-        .filter(tools::account_id.eq(V(account)))
-        .order((tools::created_at.desc(), tools::id.desc()))
-        .limit(limit + 1)
-        .select(ToolRow::as_select())
-        .into_boxed::<Db>();
-    Ok(behind!(query, tools, after).load(conn).await?)
+impl Store {
+    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
+    pub fn tools(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<ToolId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<ToolRow>> {
+        read!(self, |conn| {
+            let query = tools::table
+                .filter(tools::account_id.eq(V(account)))
+                .order((tools::created_at.desc(), tools::id.desc()))
+                .limit(limit + 1)
+                .select(ToolRow::as_select())
+                .into_boxed::<Db>();
+            Ok(behind!(query, tools, after).load(conn).await?)
+        })
+    }
+
+    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
+    pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let deleted = diesel::delete(tools::table)
+                .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+                .execute(conn)
+                .await?;
+            Ok(deleted > 0)
+        })
+    }
+
+    /// Ids and names of those of `ids` that are tools of the account.
+    pub fn known_tools(
+        &self,
+        account: AccountId,
+        ids: Vec<ToolId>,
+    ) -> Answer<'_, Vec<(ToolId, String)>> {
+        read!(self, |conn| {
+            let ids = &ids;
+            Ok(tools::table
+                .filter(tools::account_id.eq(V(account)))
+                .filter(tools::id.eq_any(ids.iter().copied().map(V)))
+                .select((tools::id, tools::name))
+                .load(conn)
+                .await?)
+        })
+    }
 }
 
 /// Applies a change made on `revision`; `false` if the tool has changed since, or is gone.
@@ -77,7 +107,7 @@ pub(crate) async fn change(
     (name, definition): (String, String),
     headers: Sealed,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = diesel::update(tools::table)
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .filter(tools::revision.eq(revision))
@@ -93,32 +123,6 @@ pub(crate) async fn change(
     Ok(changed > 0)
 }
 
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ToolId,
-) -> Result<bool, StoreError> {
-    let deleted = diesel::delete(tools::table)
-        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-        .execute(conn)
-        .await?;
-    Ok(deleted > 0)
-}
-
-/// Those of `ids` that are tools of the account, in no order.
-pub(crate) async fn known(
-    conn: &mut Conn,
-    account: AccountId,
-    ids: &[ToolId],
-) -> Result<Vec<(ToolId, String)>, StoreError> {
-    Ok(tools::table
-        .filter(tools::account_id.eq(V(account)))
-        .filter(tools::id.eq_any(ids.iter().copied().map(V)))
-        .select((tools::id, tools::name))
-        .load(conn)
-        .await?)
-}
-
 /// Writes down the account's tools `ids` as they are now for a version that has none pinned; `false` if one of them is
 /// gone.
 pub(crate) async fn pin(
@@ -127,7 +131,7 @@ pub(crate) async fn pin(
     agent: AgentId,
     version: i32,
     ids: &[ToolId],
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     for (position, id) in (0..).zip(ids) {
         let Some((tool, headers)) = find(conn, account, *id).await? else {
             return Ok(false);
@@ -153,7 +157,7 @@ pub(crate) async fn pinned(
     account: AccountId,
     agent: AgentId,
     version: i32,
-) -> Result<Vec<(ToolId, String, Sealed)>, StoreError> {
+) -> Result<Vec<(ToolId, String, Sealed)>> {
     Ok(pins::table
         .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
         .filter(agents::account_id.eq(V(account)))

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use offhook_domain::AccountId;
 
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::sql;
 use crate::sql::V;
@@ -25,7 +25,7 @@ struct Waiting {
 
 /// The accounts that have documents to read, the one whose last turn was longest ago first. Each account costs one look
 /// into the index, however many documents it has.
-pub(crate) async fn to_read(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
+pub(crate) async fn to_read(conn: &mut Conn) -> Result<Vec<AccountId>> {
     let rows: Vec<Waiting> = diesel::sql_query(
         "WITH RECURSIVE waiting (account_id) AS ( \
            SELECT f.account_id FROM (SELECT account_id FROM knowledge_documents \
@@ -46,7 +46,7 @@ pub(crate) async fn to_read(conn: &mut Conn) -> Result<Vec<AccountId>, StoreErro
 }
 
 /// The accounts that have documents to be embedded by the model, in the same order.
-pub(crate) async fn to_embed(conn: &mut Conn, model: &str) -> Result<Vec<AccountId>, StoreError> {
+pub(crate) async fn to_embed(conn: &mut Conn, model: &str) -> Result<Vec<AccountId>> {
     // SQLite numbers its parameters in the order in which they appear.
     let rows: Vec<Waiting> = diesel::sql_query(
         "WITH RECURSIVE waiting (account_id) AS ( \
@@ -69,11 +69,7 @@ pub(crate) async fn to_embed(conn: &mut Conn, model: &str) -> Result<Vec<Account
 }
 
 /// Writes down that the account has its turn now.
-pub(crate) async fn take(
-    conn: &mut Conn,
-    work: &str,
-    account: AccountId,
-) -> Result<(), StoreError> {
+pub(crate) async fn take(conn: &mut Conn, work: &str, account: AccountId) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO knowledge_turns (work, account_id, turn) \
          VALUES ($1, $2, (SELECT COALESCE(MAX(turn), 0) + 1 FROM knowledge_turns WHERE work = $1)) \

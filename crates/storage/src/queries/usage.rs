@@ -1,20 +1,17 @@
 //! Daily totals (decision 6.9). A conversation counts on the UTC day that it began, once it has ended.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::AccountId;
 
 use crate::database::Conn;
 use crate::schema::usage_days as days;
 use crate::sql::V;
-use crate::{StoreError, UsageDay};
+use crate::{Result, Store, UsageDay};
 
 /// Adds `more` to its day.
-pub(crate) async fn add(
-    conn: &mut Conn,
-    account: AccountId,
-    more: UsageDay,
-) -> Result<(), StoreError> {
+pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> Result<()> {
     diesel::insert_into(days::table)
         .values((
             days::account_id.eq(V(account)),
@@ -37,17 +34,17 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// The days from `first` to `last` on which something ended, the oldest first.
-pub(crate) async fn between(
-    conn: &mut Conn,
-    account: AccountId,
-    (first, last): (i32, i32),
-) -> Result<Vec<UsageDay>, StoreError> {
-    Ok(days::table
-        .filter(days::account_id.eq(V(account)))
-        .filter(days::day.between(first, last))
-        .order(days::day)
-        .select(UsageDay::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The totals of the days from `first` to `last` on which something ended, the oldest first.
+    pub fn usage(&self, account: AccountId, first: i32, last: i32) -> Answer<'_, Vec<UsageDay>> {
+        read!(self, |conn| {
+            Ok(days::table
+                .filter(days::account_id.eq(V(account)))
+                .filter(days::day.between(first, last))
+                .order(days::day)
+                .select(UsageDay::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }

@@ -1,13 +1,14 @@
 //! Hourly totals: the day's figures of an account. A call counts in the UTC hour that it began, once it has ended.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Timestamp};
 
 use crate::database::Conn;
 use crate::schema::usage_hours as hours;
 use crate::sql::V;
-use crate::{StoreError, UsageHour};
+use crate::{Result, Store, UsageHour};
 
 /// Counts a call that ended.
 pub(crate) async fn add(
@@ -15,7 +16,7 @@ pub(crate) async fn add(
     account: AccountId,
     began_at: Timestamp,
     has_failed: bool,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let failed = i64::from(has_failed);
     diesel::insert_into(hours::table)
         .values((
@@ -35,17 +36,22 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// The hours from `first` to `last` in which something began that has ended, the oldest first.
-pub(crate) async fn between(
-    conn: &mut Conn,
-    account: AccountId,
-    (first, last): (i32, i32),
-) -> Result<Vec<UsageHour>, StoreError> {
-    Ok(hours::table
-        .filter(hours::account_id.eq(V(account)))
-        .filter(hours::hour.between(first, last))
-        .order(hours::hour)
-        .select(UsageHour::as_select())
-        .load(conn)
-        .await?)
+impl Store {
+    /// The hours from `first` to `last` in which calls began that have ended, the oldest first.
+    pub fn usage_hours(
+        &self,
+        account: AccountId,
+        first: i32,
+        last: i32,
+    ) -> Answer<'_, Vec<UsageHour>> {
+        read!(self, |conn| {
+            Ok(hours::table
+                .filter(hours::account_id.eq(V(account)))
+                .filter(hours::hour.between(first, last))
+                .order(hours::hour)
+                .select(UsageHour::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }

@@ -1,5 +1,6 @@
 //! Voices: all at once, as processes keep them in memory.
 
+use crate::store::{Answer, read};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
@@ -13,18 +14,23 @@ use crate::dialect::dialect;
 use crate::records::VoiceRow;
 use crate::schema::{service_settings as settings, voices};
 use crate::sql::{V, Word};
-use crate::{StoreError, VoiceChanges};
+use crate::{Result, Store, VoiceChanges};
 
 /// The setting that is another one after each change of the voices.
 const GENERATION: &str = "voices_generation";
 
-pub(crate) async fn generation(conn: &mut Conn) -> Result<Option<String>, StoreError> {
-    Ok(settings::table
-        .find(GENERATION)
-        .select(settings::value)
-        .first(conn)
-        .await
-        .optional()?)
+impl Store {
+    /// What names the voices as they are; it is another one after each change. `None`: there has been none.
+    pub fn voices_generation(&self) -> Answer<'_, Option<String>> {
+        read!(self, |conn| {
+            Ok(settings::table
+                .find(GENERATION)
+                .select(settings::value)
+                .first(conn)
+                .await
+                .optional()?)
+        })
+    }
 }
 
 /// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.
@@ -35,7 +41,7 @@ pub(crate) async fn behind(
     conn: &mut Conn,
     last: Option<(VoiceProvider, String)>,
     most: i64,
-) -> Result<Vec<Voice>, StoreError> {
+) -> Result<Vec<Voice>> {
     let mut page = voices::table
         .order((voices::provider, voices::voice_id))
         .limit(most)
@@ -59,7 +65,7 @@ pub(crate) async fn replace(
     conn: &mut Conn,
     provider: VoiceProvider,
     all: VoiceList,
-) -> Result<VoiceChanges, StoreError> {
+) -> Result<VoiceChanges> {
     let mut changes = VoiceChanges::default();
     let mut rows = all.iter().map(VoiceRow::from);
     loop {
@@ -105,7 +111,7 @@ pub(crate) async fn to_workspace(
     conn: &mut Conn,
     provider: VoiceProvider,
     voice_id: &str,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let moved = diesel::update(voices::table.find((V(provider), voice_id)))
         .filter(voices::source.eq(V(VoiceSource::Shared)))
         .set(voices::source.eq(V(VoiceSource::Workspace)))
@@ -115,7 +121,7 @@ pub(crate) async fn to_workspace(
 }
 
 /// Tells every process that the voices are others now.
-pub(crate) async fn renew_generation(conn: &mut Conn, value: &str) -> Result<(), StoreError> {
+pub(crate) async fn renew_generation(conn: &mut Conn, value: &str) -> Result<()> {
     diesel::insert_into(settings::table)
         .values((settings::name.eq(GENERATION), settings::value.eq(value)))
         .on_conflict(settings::name)

@@ -11,7 +11,7 @@ use super::invoices::{self, NewLine};
 use crate::database::Conn;
 use crate::schema::{api_keys, key_budgets, ledger, reservations, wallets};
 use crate::sql::V;
-use crate::{AutoRefill, NewLedgerEntry, StoreError};
+use crate::{AutoRefill, NewLedgerEntry, Result};
 
 /// What a reservation draws on.
 pub(crate) struct Draw {
@@ -41,11 +41,7 @@ pub(crate) enum Reserve {
 }
 
 /// Holds `credits` in one conditional statement each for the key's budget and the wallet.
-pub(crate) async fn hold(
-    conn: &mut Conn,
-    draw: &Draw,
-    credits: Credits,
-) -> Result<Reserve, StoreError> {
+pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
     if !hold_in_wallet(conn, draw, credits).await? {
         return Ok(Reserve::WalletTooLow);
     }
@@ -76,11 +72,7 @@ pub(crate) async fn hold(
 
 /// Holds `credits` in the wallet, and buys more where the operator has set it so: below the threshold, or because these
 /// are not covered without.
-async fn hold_in_wallet(
-    conn: &mut Conn,
-    draw: &Draw,
-    credits: Credits,
-) -> Result<bool, StoreError> {
+async fn hold_in_wallet(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool> {
     if try_hold(conn, draw, credits).await? {
         return Ok(true);
     }
@@ -108,7 +100,7 @@ async fn hold_in_wallet(
     try_hold(conn, draw, credits).await
 }
 
-async fn try_hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool, StoreError> {
+async fn try_hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool> {
     let held: Option<(Credits, Credits, Refill)> =
         diesel::update(wallets::table.find(V(draw.account)))
             .filter((wallets::balance - wallets::reserved).ge(credits))
@@ -144,7 +136,7 @@ async fn refill_if_low(
     account: AccountId,
     changed: &Changed,
     at: Timestamp,
-) -> Result<Credits, StoreError> {
+) -> Result<Credits> {
     let available = changed.balance - changed.reserved;
     match changed.refill {
         (Some(threshold), Some(_), _) if available < threshold => {
@@ -159,7 +151,7 @@ async fn buy(
     account: AccountId,
     (_, credits, cents): Refill,
     at: Timestamp,
-) -> Result<Credits, StoreError> {
+) -> Result<Credits> {
     let entry = NewLedgerEntry {
         kind: TransactionType::AutoRefill,
         amount: credits.unwrap_or(0),
@@ -177,7 +169,7 @@ pub(crate) async fn set_auto_refill(
     account: AccountId,
     refill: Option<AutoRefill>,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let set: Option<(Credits, Credits, Refill)> = diesel::update(wallets::table.find(V(account)))
         .set((
             wallets::refill_threshold.eq(refill.map(|refill| refill.threshold)),
@@ -213,7 +205,7 @@ pub(crate) async fn insert_reservation(
     conversation: ConversationId,
     draw: &Draw,
     credits: Credits,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::insert_into(reservations::table)
         .values((
             reservations::conversation_id.eq(V(conversation)),
@@ -234,7 +226,7 @@ pub(crate) async fn top_up(
     conversation: ConversationId,
     credits: Credits,
     at: Timestamp,
-) -> Result<Reserve, StoreError> {
+) -> Result<Reserve> {
     // The reservation's row first, as settling does: a call that is being settled holds nothing more.
     let held: Option<(AccountId, Option<KeyId>, i32)> =
         diesel::update(reservations::table.find(V(conversation)))
@@ -282,7 +274,7 @@ pub(crate) async fn settle(
     conversation: ConversationId,
     cost: Credits,
     entry: (LedgerId, &str, Timestamp),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let held: Option<(Credits, Option<KeyId>, i32)> =
         diesel::delete(reservations::table.find(V(conversation)))
             .returning((
@@ -328,7 +320,7 @@ pub(crate) async fn append(
     id: LedgerId,
     entry: NewLedgerEntry,
     conversation: Option<ConversationId>,
-) -> Result<Credits, StoreError> {
+) -> Result<Credits> {
     append_billed(conn, account, id, entry, (conversation, None)).await
 }
 
@@ -339,7 +331,7 @@ pub(crate) async fn append_billed(
     id: LedgerId,
     entry: NewLedgerEntry,
     (conversation, bill): (Option<ConversationId>, Option<i64>),
-) -> Result<Credits, StoreError> {
+) -> Result<Credits> {
     let (spends, at) = (entry.amount < 0, entry.at);
     let changed = write(conn, account, id, entry, (conversation, bill)).await?;
     if spends {
@@ -354,7 +346,7 @@ async fn write(
     id: LedgerId,
     entry: NewLedgerEntry,
     (conversation, bill): (Option<ConversationId>, Option<i64>),
-) -> Result<Changed, StoreError> {
+) -> Result<Changed> {
     // Entries of several nodes are not older than the one before, so that their order is that of `seq`.
     let later = wallets::last_entry_at.gt(V(entry.at));
     let (balance, reserved, seq, written_at, refill): (

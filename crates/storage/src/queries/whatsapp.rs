@@ -3,6 +3,7 @@
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
+use crate::store::{Answer, keep};
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -20,7 +21,7 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    ChatOpened, Fenced, NewChat, NewTurn, NewWhatsAppMessage, StoreError, WhatsAppHold,
+    ChatOpened, Fenced, NewChat, NewTurn, NewWhatsAppMessage, Result, Store, WhatsAppHold,
     WhatsAppRemark, WhatsAppTimes,
 };
 
@@ -34,7 +35,7 @@ pub(crate) async fn receive(
     conn: &mut Conn,
     mut messages: Vec<NewWhatsAppMessage>,
     steady: Timestamp,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     // Two webhooks that tell of the same threads lock them in one order. What came together keeps its order.
     messages.sort_by(|a, b| (&a.own_number, &a.customer).cmp(&(&b.own_number, &b.customer)));
     let mut new = 0;
@@ -75,7 +76,7 @@ pub(crate) async fn receive(
 async fn thread_of(
     conn: &mut Conn,
     message: &NewWhatsAppMessage,
-) -> Result<(WhatsAppThreadId, Timestamp), StoreError> {
+) -> Result<(WhatsAppThreadId, Timestamp)> {
     let id: WhatsAppThreadId = crate::store::mint(message.received_at);
     diesel::insert_into(threads::table)
         .values((
@@ -100,11 +101,7 @@ async fn thread_of(
 }
 
 /// A message is answered, or nobody will answer it; `false` if it was before.
-pub(super) async fn done(
-    conn: &mut Conn,
-    account: AccountId,
-    wamid: &str,
-) -> Result<bool, StoreError> {
+pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Result<bool> {
     let done = diesel::update(received::table.find((V(account), wamid)))
         .filter(received::is_waiting)
         .set((
@@ -116,43 +113,97 @@ pub(super) async fn done(
     Ok(done > 0)
 }
 
-/// Nobody will answer a message.
-pub(crate) async fn drop_message(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    wamid: &str,
-    note: Option<String>,
-    now: Timestamp,
-) -> Result<Fenced, StoreError> {
-    let Some(thread) = held(conn, hold, None).await? else {
-        return Ok(Fenced::Lost);
-    };
-    let was_waiting = done(conn, thread.account_id, wamid).await?;
-    if let (true, Some(note), Some(conversation)) = (was_waiting, note, thread.conversation_id) {
-        whatsapp_sending::note(conn, conversation, &note, now).await?;
+impl Store {
+    /// Says of a message that nobody will answer it, and in the conversation why, if there is a note.
+    pub fn drop_whatsapp(
+        &self,
+        hold: WhatsAppHold,
+        wamid: String,
+        note: Option<String>,
+        now: Timestamp,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let wamid = &wamid;
+            let Some(thread) = held(conn, hold, None).await? else {
+                return Ok(Fenced::Lost);
+            };
+            let was_waiting = done(conn, thread.account_id, wamid).await?;
+            if let (true, Some(note), Some(conversation)) =
+                (was_waiting, note, thread.conversation_id)
+            {
+                whatsapp_sending::note(conn, conversation, &note, now).await?;
+            }
+            Ok(Fenced::Done)
+        })
     }
-    Ok(Fenced::Done)
-}
 
-/// A message is to be answered later, by the steady clock.
-pub(crate) async fn put_off(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    wamid: &str,
-    (due, is_try): (Timestamp, bool),
-) -> Result<Fenced, StoreError> {
-    let Some(thread) = held(conn, hold, None).await? else {
-        return Ok(Fenced::Lost);
-    };
-    diesel::update(received::table.find((V(thread.account_id), wamid)))
-        .filter(received::is_waiting)
-        .set((
-            received::due_at.eq(V(due)),
-            received::tries.eq(received::tries + i32::from(is_try)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(Fenced::Done)
+    /// Puts the answer to a message off until `due`, by the steady clock; `is_try` says whether that counts as a try.
+    pub fn put_off_whatsapp(
+        &self,
+        hold: WhatsAppHold,
+        wamid: String,
+        due: Timestamp,
+        is_try: bool,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let wamid = &wamid;
+            let Some(thread) = held(conn, hold, None).await? else {
+                return Ok(Fenced::Lost);
+            };
+            diesel::update(received::table.find((V(thread.account_id), wamid)))
+                .filter(received::is_waiting)
+                .set((
+                    received::due_at.eq(V(due)),
+                    received::tries.eq(received::tries + i32::from(is_try)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Fenced::Done)
+        })
+    }
+
+    /// Forgets up to `most` messages that came before `before` and are done with, and threads of which nothing is left;
+    /// whether there may be more.
+    pub fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let old: Vec<(AccountId, String)> = received::table
+                .filter(not(received::is_waiting))
+                .filter(received::received_at.lt(V(before)))
+                .order((received::received_at, received::account_id, received::wamid))
+                .limit(most)
+                .select((received::account_id, received::wamid))
+                .load(conn)
+                .await?;
+            let mut gone = old.len();
+            for (account, wamid) in old {
+                diesel::delete(received::table.find((V(account), wamid)))
+                    .execute(conn)
+                    .await?;
+            }
+            let silent: Vec<WhatsAppThreadId> = threads::table
+                .filter(threads::heard_at.lt(V(before)))
+                .filter(threads::claim_id.is_null())
+                .filter(threads::due_at.is_null())
+                .filter(not(diesel::dsl::exists(
+                    received::table.filter(received::thread_id.eq(threads::id)),
+                )))
+                .order((threads::heard_at, threads::id))
+                .limit(most)
+                .select(threads::id)
+                .load(conn)
+                .await?;
+            for id in silent {
+                // A webhook that came meanwhile has a message in it.
+                let deleted = diesel::delete(threads::table.find(V(id)))
+                    .filter(threads::claim_id.is_null())
+                    .filter(threads::due_at.is_null())
+                    .execute(conn)
+                    .await?;
+                gone = gone.max(deleted);
+            }
+            Ok(i64::try_from(gone).is_ok_and(|gone| gone >= most))
+        })
+    }
 }
 
 /// Begins a thread's next conversation; the caller undoes it unless it is `Opened`. `None`: the claim is another's.
@@ -161,7 +212,7 @@ pub(crate) async fn open(
     hold: WhatsAppHold,
     chat: &NewChat,
     steady: Timestamp,
-) -> Result<Option<ChatOpened>, StoreError> {
+) -> Result<Option<ChatOpened>> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(None);
     };
@@ -196,7 +247,7 @@ pub(crate) async fn remark(
     (conversation, wamid): (ConversationId, &str),
     remark: WhatsAppRemark,
     times: WhatsAppTimes,
-) -> Result<Option<bool>, StoreError> {
+) -> Result<Option<bool>> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(None);
     };
@@ -237,53 +288,8 @@ pub(crate) async fn remark(
     Ok(Some(true))
 }
 
-/// Deletes up to `most` messages that came before `before` and wait for nothing, and up to as many threads of which
-/// nothing is left; whether there may be more.
-pub(crate) async fn forget(
-    conn: &mut Conn,
-    before: Timestamp,
-    most: i64,
-) -> Result<bool, StoreError> {
-    let old: Vec<(AccountId, String)> = received::table
-        .filter(not(received::is_waiting))
-        .filter(received::received_at.lt(V(before)))
-        .order((received::received_at, received::account_id, received::wamid))
-        .limit(most)
-        .select((received::account_id, received::wamid))
-        .load(conn)
-        .await?;
-    let mut gone = old.len();
-    for (account, wamid) in old {
-        diesel::delete(received::table.find((V(account), wamid)))
-            .execute(conn)
-            .await?;
-    }
-    let silent: Vec<WhatsAppThreadId> = threads::table
-        .filter(threads::heard_at.lt(V(before)))
-        .filter(threads::claim_id.is_null())
-        .filter(threads::due_at.is_null())
-        .filter(not(diesel::dsl::exists(
-            received::table.filter(received::thread_id.eq(threads::id)),
-        )))
-        .order((threads::heard_at, threads::id))
-        .limit(most)
-        .select(threads::id)
-        .load(conn)
-        .await?;
-    for id in silent {
-        // A webhook that came meanwhile has a message in it.
-        let deleted = diesel::delete(threads::table.find(V(id)))
-            .filter(threads::claim_id.is_null())
-            .filter(threads::due_at.is_null())
-            .execute(conn)
-            .await?;
-        gone = gone.max(deleted);
-    }
-    Ok(i64::try_from(gone).is_ok_and(|gone| gone >= most))
-}
-
 /// In a restored database: what waited may have been answered and sent after the backup.
-pub(crate) async fn hold_restored(conn: &mut Conn, at: Timestamp) -> Result<(), StoreError> {
+pub(crate) async fn hold_restored(conn: &mut Conn, at: Timestamp) -> Result<()> {
     diesel::update(received::table)
         .filter(received::is_waiting)
         .set((

@@ -1,6 +1,7 @@
 //! Whose turn it is in a conversation on WhatsApp, and what is to be done: each thread is claimed by one process at a time.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep};
 use diesel::prelude::*;
 use offhook_domain::{ClaimId, NodeId, Timestamp, WhatsAppThreadId};
 
@@ -12,7 +13,8 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    Fenced, StoreError, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
+    Fenced, Result, Store, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread,
+    WhatsAppTimes,
 };
 
 /// Threads with something to do that nobody has claimed: `judged` says by which clock leases are over, `None` that this
@@ -23,7 +25,7 @@ pub(crate) async fn due(
     judged: Option<Timestamp>,
     alone: Option<NodeId>,
     most: i64,
-) -> Result<Vec<WhatsAppThreadId>, StoreError> {
+) -> Result<Vec<WhatsAppThreadId>> {
     let mut query = threads::table
         .filter(threads::due_at.le(V(steady)))
         .order((threads::due_at, threads::id))
@@ -58,7 +60,7 @@ pub(crate) async fn take(
     node: NodeId,
     (now, judged, lease): (Timestamp, Option<Timestamp>, Timestamp),
     alone: bool,
-) -> Result<Option<ClaimId>, StoreError> {
+) -> Result<Option<ClaimId>> {
     type Holder = (Option<ClaimId>, Option<NodeId>, Option<Timestamp>);
     // Locks the row.
     let holder: Option<Holder> = diesel::update(threads::table.find(V(id)))
@@ -96,7 +98,7 @@ pub(crate) async fn held(
     conn: &mut Conn,
     hold: WhatsAppHold,
     lease: Option<Timestamp>,
-) -> Result<Option<WhatsAppThread>, StoreError> {
+) -> Result<Option<WhatsAppThread>> {
     let of = threads::table
         .find(V(hold.thread))
         .filter(threads::claim_id.eq(V(hold.claim)));
@@ -125,7 +127,7 @@ pub(crate) async fn next(
     hold: WhatsAppHold,
     times: WhatsAppTimes,
     lease: Timestamp,
-) -> Result<WhatsAppStep, StoreError> {
+) -> Result<WhatsAppStep> {
     let Some(thread) = held(conn, hold, Some(lease)).await? else {
         return Ok(WhatsAppStep::Lost);
     };
@@ -151,38 +153,42 @@ pub(crate) async fn next(
     })
 }
 
-/// Gives a claim back, and says when there is something to do next.
-pub(crate) async fn release(conn: &mut Conn, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
-    // Locked first: what a webhook writes meanwhile is seen by what follows.
-    if held(conn, hold, None).await?.is_none() {
-        return Ok(Fenced::Lost);
+impl Store {
+    /// Gives a claim back; the thread is due again when something of it is.
+    pub fn release_whatsapp(&self, hold: WhatsAppHold) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            // Locked first: what a webhook writes meanwhile is seen by what follows.
+            if held(conn, hold, None).await?.is_none() {
+                return Ok(Fenced::Lost);
+            }
+            let message: Option<Timestamp> = received::table
+                .filter(received::thread_id.eq(V(hold.thread)))
+                .filter(received::is_waiting)
+                .order((received::sent_at, received::received_at))
+                .select(received::due_at)
+                .first(conn)
+                .await
+                .optional()?;
+            let outgoing: Option<Timestamp> = sent::table
+                .filter(sent::thread_id.eq(V(hold.thread)))
+                .filter(has_not_left())
+                .order((sent::queued_at, sent::part))
+                .select(sent::due_at)
+                .first(conn)
+                .await
+                .optional()?;
+            // Nothing is answered before what waits to be sent.
+            let due = outgoing.or(message);
+            diesel::update(threads::table.find(V(hold.thread)))
+                .set((
+                    threads::due_at.eq(due),
+                    threads::claim_id.eq(None::<ClaimId>),
+                    threads::node_id.eq(None::<NodeId>),
+                    threads::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Fenced::Done)
+        })
     }
-    let message: Option<Timestamp> = received::table
-        .filter(received::thread_id.eq(V(hold.thread)))
-        .filter(received::is_waiting)
-        .order((received::sent_at, received::received_at))
-        .select(received::due_at)
-        .first(conn)
-        .await
-        .optional()?;
-    let outgoing: Option<Timestamp> = sent::table
-        .filter(sent::thread_id.eq(V(hold.thread)))
-        .filter(has_not_left())
-        .order((sent::queued_at, sent::part))
-        .select(sent::due_at)
-        .first(conn)
-        .await
-        .optional()?;
-    // Nothing is answered before what waits to be sent.
-    let due = outgoing.or(message);
-    diesel::update(threads::table.find(V(hold.thread)))
-        .set((
-            threads::due_at.eq(due),
-            threads::claim_id.eq(None::<ClaimId>),
-            threads::node_id.eq(None::<NodeId>),
-            threads::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(Fenced::Done)
 }

@@ -2,6 +2,7 @@
 //! leaves the process; the claim of its thread is the fence.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppThreadId,
@@ -14,7 +15,7 @@ use crate::database::Conn;
 use crate::schema::whatsapp_sent as sent;
 use crate::sql::V;
 use crate::{
-    Fenced, NewTurn, StoreError, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing,
+    Fenced, NewTurn, Result, Store, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing,
     WhatsAppSent, WhatsAppThread, WhatsAppTimes,
 };
 
@@ -34,7 +35,7 @@ pub(super) async fn note(
     conversation: ConversationId,
     text: &str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if chats::lock(conn, conversation).await?.is_none() {
         return Ok(());
     }
@@ -57,7 +58,7 @@ pub(super) async fn queue(
     (conversation, answers): (ConversationId, &str),
     parts: Vec<String>,
     times: WhatsAppTimes,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for (part, text) in (0_i32..).zip(parts) {
         let id: WhatsAppMessageId = crate::store::mint(times.now);
         diesel::insert_into(sent::table)
@@ -89,7 +90,7 @@ pub(crate) async fn answered(
     of: (ConversationId, &str),
     parts: Vec<String>,
     times: WhatsAppTimes,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(Fenced::Lost);
     };
@@ -103,7 +104,7 @@ pub(crate) async fn answered(
 pub(super) async fn first_queued(
     conn: &mut Conn,
     thread: WhatsAppThreadId,
-) -> Result<Option<WhatsAppOutgoing>, StoreError> {
+) -> Result<Option<WhatsAppOutgoing>> {
     Ok(sent::table
         .filter(sent::thread_id.eq(V(thread)))
         .filter(has_not_left())
@@ -119,7 +120,7 @@ pub(super) async fn give_up_begun(
     conn: &mut Conn,
     thread: WhatsAppThreadId,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let begun: Vec<ConversationId> = diesel::update(sent::table)
         .filter(sent::thread_id.eq(V(thread)))
         .filter(sent::status.eq(V(SentStatus::Sending)))
@@ -143,7 +144,7 @@ pub(crate) async fn begin(
     hold: WhatsAppHold,
     id: WhatsAppMessageId,
     (now, lease): (Timestamp, Timestamp),
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     if held(conn, hold, Some(lease)).await?.is_none() {
         return Ok(Fenced::Lost);
     }
@@ -162,81 +163,13 @@ pub(crate) async fn begin(
     })
 }
 
-/// What became of a message. Without a fence: it is what is known of a request, whoever has the claim by now. A status that
-/// came by webhook meanwhile stays.
-pub(crate) async fn ended(
-    conn: &mut Conn,
-    id: WhatsAppMessageId,
-    outcome: WhatsAppOutcome,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    match outcome {
-        WhatsAppOutcome::Accepted(wamid) => {
-            diesel::update(sent::table.find(V(id)))
-                .filter(sent::wamid.is_null())
-                .set((
-                    sent::wamid.eq(wamid),
-                    sent::content.eq(None::<String>),
-                    sent::updated_at.eq(V(at)),
-                ))
-                .execute(conn)
-                .await?;
-            diesel::update(sent::table.find(V(id)))
-                .filter(sent::status.eq(V(SentStatus::Sending)))
-                .set(sent::status.eq(V(SentStatus::Accepted)))
-                .execute(conn)
-                .await?;
-            let found: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
-                .filter(sent::status.eq(V(SentStatus::Unknown)))
-                .set(sent::status.eq(V(SentStatus::Accepted)))
-                .returning(sent::conversation_id)
-                .get_result(conn)
-                .await
-                .optional()?;
-            if let Some(conversation) = found {
-                note(conn, conversation, TAKEN, at).await?;
-            }
-        }
-        WhatsAppOutcome::Later(due) => {
-            diesel::update(sent::table.find(V(id)))
-                .filter(sent::status.eq(V(SentStatus::Sending)))
-                .set((
-                    sent::status.eq(V(SentStatus::Queued)),
-                    sent::due_at.eq(V(due)),
-                    sent::tries.eq(sent::tries + 1),
-                    sent::updated_at.eq(V(at)),
-                ))
-                .execute(conn)
-                .await?;
-        }
-        WhatsAppOutcome::Unknown(sentence) => {
-            let lost: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
-                .filter(sent::status.eq(V(SentStatus::Sending)))
-                .set((
-                    sent::status.eq(V(SentStatus::Unknown)),
-                    sent::content.eq(None::<String>),
-                    sent::updated_at.eq(V(at)),
-                ))
-                .returning(sent::conversation_id)
-                .get_result(conn)
-                .await
-                .optional()?;
-            if let Some(conversation) = lost {
-                note(conn, conversation, &sentence, at).await?;
-            }
-        }
-        WhatsAppOutcome::Failed(sentence) => failed(conn, id, &sentence, at).await?,
-    }
-    Ok(())
-}
-
 /// The customer will not get a message, nor what follows it in the same answer.
 async fn failed(
     conn: &mut Conn,
     id: WhatsAppMessageId,
     sentence: &str,
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let failed = || {
         (
             sent::status.eq(V(SentStatus::Failed)),
@@ -265,74 +198,145 @@ async fn failed(
     note(conn, conversation, sentence, at).await
 }
 
-/// Writes down what a webhook tells of a message, as far as it is new; whether the message is one of the account's.
-pub(crate) async fn told(
-    conn: &mut Conn,
-    news: WhatsAppNews,
-    at: Timestamp,
-) -> Result<bool, StoreError> {
-    type Row = (WhatsAppMessageId, SentStatus, ConversationId);
-    let by_reference: Option<Row> = match news.reference {
-        // Locks the row.
-        Some(id) => diesel::update(sent::table.find(V(id)))
-            .filter(sent::account_id.eq(V(news.account_id)))
-            .set(sent::part.eq(sent::part))
-            .returning((sent::id, sent::status, sent::conversation_id))
-            .get_result(conn)
-            .await
-            .optional()?,
-        None => None,
-    };
-    let found = match by_reference {
-        Some(row) => Some(row),
-        None => {
-            let rows: Vec<Row> = diesel::update(sent::table)
-                .filter(sent::account_id.eq(V(news.account_id)))
-                .filter(sent::wamid.eq(&news.wamid))
-                .set(sent::part.eq(sent::part))
-                .returning((sent::id, sent::status, sent::conversation_id))
-                .get_results(conn)
+impl Store {
+    /// Writes down what a webhook tells of a message that was sent; whether the account has such a message.
+    pub fn hear_of_whatsapp(&self, news: WhatsAppNews, at: Timestamp) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            type Row = (WhatsAppMessageId, SentStatus, ConversationId);
+            let by_reference: Option<Row> = match news.reference {
+                // Locks the row.
+                Some(id) => diesel::update(sent::table.find(V(id)))
+                    .filter(sent::account_id.eq(V(news.account_id)))
+                    .set(sent::part.eq(sent::part))
+                    .returning((sent::id, sent::status, sent::conversation_id))
+                    .get_result(conn)
+                    .await
+                    .optional()?,
+                None => None,
+            };
+            let found = match by_reference {
+                Some(row) => Some(row),
+                None => {
+                    let rows: Vec<Row> = diesel::update(sent::table)
+                        .filter(sent::account_id.eq(V(news.account_id)))
+                        .filter(sent::wamid.eq(&news.wamid))
+                        .set(sent::part.eq(sent::part))
+                        .returning((sent::id, sent::status, sent::conversation_id))
+                        .get_results(conn)
+                        .await?;
+                    rows.into_iter().next()
+                }
+            };
+            let Some((id, status, conversation)) = found else {
+                return Ok(false);
+            };
+            if !status.gives_way_to(news.status) {
+                return Ok(true);
+            }
+            diesel::update(sent::table.find(V(id)))
+                .set((
+                    sent::status.eq(V(news.status)),
+                    sent::wamid.eq(news.wamid),
+                    sent::content.eq(None::<String>),
+                    sent::failure.eq(&news.failure),
+                    sent::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
                 .await?;
-            rows.into_iter().next()
-        }
-    };
-    let Some((id, status, conversation)) = found else {
-        return Ok(false);
-    };
-    if !status.gives_way_to(news.status) {
-        return Ok(true);
+            if let Some(failure) = &news.failure {
+                note(conn, conversation, failure, at).await?;
+            } else if status == SentStatus::Unknown {
+                note(conn, conversation, TAKEN, at).await?;
+            }
+            Ok(true)
+        })
     }
-    diesel::update(sent::table.find(V(id)))
-        .set((
-            sent::status.eq(V(news.status)),
-            sent::wamid.eq(news.wamid),
-            sent::content.eq(None::<String>),
-            sent::failure.eq(&news.failure),
-            sent::updated_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    if let Some(failure) = &news.failure {
-        note(conn, conversation, failure, at).await?;
-    } else if status == SentStatus::Unknown {
-        note(conn, conversation, TAKEN, at).await?;
-    }
-    Ok(true)
-}
 
-/// How the messages of a conversation of the account fare, in their order; at most `most`.
-pub(crate) async fn of_conversation(
-    conn: &mut Conn,
-    account: AccountId,
-    conversation: ConversationId,
-    most: i64,
-) -> Result<Vec<WhatsAppSent>, StoreError> {
-    Ok(sent::table
-        .filter(sent::conversation_id.eq(V(conversation)))
-        .filter(sent::account_id.eq(V(account)))
-        .order((sent::queued_at, sent::part))
-        .limit(most)
-        .select(WhatsAppSent::as_select())
-        .load(conn)
-        .await?)
+    /// Writes down what became of a message.
+    pub fn ended_whatsapp(
+        &self,
+        id: WhatsAppMessageId,
+        outcome: WhatsAppOutcome,
+        at: Timestamp,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            match outcome {
+                WhatsAppOutcome::Accepted(wamid) => {
+                    diesel::update(sent::table.find(V(id)))
+                        .filter(sent::wamid.is_null())
+                        .set((
+                            sent::wamid.eq(wamid),
+                            sent::content.eq(None::<String>),
+                            sent::updated_at.eq(V(at)),
+                        ))
+                        .execute(conn)
+                        .await?;
+                    diesel::update(sent::table.find(V(id)))
+                        .filter(sent::status.eq(V(SentStatus::Sending)))
+                        .set(sent::status.eq(V(SentStatus::Accepted)))
+                        .execute(conn)
+                        .await?;
+                    let found: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
+                        .filter(sent::status.eq(V(SentStatus::Unknown)))
+                        .set(sent::status.eq(V(SentStatus::Accepted)))
+                        .returning(sent::conversation_id)
+                        .get_result(conn)
+                        .await
+                        .optional()?;
+                    if let Some(conversation) = found {
+                        note(conn, conversation, TAKEN, at).await?;
+                    }
+                }
+                WhatsAppOutcome::Later(due) => {
+                    diesel::update(sent::table.find(V(id)))
+                        .filter(sent::status.eq(V(SentStatus::Sending)))
+                        .set((
+                            sent::status.eq(V(SentStatus::Queued)),
+                            sent::due_at.eq(V(due)),
+                            sent::tries.eq(sent::tries + 1),
+                            sent::updated_at.eq(V(at)),
+                        ))
+                        .execute(conn)
+                        .await?;
+                }
+                WhatsAppOutcome::Unknown(sentence) => {
+                    let lost: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
+                        .filter(sent::status.eq(V(SentStatus::Sending)))
+                        .set((
+                            sent::status.eq(V(SentStatus::Unknown)),
+                            sent::content.eq(None::<String>),
+                            sent::updated_at.eq(V(at)),
+                        ))
+                        .returning(sent::conversation_id)
+                        .get_result(conn)
+                        .await
+                        .optional()?;
+                    if let Some(conversation) = lost {
+                        note(conn, conversation, &sentence, at).await?;
+                    }
+                }
+                WhatsAppOutcome::Failed(sentence) => failed(conn, id, &sentence, at).await?,
+            }
+            Ok(())
+        })
+    }
+
+    /// How up to `most` messages of a conversation of the account fare, in their order.
+    pub fn sent_on_whatsapp(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+        most: i64,
+    ) -> Answer<'_, Vec<WhatsAppSent>> {
+        read!(self, |conn| {
+            Ok(sent::table
+                .filter(sent::conversation_id.eq(V(conversation)))
+                .filter(sent::account_id.eq(V(account)))
+                .order((sent::queued_at, sent::part))
+                .limit(most)
+                .select(WhatsAppSent::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 }

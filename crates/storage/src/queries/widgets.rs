@@ -1,13 +1,14 @@
 //! Widgets: settings, and what their sessions count against.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, Credits};
 
 use crate::database::Conn;
 use crate::schema::{accounts, agent_versions, agents, widget_origins as origins, widgets};
 use crate::sql::V;
-use crate::{Account, Agent, StoreError, WidgetAgent, WidgetSettings};
+use crate::{Account, Agent, Result, Store, WidgetAgent, WidgetSettings};
 
 /// A widget's counts, with its row locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Counts {
 }
 
 /// Reads a widget's counts and locks its row.
-pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>, StoreError> {
+pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>> {
     type Row = (bool, i32, Option<Credits>, i64, i32, i32, Credits);
     let row: Option<Row> = diesel::update(widgets::table.find(V(agent)))
         .set(widgets::enabled.eq(widgets::enabled))
@@ -105,11 +106,7 @@ pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Count
 }
 
 /// Writes counts whose row is locked.
-pub(crate) async fn count(
-    conn: &mut Conn,
-    agent: AgentId,
-    counts: Counts,
-) -> Result<(), StoreError> {
+pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
         .set((
             widgets::minute.eq(counts.minute),
@@ -128,7 +125,7 @@ pub(crate) async fn release(
     agent: AgentId,
     day: i32,
     credits: Credits,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
         .filter(widgets::day.eq(day))
         .set(widgets::day_credits.eq(widgets::day_credits - credits))
@@ -138,11 +135,7 @@ pub(crate) async fn release(
 }
 
 /// Whether the widget names the origin.
-pub(crate) async fn names(
-    conn: &mut Conn,
-    agent: AgentId,
-    origin: &str,
-) -> Result<bool, StoreError> {
+pub(crate) async fn names(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
     let found: Option<AgentId> = origins::table
         .find((V(agent), origin))
         .select(origins::agent_id)
@@ -153,11 +146,7 @@ pub(crate) async fn names(
 }
 
 /// Whether the widget is on and names the origin.
-pub(crate) async fn serves(
-    conn: &mut Conn,
-    agent: AgentId,
-    origin: &str,
-) -> Result<bool, StoreError> {
+pub(crate) async fn serves(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
     let on: Option<AgentId> = widgets::table
         .find(V(agent))
         .filter(widgets::enabled)
@@ -168,24 +157,8 @@ pub(crate) async fn serves(
     Ok(on.is_some() && names(conn, agent, origin).await?)
 }
 
-/// Whether any widget that is on names the origin, whosever it is.
-pub(crate) async fn is_known(conn: &mut Conn, origin: &str) -> Result<bool, StoreError> {
-    let found: Option<AgentId> = origins::table
-        .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
-        .filter(origins::origin.eq(origin))
-        .filter(widgets::enabled)
-        .select(origins::agent_id)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(found.is_some())
-}
-
 /// The settings of an agent's widget. The caller has looked the agent up for its account.
-pub(crate) async fn settings(
-    conn: &mut Conn,
-    agent: AgentId,
-) -> Result<Option<WidgetSettings>, StoreError> {
+pub(crate) async fn settings(conn: &mut Conn, agent: AgentId) -> Result<Option<WidgetSettings>> {
     let row: Option<(bool, i32, Option<Credits>)> = widgets::table
         .find(V(agent))
         .select((
@@ -213,76 +186,100 @@ pub(crate) async fn settings(
     }))
 }
 
-/// Writes the settings of the widget of an agent of the account. What was counted stays.
-pub(crate) async fn set(
-    conn: &mut Conn,
-    (account, agent): (AccountId, AgentId),
-    settings: WidgetSettings,
-) -> Result<(), StoreError> {
-    let set = (
-        widgets::enabled.eq(settings.enabled),
-        widgets::max_sessions_per_minute.eq(settings.max_sessions_per_minute),
-        widgets::daily_credit_cap.eq(settings.daily_credit_cap),
-    );
-    // Its row first, so that of two changes at once the second waits, and both lists are whole.
-    diesel::insert_into(widgets::table)
-        .values((
-            widgets::agent_id.eq(V(agent)),
-            widgets::account_id.eq(V(account)),
-            set,
-            widgets::minute.eq(0),
-            widgets::minute_sessions.eq(0),
-            widgets::day.eq(0),
-            widgets::day_credits.eq(0),
-        ))
-        .on_conflict(widgets::agent_id)
-        .do_update()
-        .set(set)
-        .execute(conn)
-        .await?;
-    diesel::delete(origins::table.filter(origins::agent_id.eq(V(agent))))
-        .execute(conn)
-        .await?;
-    for (position, origin) in (0..).zip(settings.origins) {
-        diesel::insert_into(origins::table)
-            .values((
-                origins::agent_id.eq(V(agent)),
-                origins::origin.eq(origin),
-                origins::position.eq(position),
-            ))
-            .execute(conn)
-            .await?;
+impl Store {
+    /// Sets the widget of an agent of the account.
+    pub fn set_widget(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        settings: WidgetSettings,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let set = (
+                widgets::enabled.eq(settings.enabled),
+                widgets::max_sessions_per_minute.eq(settings.max_sessions_per_minute),
+                widgets::daily_credit_cap.eq(settings.daily_credit_cap),
+            );
+            // Its row first, so that of two changes at once the second waits, and both lists are whole.
+            diesel::insert_into(widgets::table)
+                .values((
+                    widgets::agent_id.eq(V(agent)),
+                    widgets::account_id.eq(V(account)),
+                    set,
+                    widgets::minute.eq(0),
+                    widgets::minute_sessions.eq(0),
+                    widgets::day.eq(0),
+                    widgets::day_credits.eq(0),
+                ))
+                .on_conflict(widgets::agent_id)
+                .do_update()
+                .set(set)
+                .execute(conn)
+                .await?;
+            diesel::delete(origins::table.filter(origins::agent_id.eq(V(agent))))
+                .execute(conn)
+                .await?;
+            for (position, origin) in (0..).zip(settings.origins) {
+                diesel::insert_into(origins::table)
+                    .values((
+                        origins::agent_id.eq(V(agent)),
+                        origins::origin.eq(origin),
+                        origins::position.eq(position),
+                    ))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(())
+        })
     }
-    Ok(())
-}
 
-/// An agent by its id alone, with what says whether its widget serves. Whoever shows any of it has looked at the widget
-/// first: the page that asks has no key.
-pub(crate) async fn agent(conn: &mut Conn, id: AgentId) -> Result<Option<WidgetAgent>, StoreError> {
-    let found: Option<Agent> = agents::table
-        .find(V(id))
-        .select(Agent::as_select())
-        .first(conn)
-        .await
-        .optional()?;
-    let Some(agent) = found else { return Ok(None) };
-    let account: Account = accounts::table
-        .find(V(agent.account_id))
-        .select(Account::as_select())
-        .first(conn)
-        .await?;
-    let config: Option<String> = agent_versions::table
-        .find((V(id), agent.published_version))
-        .select(agent_versions::config)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(Some(WidgetAgent {
-        settings: settings(conn, id).await?,
-        agent,
-        account,
-        config,
-    }))
+    /// An agent by its id alone, with what says whether its widget serves. Nothing of it may be shown before the widget was
+    /// looked at: pages have no key.
+    pub fn widget_agent(&self, agent: AgentId) -> Answer<'_, Option<WidgetAgent>> {
+        read!(self, |conn| {
+            let id = agent;
+            let found: Option<Agent> = agents::table
+                .find(V(id))
+                .select(Agent::as_select())
+                .first(conn)
+                .await
+                .optional()?;
+            let Some(agent) = found else { return Ok(None) };
+            let account: Account = accounts::table
+                .find(V(agent.account_id))
+                .select(Account::as_select())
+                .first(conn)
+                .await?;
+            let config: Option<String> = agent_versions::table
+                .find((V(id), agent.published_version))
+                .select(agent_versions::config)
+                .first(conn)
+                .await
+                .optional()?;
+            Ok(Some(WidgetAgent {
+                settings: settings(conn, id).await?,
+                agent,
+                account,
+                config,
+            }))
+        })
+    }
+
+    /// Whether a widget that is on, of whatever account, names the origin.
+    pub fn is_widget_origin(&self, origin: String) -> Answer<'_, bool> {
+        read!(self, |conn| {
+            let origin = &origin;
+            let found: Option<AgentId> = origins::table
+                .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
+                .filter(origins::origin.eq(origin))
+                .filter(widgets::enabled)
+                .select(origins::agent_id)
+                .first(conn)
+                .await
+                .optional()?;
+            Ok(found.is_some())
+        })
+    }
 }
 
 #[cfg(test)]

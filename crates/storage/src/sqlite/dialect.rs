@@ -18,7 +18,7 @@ use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use offhook_domain::Timestamp;
 
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::schema::service_settings;
 
@@ -34,17 +34,13 @@ pub(crate) use outbox::*;
 pub(crate) use voices::*;
 
 /// The clock that leases and keys are judged by: here the process's own, as one process owns the file.
-pub(crate) async fn key_clock(
-    _conn: &mut Conn,
-    now: Timestamp,
-    _offset: i64,
-) -> Result<Timestamp, StoreError> {
+pub(crate) async fn key_clock(_conn: &mut Conn, now: Timestamp, _offset: i64) -> Result<Timestamp> {
     Ok(now)
 }
 
 /// The clock that the leases of calls and deliveries are judged by: the time since this process began, which nobody can turn.
 /// Leases of an earlier process mean nothing here: at its start a process takes over whatever others have claimed.
-pub(crate) async fn lease_clock(_conn: &mut Conn, offset: i64) -> Result<Timestamp, StoreError> {
+pub(crate) async fn lease_clock(_conn: &mut Conn, offset: i64) -> Result<Timestamp> {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let micros = i64::try_from(BEGAN.elapsed().as_micros()).unwrap_or(i64::MAX);
     Ok(Timestamp::from_micros(micros.saturating_add(offset)))
@@ -56,20 +52,17 @@ pub(crate) async fn delivery_clocks(
     conn: &mut Conn,
     steady: Timestamp,
     offset: i64,
-) -> Result<(Timestamp, Timestamp), StoreError> {
+) -> Result<(Timestamp, Timestamp)> {
     Ok((steady, lease_clock(conn, offset).await?))
 }
 
 /// Bounds the waits for locks; the one writer waits for none.
-pub(crate) async fn limit_lock_wait(
-    _conn: &mut Conn,
-    _most: Option<Duration>,
-) -> Result<(), StoreError> {
+pub(crate) async fn limit_lock_wait(_conn: &mut Conn, _most: Option<Duration>) -> Result<()> {
     Ok(())
 }
 
 /// How durable a commit is: the writer's `synchronous` and, as there is one file, nothing else.
-pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
+pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
     #[derive(QueryableByName)]
     struct Level {
         #[diesel(sql_type = diesel::sql_types::Integer)]
@@ -85,10 +78,7 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
 }
 
 /// A setting of the whole service, for the duration of the transaction; `None` if there is none.
-pub(crate) async fn lock_setting(
-    conn: &mut Conn,
-    name: &str,
-) -> Result<Option<String>, StoreError> {
+pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(service_settings::table
         .find(name)
         .select(service_settings::value)

@@ -18,8 +18,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use crate::database::Conn;
-use crate::units::{Answer, Kind, Unit, Work};
-use crate::{StoreError, Verdict};
+use crate::units::{AnyAnswer, Kind, Unit, Work};
+use crate::{Result, StoreError, Verdict};
 
 pub(crate) mod dialect;
 
@@ -68,13 +68,13 @@ fn join(thread: JoinHandle<()>) {
 /// A unit of reading, and where it is answered.
 struct Read {
     work: Work,
-    answer: oneshot::Sender<Result<Answer, StoreError>>,
+    answer: oneshot::Sender<Result<AnyAnswer>>,
 }
 
 struct Write {
     work: Option<Work>,
-    result: Option<Result<Answer, StoreError>>,
-    answer: oneshot::Sender<Result<Answer, StoreError>>,
+    result: Option<Result<AnyAnswer>>,
+    answer: oneshot::Sender<Result<AnyAnswer>>,
 }
 
 impl Write {
@@ -96,7 +96,7 @@ impl Write {
     }
 
     /// Answers, once the commit's fate is known.
-    fn finish(self, committed: Result<(), StoreError>) {
+    fn finish(self, committed: Result<()>) {
         let result = match committed {
             Ok(()) => self.result.unwrap_or_else(|| Err(panicked())),
             Err(error) => Err(error),
@@ -108,7 +108,7 @@ impl Write {
 
 impl Sqlite {
     /// Opens the database file, making it if there is none, and starts its threads.
-    pub(crate) fn open(file: &Path, readers: usize) -> Result<Self, StoreError> {
+    pub(crate) fn open(file: &Path, readers: usize) -> Result<Self> {
         let (writer, write_jobs) = crossbeam_channel::unbounded();
         let (read_sender, read_jobs) = crossbeam_channel::unbounded();
         let file = file.to_owned();
@@ -133,7 +133,7 @@ impl Sqlite {
         })))
     }
 
-    pub(crate) async fn read(&self, work: Work) -> Result<Answer, StoreError> {
+    pub(crate) async fn read(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Read);
         let (answer, result) = oneshot::channel();
         let readers = self.0.readers.as_ref().ok_or_else(closed)?;
@@ -142,7 +142,7 @@ impl Sqlite {
         unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
     }
 
-    pub(crate) async fn write(&self, work: Work) -> Result<Answer, StoreError> {
+    pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
         let unit = Unit::begin(Kind::Write);
         let (answer, result) = oneshot::channel();
         let job = Write {
@@ -164,7 +164,7 @@ impl Sqlite {
 }
 
 /// A unit of work on SQLite never waits for anything but its thread.
-fn at_once<T>(work: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
+fn at_once<T>(work: BoxFuture<'_, Result<T>>) -> Result<T> {
     work.now_or_never().unwrap_or_else(|| {
         Err(StoreError::Internal(
             "a unit of work waited on SQLite".into(),
@@ -180,7 +180,7 @@ fn panicked() -> StoreError {
     StoreError::Internal("a unit of work panicked".into())
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(run)
@@ -193,7 +193,7 @@ enum Role {
     Reader,
 }
 
-fn connect(file: &Path, role: Role) -> Result<Conn, StoreError> {
+fn connect(file: &Path, role: Role) -> Result<Conn> {
     let path = file.to_str().ok_or_else(|| {
         StoreError::Unavailable("the data directory's path is not valid UTF-8".into())
     })?;
@@ -283,7 +283,7 @@ fn run_batch(
     first: Write,
     jobs: &Receiver<Write>,
     batch: &mut Vec<Write>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     batch.push(first);
     execute(conn, "BEGIN IMMEDIATE")?;
     let mut wrote = false;
@@ -313,7 +313,7 @@ fn run_batch(
     }
 }
 
-fn execute(conn: &mut Conn, sql: &'static str) -> Result<(), StoreError> {
+fn execute(conn: &mut Conn, sql: &'static str) -> Result<()> {
     at_once(Box::pin(async move { Ok(conn.batch_execute(sql).await?) }))
 }
 

@@ -1,17 +1,12 @@
 //! What the database says of itself.
 
-use super::write;
+use super::{Answer, write};
 use crate::dialect::dialect;
-use crate::{AboutDatabase, Store, StoreError};
-use async_recursion::async_recursion as boxed;
+use crate::{AboutDatabase, Store};
 
 impl Store {
     /// Version, clock and settings of the database, asked of the connection that writes.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn about(&self) -> Result<AboutDatabase, StoreError> {
+    pub fn about(&self) -> Answer<'_, AboutDatabase> {
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
             about()

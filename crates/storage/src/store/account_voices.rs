@@ -7,35 +7,18 @@ use offhook_domain::{
     AccountId, CredentialId, CredentialProvider, EventId, Timestamp, VoiceProvider,
 };
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
+use crate::{AccountVoice, Result, Store, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
 
 impl Store {
-    /// An account's own voices, by provider and id.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn account_voices(
-        &self,
-        account: AccountId,
-    ) -> Result<Vec<AccountVoice>, StoreError> {
-        read!(self, |conn| queries::account_voices::of(conn, account)
-            .await)
-    }
-
     /// Whose a voice is that the account's agent names.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn voice_owner(
+    pub fn voice_owner(
         &self,
         account: AccountId,
         provider: VoiceProvider,
         voice_id: &str,
-    ) -> Result<VoiceOwner, StoreError> {
+    ) -> Answer<'_, VoiceOwner> {
         let voice_id = voice_id.to_owned();
         read!(self, |conn| queries::account_voices::owner(
             conn,
@@ -45,51 +28,25 @@ impl Store {
         .await)
     }
 
-    /// The accounts that have voices of their own. [`Store::voices_generation`] is another one after each change.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn accounts_with_voices(&self) -> Result<Vec<AccountId>, StoreError> {
-        read!(self, |conn| queries::account_voices::accounts(conn).await)
-    }
-
-    /// Every account's credentials at voice providers.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn voice_credentials(&self) -> Result<Vec<VoiceCredential>, StoreError> {
-        read!(self, |conn| queries::account_voices::all_credentials(conn)
-            .await)
-    }
-
     /// The secret of a credential that is still there.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    /// `StoreError::Corrupt` if it does not open.
     #[boxed]
-    pub async fn voice_credential_secret(
-        &self,
-        id: CredentialId,
-    ) -> Result<Option<String>, StoreError> {
-        let sealed = read!(self, |conn| queries::account_voices::sealed(conn, id).await)?;
+    pub async fn voice_credential_secret(&self, id: CredentialId) -> Result<Option<String>> {
+        let sealed = read!(self, |conn| queries::account_voices::sealed(conn, id).await).await?;
         let opened = sealed.map(|sealed| self.master_key.open(&sealed, &id.uuid()));
         opened.transpose()
     }
 
     /// Takes credentials at voice providers that are to be asked with, up to `most` of each provider; each is this
     /// caller's for `lease`, and due again then.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn take_due_voice_credentials(
+    pub fn take_due_voice_credentials(
         &self,
         most: i64,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Vec<VoiceCredential>, StoreError> {
+    ) -> Answer<'_, Vec<VoiceCredential>> {
         write!(self, |conn| {
             let times = (now, now.plus(lease));
             let taken = queries::account_voices::take_due(conn, most, times).await?;
@@ -103,16 +60,12 @@ impl Store {
 
     /// Makes an account's own voices of a provider these, and says when to ask with the credential again. `None`: the
     /// credential is gone or has been replaced, and nothing was changed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn replace_account_voices(
+    pub fn replace_account_voices(
         &self,
         credential: VoiceCredential,
         rows: Vec<AccountVoice>,
         (at, next): (Timestamp, Timestamp),
-    ) -> Result<Option<VoiceChanges>, StoreError> {
+    ) -> Answer<'_, Option<VoiceChanges>> {
         let VoiceCredential {
             id,
             account,

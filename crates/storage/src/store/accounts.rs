@@ -1,102 +1,60 @@
 //! Accounts, keys and wallets.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{
-    Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Store, StoreError, Verdict, Wallet,
-};
+use crate::{Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Store, Wallet};
 
 impl Store {
     /// Makes an account with its wallet, its first credits and its first member.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn create_account(
+    pub fn create_account(
         &self,
         account: Account,
         credits: Option<NewLedgerEntry>,
         owner: Option<Member>,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let actor = self.actor();
-        write!(self, |conn| {
-            queries::accounts::begin(conn, &account, credits, owner, &actor).await?;
-            Ok(Verdict::Commit(()))
-        })
+        keep!(self, |conn| queries::accounts::begin(
+            conn, &account, credits, owner, &actor
+        )
+        .await)
     }
 
     /// An account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+    pub fn account(&self, id: AccountId) -> Answer<'_, Option<Account>> {
         read!(self, |conn| queries::accounts::find(conn, id).await)
     }
 
-    /// Every account, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        read!(self, |conn| queries::accounts::list(conn).await)
-    }
-
     /// Makes a key.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn create_key(&self, new: NewApiKey) -> Result<(), StoreError> {
+    pub fn create_key(&self, new: NewApiKey) -> Answer<'_, ()> {
         let actor = self.actor();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let (account, name, at) =
                 (new.key.account_id, new.key.name.clone(), new.key.created_at);
             queries::accounts::insert_key(conn, new).await?;
             let id: offhook_domain::EventId = mint(at);
             let words = (actor.as_str(), "key.create", name.as_str());
-            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(()))
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await
         })
-    }
-
-    /// An account's keys, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn keys(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
-        read!(self, |conn| queries::accounts::keys_of(conn, account).await)
     }
 
     /// The key with this token's digest, whatever its state, its account, and the present by the clock that keys are
     /// judged by: the database's on PostgreSQL, else `now` (decision 8.7). One indexed look-up.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn key_by_digest(
+    pub fn key_by_digest(
         &self,
         digest: [u8; 32],
         now: Timestamp,
-    ) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
+    ) -> Answer<'_, Option<(ApiKey, Account, Timestamp)>> {
         let clock = (now, self.offset());
         read!(self, |conn| dialect!(conn, find_by_digest(digest, clock)))
     }
 
     /// Revokes a key; `None` if there is no such key.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<Option<ApiKey>, StoreError> {
+    pub fn revoke_key(&self, id: KeyId, at: Timestamp) -> Answer<'_, Option<ApiKey>> {
         let actor = self.actor();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let key = queries::accounts::revoke_key(conn, id, at).await?;
             if let Some(key) = &key {
                 let audit_id: offhook_domain::EventId = mint(at);
@@ -104,51 +62,33 @@ impl Store {
                 let account = Some(key.account_id);
                 queries::accounts::audit(conn, audit_id.uuid(), account, words, at).await?;
             }
-            Ok(Verdict::Commit(key))
+            Ok(key)
         })
     }
 
     /// Writes when keys were last used.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn touch_keys(&self, used: Vec<(KeyId, Timestamp)>) -> Result<(), StoreError> {
+    pub fn touch_keys(&self, used: Vec<(KeyId, Timestamp)>) -> Answer<'_, ()> {
         let mut used = used;
         // In id order, so that two processes never wait for each other.
         used.sort_unstable();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             for (id, at) in used {
                 queries::accounts::touch_key(conn, id, at).await?;
             }
-            Ok(Verdict::Commit(()))
+            Ok(())
         })
     }
 
     /// What an account's wallet holds.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn wallet(&self, account: AccountId) -> Result<Option<Wallet>, StoreError> {
+    pub fn wallet(&self, account: AccountId) -> Answer<'_, Option<Wallet>> {
         read!(self, |conn| queries::accounts::wallet(conn, account).await)
     }
 
     /// Writes a ledger row and moves the balance; returns the new balance.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_wallet(
-        &self,
-        account: AccountId,
-        entry: NewLedgerEntry,
-    ) -> Result<Credits, StoreError> {
-        write!(self, |conn| {
+    pub fn change_wallet(&self, account: AccountId, entry: NewLedgerEntry) -> Answer<'_, Credits> {
+        keep!(self, |conn| {
             let id = mint(entry.at);
-            Ok(Verdict::Commit(
-                queries::wallets::append(conn, account, id, entry, None).await?,
-            ))
+            queries::wallets::append(conn, account, id, entry, None).await
         })
     }
 }

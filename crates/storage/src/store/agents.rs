@@ -3,50 +3,31 @@
 use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Timestamp};
 
-use super::{read, write};
+use super::{Answer, keep, read, write};
 use crate::queries;
 use crate::{
     Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, Lines, NewAgent, PageKey, Publication,
-    ServingAgent, Store, StoreError, Verdict,
+    Result, Store, Verdict,
 };
 
 impl Store {
     /// Makes an agent.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn create_agent(&self, new: NewAgent) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::agents::insert(conn, new).await?;
-            Ok(Verdict::Commit(()))
-        })
+    pub fn create_agent(&self, new: NewAgent) -> Answer<'_, ()> {
+        keep!(self, |conn| queries::agents::insert(conn, new).await)
     }
 
     /// An agent of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn agent(
-        &self,
-        account: AccountId,
-        id: AgentId,
-    ) -> Result<Option<Agent>, StoreError> {
+    pub fn agent(&self, account: AccountId, id: AgentId) -> Answer<'_, Option<Agent>> {
         read!(self, |conn| queries::agents::find(conn, account, id).await)
     }
 
     /// An agent of the account with the configuration of `version`, or of its head.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn agent_with_config(
+    pub fn agent_with_config(
         &self,
         account: AccountId,
         id: AgentId,
         version: Option<i32>,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
         read!(self, |conn| {
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(None);
@@ -59,34 +40,28 @@ impl Store {
 
     /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: its own
     /// oldest, else the account's oldest that its runtime can call from.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agent_to_call(
         &self,
         account: AccountId,
         reference: AgentRef,
         lines: Lines,
-    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
         read!(self, |conn| queries::agents::to_call(
             conn, account, &reference, lines
         )
         .await)
+        .await
     }
 
     /// A page of the account's agents, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn agents(
+    pub fn agents(
         &self,
         account: AccountId,
         filter: AgentFilter,
         after: Option<PageKey<AgentId>>,
         limit: i64,
-    ) -> Result<Vec<Agent>, StoreError> {
+    ) -> Answer<'_, Vec<Agent>> {
         read!(self, |conn| queries::agent_pages::page(
             conn, account, &filter, after, limit
         )
@@ -95,16 +70,12 @@ impl Store {
 
     /// Changes an agent if its head (and status, if that changes) is still the one that the change was made on;
     /// `None` if not.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_agent(
+    pub fn change_agent(
         &self,
         account: AccountId,
         id: AgentId,
         change: AgentChange,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
         write!(self, |conn| {
             let (at, next) = (change.at, change.status.map(|(_, next)| next));
             if !queries::agents::change(conn, account, id, change).await? {
@@ -123,16 +94,12 @@ impl Store {
 
     /// Makes a version the one that serves calls, if the status is still the one that the publication was judged by;
     /// `None` if not, or if one of the tools is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn publish_agent(
+    pub fn publish_agent(
         &self,
         account: AccountId,
         id: AgentId,
         publication: Publication,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
         write!(self, |conn| {
             if !queries::agents::publish(conn, account, id, publication).await? {
                 return Ok(Verdict::Rollback(None));
@@ -147,17 +114,13 @@ impl Store {
 
     /// A page of the agent's versions below `before`, the highest first, with one more than `limit` if there is a next
     /// page; `None` without such an agent.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn agent_versions(
+    pub fn agent_versions(
         &self,
         account: AccountId,
         id: AgentId,
         before: Option<i32>,
         limit: i64,
-    ) -> Result<Option<(Agent, Vec<AgentVersion>)>, StoreError> {
+    ) -> Answer<'_, Option<(Agent, Vec<AgentVersion>)>> {
         read!(self, |conn| {
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(None);
@@ -169,16 +132,13 @@ impl Store {
 
     /// An agent with one of its versions and that one's configuration, as JSON text; the inner `None` without such a
     /// version.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn agent_version(
         &self,
         account: AccountId,
         id: AgentId,
         version: i32,
-    ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>, StoreError> {
+    ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>> {
         read!(self, |conn| {
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(None);
@@ -186,59 +146,22 @@ impl Store {
             let version = queries::agents::version(conn, id, version).await?;
             Ok(Some((agent, version)))
         })
-    }
-
-    /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn serving_agents(
-        &self,
-        after: Option<AgentId>,
-        limit: i64,
-    ) -> Result<Vec<ServingAgent>, StoreError> {
-        read!(self, |conn| queries::agents::serving(conn, after, limit)
-            .await)
-    }
-
-    /// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn judge_agent(
-        &self,
-        seen: ServingAgent,
-        status: AgentStatus,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::agents::judge(conn, &seen, status, at).await?,
-            ))
-        })
+        .await
     }
 
     /// Archives an engine agent and returns it as it is then; a legacy one stays as it is. Its numbers are
     /// unassigned.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn archive_agent(
+    pub fn archive_agent(
         &self,
         account: AccountId,
         id: AgentId,
         at: Timestamp,
-    ) -> Result<Option<Agent>, StoreError> {
-        write!(self, |conn| {
+    ) -> Answer<'_, Option<Agent>> {
+        keep!(self, |conn| {
             if queries::agents::archive(conn, account, id, at).await? {
                 queries::numbers::unassign(conn, account, id, at).await?;
             }
-            Ok(Verdict::Commit(
-                queries::agents::find(conn, account, id).await?,
-            ))
+            queries::agents::find(conn, account, id).await
         })
     }
 }

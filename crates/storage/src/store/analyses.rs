@@ -3,41 +3,23 @@
 use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, AgentId, ConversationId, Timestamp};
+use offhook_domain::{AccountId, AgentId, Timestamp};
 
-use super::{lease, mint, read, write};
+use super::{Answer, keep, lease, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{
-    Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Store, StoreError, Verdict,
-};
+use crate::{AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Result, Store, Verdict};
 
 impl Store {
-    /// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn analysis_schema(
-        &self,
-        agent: AgentId,
-    ) -> Result<Option<AnalysisSchema>, StoreError> {
-        read!(self, |conn| queries::analyses::schema(conn, agent).await)
-    }
-
     /// Sets the schema of an agent of the account; conversations that have ended keep the one that they ended under. `None`
     /// if the account has no such agent; none in it if the agent never had one, and has none now.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn set_analysis_schema(
+    pub fn set_analysis_schema(
         &self,
         account: AccountId,
         agent: AgentId,
         definition: Option<String>,
         at: Timestamp,
-    ) -> Result<Option<Option<AnalysisSchema>>, StoreError> {
+    ) -> Answer<'_, Option<Option<AnalysisSchema>>> {
         write!(self, |conn| {
             let whose = (account, agent);
             let set = queries::analyses::set_schema(conn, whose, definition, at).await?;
@@ -48,36 +30,15 @@ impl Store {
         })
     }
 
-    /// The analysis of a conversation of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn analysis(
-        &self,
-        account: AccountId,
-        conversation: ConversationId,
-    ) -> Result<Option<Analysis>, StoreError> {
-        read!(self, |conn| queries::analyses::find(
-            conn,
-            account,
-            conversation
-        )
-        .await)
-    }
-
     /// Claims the oldest analysis that waits, of none of the `busy` accounts. It is counted as tried.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn claim_analysis(
         &self,
         busy: Vec<AccountId>,
         now: Timestamp,
-    ) -> Result<Option<AnalysisJob>, StoreError> {
+    ) -> Result<Option<AnalysisJob>> {
         // The writer is not asked where there is nothing to do, which is most of the time.
-        if !read!(self, |conn| queries::analyses::any_waits(conn).await)? {
+        if !read!(self, |conn| queries::analyses::any_waits(conn).await).await? {
             return Ok(None);
         }
         let (offset, claim) = (self.offset(), mint(now));
@@ -90,66 +51,39 @@ impl Store {
                 None => Verdict::Rollback(None),
             })
         })
-    }
-
-    /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_analyses(&self) -> Result<usize, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::analyses::release_all(conn).await?
-        )))
+        .await
     }
 
     /// Gives a claim back: to be tried again after `rest`, or, without one, at once and as if it had not been tried.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_analysis(
-        &self,
-        job: AnalysisJob,
-        rest: Option<Duration>,
-    ) -> Result<(), StoreError> {
+    pub fn release_analysis(&self, job: AnalysisJob, rest: Option<Duration>) -> Answer<'_, ()> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
             let until = rest.map(|rest| now.plus(rest));
-            queries::analyses::release(conn, &job, until).await?;
-            Ok(Verdict::Commit(()))
+            queries::analyses::release(conn, &job, until).await
         })
     }
 
     /// Renews a claim. It is lost, too, when the conversation was deleted.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn renew_analysis(&self, job: AnalysisJob) -> Result<Fenced, StoreError> {
+    pub fn renew_analysis(&self, job: AnalysisJob) -> Answer<'_, Fenced> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let until = dialect!(conn, lease_clock(offset))?.plus(lease());
             let renewed = queries::analyses::renew(conn, &job, until).await?;
-            Ok(Verdict::Commit(fenced(renewed)))
+            Ok(fenced(renewed))
         })
     }
 
     /// Ends an analysis, once.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn finish_analysis(
+    pub fn finish_analysis(
         &self,
         job: AnalysisJob,
         end: AnalysisEnd,
         at: Timestamp,
-    ) -> Result<Fenced, StoreError> {
-        write!(self, |conn| {
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
             let ended = queries::analyses::finish(conn, &job, end, at).await?;
-            Ok(Verdict::Commit(fenced(ended)))
+            Ok(fenced(ended))
         })
     }
 }

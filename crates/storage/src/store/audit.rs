@@ -1,45 +1,35 @@
 //! The audit log of an account.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EventId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, write};
 use crate::queries;
-use crate::{AuditEntry, PageKey, Store, StoreError, Verdict};
+use crate::{Store, Verdict};
 
 impl Store {
     /// Writes a line of the account's audit log.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn note(
+    pub fn note(
         &self,
         account: AccountId,
         (action, target): (String, String),
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let actor = self.actor();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let id: EventId = mint(at);
             let words = (actor.as_str(), action.as_str(), target.as_str());
-            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(()))
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await
         })
     }
 
     /// The same, unless the log has this line since then, whoever's.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn note_once(
+    pub fn note_once(
         &self,
         account: AccountId,
         (action, target): (String, String),
         since: Timestamp,
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let actor = self.actor();
         write!(self, |conn| {
             let line = (action.as_str(), target.as_str());
@@ -51,22 +41,5 @@ impl Store {
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(()))
         })
-    }
-
-    /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn audit(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<EventId>>,
-        limit: i64,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
-        read!(self, |conn| queries::people::audit_page(
-            conn, account, after, limit
-        )
-        .await)
     }
 }

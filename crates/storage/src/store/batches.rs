@@ -1,17 +1,15 @@
 //! Batch calls.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId, RecipientStatus, Timestamp};
 use offhook_failpoints as failpoints;
 
-use super::{read, write};
+use super::{Answer, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
-    Batch, BatchFilter, BatchLook, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, PageKey,
-    Recipient, Store, StoreError, Verdict,
+    Batch, BatchLook, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, Recipient, Store, Verdict,
 };
 
 /// Makes the answer that a key will replay. By this name, as [`boxed`] would give the argument a lifetime of the method.
@@ -21,9 +19,8 @@ impl Store {
     /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if the batch may have been stored, the others if it was not.
-    #[boxed]
-    pub async fn create_batch(&self, new: NewBatch) -> Result<BatchWrite, StoreError> {
+    /// `StoreError::UnknownCommit` if the batch may have been stored, the others if it was not.
+    pub fn create_batch(&self, new: NewBatch) -> Answer<'_, BatchWrite> {
         let offset = self.offset();
         write!(self, |conn| {
             let NewBatch {
@@ -48,50 +45,20 @@ impl Store {
     }
 
     /// A batch of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn batch(
-        &self,
-        account: AccountId,
-        id: BatchId,
-    ) -> Result<Option<Batch>, StoreError> {
+    pub fn batch(&self, account: AccountId, id: BatchId) -> Answer<'_, Option<Batch>> {
         read!(self, |conn| queries::batches::find(conn, account, id).await)
-    }
-
-    /// A page of the account's batches, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn batches(
-        &self,
-        account: AccountId,
-        filter: BatchFilter,
-        after: Option<PageKey<BatchId>>,
-        limit: i64,
-    ) -> Result<Vec<Batch>, StoreError> {
-        read!(self, |conn| queries::batches::page(
-            conn, account, filter, after, limit
-        )
-        .await)
     }
 
     /// A page of a batch's recipients behind place `after`, in order, with one more than `limit` if there is a next
     /// page; `None` if the account has no such batch.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn batch_recipients(
+    pub fn batch_recipients(
         &self,
         account: AccountId,
         id: BatchId,
         status: Option<RecipientStatus>,
         after: Option<i32>,
         limit: i64,
-    ) -> Result<Option<Vec<Recipient>>, StoreError> {
+    ) -> Answer<'_, Option<Vec<Recipient>>> {
         read!(self, |conn| {
             if queries::batches::find(conn, account, id).await?.is_none() {
                 return Ok(None);
@@ -102,17 +69,13 @@ impl Store {
     }
 
     /// Pauses, resumes or cancels a batch.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn step_batch(
+    pub fn step_batch(
         &self,
         account: AccountId,
         id: BatchId,
         step: BatchStep,
         at: Timestamp,
-    ) -> Result<BatchWrite, StoreError> {
+    ) -> Answer<'_, BatchWrite> {
         write!(self, |conn| {
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(BatchWrite::Absent));
@@ -130,16 +93,15 @@ impl Store {
     /// Idempotency-Key. `answer` makes what the key will replay.
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if it may have been done, the others if it was not.
-    #[boxed]
-    pub async fn retry_batch(
+    /// `StoreError::UnknownCommit` if it may have been done, the others if it was not.
+    pub fn retry_batch(
         &self,
         account: AccountId,
         id: BatchId,
         claim: Option<IdempotencyClaim>,
         answer: MakeAnswer,
         at: Timestamp,
-    ) -> Result<BatchWrite, StoreError> {
+    ) -> Answer<'_, BatchWrite> {
         let offset = self.offset();
         write!(self, |conn| {
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {
@@ -170,16 +132,12 @@ impl Store {
     }
 
     /// Takes up to `most` batches that are to be looked at; each is this caller's for `lease`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn take_due_batches(
+    pub fn take_due_batches(
         &self,
         most: i64,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Vec<(AccountId, BatchId)>, StoreError> {
+    ) -> Answer<'_, Vec<(AccountId, BatchId)>> {
         write!(self, |conn| {
             let times = (now, now.plus(lease));
             let taken = queries::batch_looks::take_due(conn, most, times).await?;
@@ -191,27 +149,14 @@ impl Store {
         })
     }
 
-    /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn has_due_batches(&self, now: Timestamp) -> Result<bool, StoreError> {
-        read!(self, |conn| queries::batch_looks::has_due(conn, now).await)
-    }
-
     /// Places what a batch may place now: each recipient's call, its reservation and the counts in one transaction.
     /// Returns how many calls were placed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn look_at_batch(
+    pub fn look_at_batch(
         &self,
         account: AccountId,
         id: BatchId,
         look: BatchLook,
-    ) -> Result<usize, StoreError> {
+    ) -> Answer<'_, usize> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {

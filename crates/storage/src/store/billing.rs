@@ -1,48 +1,21 @@
 //! The ledger, invoices, months and usage (decision 6.9).
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, Credits, EventId, InvoiceId, InvoiceStatus};
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{
-    Account, Audited, AutoRefill, Books, Invoice, InvoiceLine, LedgerEntry, LedgerFilter,
-    NewLedgerEntry, NewMonth, Store, StoreError, UsageDay, Verdict,
-};
+use crate::{Audited, AutoRefill, Invoice, InvoiceLine, NewLedgerEntry, NewMonth, Store, Verdict};
 
 impl Store {
-    /// A page of the wallet's ledger behind number `after`, the newest first, with one more than `limit` if there is a
-    /// next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn ledger(
-        &self,
-        account: AccountId,
-        filter: LedgerFilter,
-        after: Option<i64>,
-        limit: i64,
-    ) -> Result<Vec<LedgerEntry>, StoreError> {
-        read!(self, |conn| queries::ledger::page(
-            conn, account, filter, after, limit
-        )
-        .await)
-    }
-
     /// Writes an operator's entry, which the month's invoice bills with `cents` if given; the new balance, or `None` if
     /// there is no such account or a debit is not covered by what is available.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn credit_wallet(
+    pub fn credit_wallet(
         &self,
         account: AccountId,
         entry: NewLedgerEntry,
         cents: Option<i64>,
         audited: Audited,
-    ) -> Result<Option<Credits>, StoreError> {
+    ) -> Answer<'_, Option<Credits>> {
         write!(self, |conn| {
             if queries::accounts::wallet(conn, account).await?.is_none() {
                 return Ok(Verdict::Rollback(None));
@@ -67,16 +40,12 @@ impl Store {
     }
 
     /// Sets or ends auto-refill, and buys at once what is due; `false` if there is no such account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn set_auto_refill(
+    pub fn set_auto_refill(
         &self,
         account: AccountId,
         refill: Option<AutoRefill>,
         audited: Audited,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             let at = audited.at;
             if !queries::wallets::set_auto_refill(conn, account, refill, at).await? {
@@ -89,34 +58,12 @@ impl Store {
         })
     }
 
-    /// A page of invoices behind month `after`, the newest month first, with one more than `limit` if there is a next
-    /// page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn invoices(
-        &self,
-        account: AccountId,
-        after: Option<i32>,
-        limit: i64,
-    ) -> Result<Vec<Invoice>, StoreError> {
-        read!(self, |conn| queries::invoices::page(
-            conn, account, after, limit
-        )
-        .await)
-    }
-
     /// An invoice of the account with its lines.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn invoice(
+    pub fn invoice(
         &self,
         account: AccountId,
         id: InvoiceId,
-    ) -> Result<Option<(Invoice, Vec<InvoiceLine>)>, StoreError> {
+    ) -> Answer<'_, Option<(Invoice, Vec<InvoiceLine>)>> {
         read!(self, |conn| {
             let Some(invoice) = queries::invoices::find(conn, account, id).await? else {
                 return Ok(None);
@@ -127,16 +74,12 @@ impl Store {
     }
 
     /// `open → paid | void`: the invoice as it is then, and whether this moved it; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn mark_invoice(
+    pub fn mark_invoice(
         &self,
         id: InvoiceId,
         status: InvoiceStatus,
         audited: Audited,
-    ) -> Result<Option<(Invoice, bool)>, StoreError> {
+    ) -> Answer<'_, Option<(Invoice, bool)>> {
         write!(self, |conn| {
             let marked = queries::invoices::mark(conn, id, status).await?;
             let Some((invoice, true)) = &marked else {
@@ -150,28 +93,9 @@ impl Store {
         })
     }
 
-    /// Accounts that have not entered `month`, behind `after` by id, with the last month that they did enter.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn months_due(
-        &self,
-        month: i32,
-        after: Option<AccountId>,
-        limit: i64,
-    ) -> Result<Vec<(Account, Option<i32>)>, StoreError> {
-        read!(self, |conn| queries::months::due(conn, month, after, limit)
-            .await)
-    }
-
     /// Enters a month once: its credits, its fee, and the end of the draft before; `false` if that has been done, or
     /// another process is at it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn enter_month(&self, account: AccountId, new: NewMonth) -> Result<bool, StoreError> {
+    pub fn enter_month(&self, account: AccountId, new: NewMonth) -> Answer<'_, bool> {
         write!(self, |conn| {
             Ok(if queries::months::enter(conn, account, new).await? {
                 Verdict::Commit(true)
@@ -179,33 +103,5 @@ impl Store {
                 Verdict::Rollback(false)
             })
         })
-    }
-
-    /// The totals of the days from `first` to `last` on which something ended, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn usage(
-        &self,
-        account: AccountId,
-        first: i32,
-        last: i32,
-    ) -> Result<Vec<UsageDay>, StoreError> {
-        read!(self, |conn| queries::usage::between(
-            conn,
-            account,
-            (first, last)
-        )
-        .await)
-    }
-
-    /// Sums over an account's books, all of one instant.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn books(&self, account: AccountId) -> Result<Option<Books>, StoreError> {
-        read!(self, |conn| queries::ledger::books(conn, account).await)
     }
 }

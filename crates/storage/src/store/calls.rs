@@ -9,28 +9,24 @@ use offhook_domain::{
 };
 use offhook_failpoints as failpoints;
 
-use super::{lease, read, write};
+use super::{Answer, keep, lease, read, write};
 use crate::dialect::dialect;
 use crate::postgres::Step;
 use crate::queries;
 use crate::{
-    Account, CallEnd, Conversation, ConversationFilter, ConversationView, Fenced, Moment, NewCall,
-    NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Verdict,
+    Conversation, ConversationView, Fenced, Moment, NewCall, NewTurn, Placed, Result, Settlement,
+    Store, StoredAnswer, Verdict,
 };
 
 impl Store {
     /// What a live Idempotency-Key replays.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn stored_answer(
+    pub fn stored_answer(
         &self,
         account: AccountId,
         operation: &'static str,
         key: String,
         steady: Timestamp,
-    ) -> Result<Option<StoredAnswer>, StoreError> {
+    ) -> Answer<'_, Option<StoredAnswer>> {
         let offset = self.offset();
         read!(self, |conn| {
             queries::idempotency::find(conn, account, operation, &key, (steady, offset)).await
@@ -40,9 +36,8 @@ impl Store {
     /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer (decision 8.1).
     ///
     /// # Errors
-    /// [`StoreError::UnknownCommit`] if the call may have been accepted, the others if it was not.
-    #[boxed]
-    pub async fn place_call(&self, mut call: NewCall) -> Result<Placed, StoreError> {
+    /// `StoreError::UnknownCommit` if the call may have been accepted, the others if it was not.
+    pub fn place_call(&self, mut call: NewCall) -> Answer<'_, Placed> {
         let offset = self.offset();
         write!(self, |conn| {
             use queries::idempotency::Take;
@@ -88,29 +83,16 @@ impl Store {
         })
     }
 
-    /// Accounts that have calls waiting.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn waiting_accounts(&self) -> Result<Vec<Account>, StoreError> {
-        read!(self, |conn| queries::claims::waiting_accounts(conn).await)
-    }
-
     /// Claims an account's oldest queued calls that were accepted within `patience`: `queued → dialing`.
     /// `limits` are the plan's live calls and how many this process can take.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn claim_calls(
+    pub fn claim_calls(
         &self,
         account: AccountId,
         limits: (u32, usize),
         patience: Duration,
         node: NodeId,
         (now, steady): (Timestamp, Timestamp),
-    ) -> Result<Vec<Conversation>, StoreError> {
+    ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
         write!(self, |conn| {
             let queue_now = dialect!(conn, key_clock(steady, offset))?;
@@ -126,36 +108,23 @@ impl Store {
     }
 
     /// Renews the leases of these claims; returns those that were still in force.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn renew_claims(
-        &self,
-        claims: &[(ConversationId, ClaimId)],
-    ) -> Result<Vec<ClaimId>, StoreError> {
+    pub fn renew_claims(&self, claims: &[(ConversationId, ClaimId)]) -> Answer<'_, Vec<ClaimId>> {
         let offset = self.offset();
         let claims = claims.to_vec();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
-            Ok(Verdict::Commit(
-                queries::claims::renew(conn, &claims, lease).await?,
-            ))
+            queries::claims::renew(conn, &claims, lease).await
         })
     }
 
     /// Takes over calls whose owner is gone: lease run out or, with `all`, every call of another process.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn take_orphans(
+    pub fn take_orphans(
         &self,
         all: bool,
         most: i64,
         node: NodeId,
         now: Timestamp,
-    ) -> Result<Vec<Conversation>, StoreError> {
+    ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
@@ -170,15 +139,11 @@ impl Store {
     }
 
     /// Queued calls that were accepted longer than `patience` ago.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn overdue_calls(
+    pub fn overdue_calls(
         &self,
         patience: Duration,
         steady: Timestamp,
-    ) -> Result<Vec<Conversation>, StoreError> {
+    ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(steady, offset))?;
@@ -186,47 +151,13 @@ impl Store {
         })
     }
 
-    /// How many calls wait to be dialed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn queue_length(&self) -> Result<i64, StoreError> {
-        read!(self, |conn| queries::claims::queue_length(conn).await)
-    }
-
     /// How many of the account's calls are dialing, ringing, talking or closing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn live_calls(&self, account: AccountId) -> Result<i64, StoreError> {
+    pub fn live_calls(&self, account: AccountId) -> Answer<'_, i64> {
         read!(self, |conn| queries::claims::live_calls(conn, account)
             .await)
     }
 
-    /// Keeps of a call that is being dialed what ends it should this process die.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn call_dialed(
-        &self,
-        id: ConversationId,
-        claim: ClaimId,
-        dialog: String,
-    ) -> Result<Fenced, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::calls::dialed(conn, id, claim, dialog).await?,
-            ))
-        })
-    }
-
     /// `dialing → live`. `dialog` is what ends the call should this process die.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn call_answered(
         &self,
@@ -234,70 +165,45 @@ impl Store {
         claim: ClaimId,
         at: Timestamp,
         dialog: Option<String>,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         match &self.steps {
             Some(steps) => steps.take(id, claim, Step::Answered(at, dialog)).await,
-            None => write!(self, |conn| {
-                Ok(Verdict::Commit(
-                    queries::calls::answered(conn, id, claim, (at, dialog)).await?,
-                ))
-            }),
+            None => {
+                keep!(self, |conn| queries::calls::answered(
+                    conn,
+                    id,
+                    claim,
+                    (at, dialog)
+                )
+                .await)
+                .await
+            }
         }
     }
 
     /// Stores a turn of a live call.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn append_turn(
         &self,
         id: ConversationId,
         claim: ClaimId,
         mut turn: NewTurn,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Result<Fenced> {
         // Which no text of PostgreSQL's has: what somebody else's service says must not keep a call from going on.
         turn.text.retain(|character| character != '\0');
         match &self.steps {
             Some(steps) => steps.take(id, claim, Step::Turn(turn)).await,
-            None => write!(self, |conn| {
-                Ok(Verdict::Commit(dialect!(
-                    conn,
-                    append_turn(id, claim, turn)
-                )?))
-            }),
+            None => keep!(self, |conn| dialect!(conn, append_turn(id, claim, turn))).await,
         }
-    }
-
-    /// `dialing | live → closing`: how the call ended is fixed from here on.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn close_call(
-        &self,
-        id: ConversationId,
-        claim: ClaimId,
-        end: CallEnd,
-    ) -> Result<Fenced, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::calls::close(conn, id, claim, end).await?,
-            ))
-        })
     }
 
     /// `closing → completed | failed`, with ledger, event and deliveries in one transaction. Returns the endpoints
     /// with something to deliver, or `None` if the claim is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn settle_call(
+    pub fn settle_call(
         &self,
         call: (AccountId, ConversationId, ClaimId),
         settlement: Settlement,
-    ) -> Result<Option<Vec<EndpointId>>, StoreError> {
+    ) -> Answer<'_, Option<Vec<EndpointId>>> {
         write!(self, |conn| {
             let settled = queries::calls::settle(conn, call, settlement).await?;
             failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);
@@ -309,16 +215,12 @@ impl Store {
     }
 
     /// Ends a call that was never claimed: `queued → failed`. `None` if it is queued no more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn end_queued_call(
+    pub fn end_queued_call(
         &self,
         call: (AccountId, ConversationId),
         reason: FailureReason,
         settlement: Settlement,
-    ) -> Result<Option<Vec<EndpointId>>, StoreError> {
+    ) -> Answer<'_, Option<Vec<EndpointId>>> {
         write!(self, |conn| {
             Ok(
                 match queries::calls::end_queued(conn, call, reason, settlement).await? {
@@ -329,43 +231,8 @@ impl Store {
         })
     }
 
-    /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn request_hangup(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::calls::request_hangup(conn, account, id).await?,
-            ))
-        })
-    }
-
-    /// This node's calls whose owner has been asked to hang up.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn hangups(&self, node: NodeId) -> Result<Vec<ConversationId>, StoreError> {
-        read!(self, |conn| queries::claims::hangups(conn, node).await)
-    }
-
     /// Holds more credits for a call; `false` if wallet or budget cannot cover them.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn top_up(
-        &self,
-        id: ConversationId,
-        credits: Credits,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub fn top_up(&self, id: ConversationId, credits: Credits, now: Timestamp) -> Answer<'_, bool> {
         write!(self, |conn| {
             use queries::wallets::Reserve;
             Ok(
@@ -377,34 +244,13 @@ impl Store {
         })
     }
 
-    /// A page of conversations, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn conversations(
-        &self,
-        account: AccountId,
-        filter: ConversationFilter,
-        after: Option<PageKey<ConversationId>>,
-        limit: i64,
-    ) -> Result<Vec<ConversationView>, StoreError> {
-        read!(self, |conn| {
-            queries::conversations::page(conn, account, &filter, after, limit).await
-        })
-    }
-
     /// A conversation of the account, if it was accepted at or after `since`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn conversation(
+    pub fn conversation(
         &self,
         account: AccountId,
         id: ConversationId,
         since: Option<Timestamp>,
-    ) -> Result<Option<ConversationView>, StoreError> {
+    ) -> Answer<'_, Option<ConversationView>> {
         read!(self, |conn| queries::conversations::find(
             conn, account, id, since
         )
@@ -412,17 +258,13 @@ impl Store {
     }
 
     /// A conversation of the account with its first `limit` turns.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn transcript(
+    pub fn transcript(
         &self,
         account: AccountId,
         id: ConversationId,
         since: Option<Timestamp>,
         limit: i64,
-    ) -> Result<Option<(ConversationView, Vec<Moment>)>, StoreError> {
+    ) -> Answer<'_, Option<(ConversationView, Vec<Moment>)>> {
         read!(self, |conn| {
             let view = queries::conversations::find(conn, account, id, since).await?;
             let Some(view) = view else { return Ok(None) };
@@ -433,17 +275,13 @@ impl Store {
 
     /// What has happened in a conversation behind moment `after`, with its present state. Both are read in that
     /// order: state first, so that a terminal state means that the moments are complete.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn moments(
+    pub fn moments(
         &self,
         account: AccountId,
         id: ConversationId,
         after: i32,
         limit: i64,
-    ) -> Result<Option<(CallState, Vec<Moment>)>, StoreError> {
+    ) -> Answer<'_, Option<(CallState, Vec<Moment>)>> {
         read!(self, |conn| {
             let view = queries::conversations::find(conn, account, id, None).await?;
             let Some(view) = view else { return Ok(None) };
@@ -453,52 +291,20 @@ impl Store {
     }
 
     /// Turns of a conversation behind moment `after`. The caller has looked it up for its account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn turns(
-        &self,
-        id: ConversationId,
-        after: i32,
-        limit: i64,
-    ) -> Result<Vec<Moment>, StoreError> {
+    pub fn turns(&self, id: ConversationId, after: i32, limit: i64) -> Answer<'_, Vec<Moment>> {
         read!(self, |conn| queries::conversations::moments(
             conn, id, after, limit, true
         )
         .await)
     }
 
-    /// The last turns of a conversation before moment `before`, in order. The caller has looked it up for its account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn turns_before(
-        &self,
-        id: ConversationId,
-        before: i32,
-        limit: i64,
-    ) -> Result<Vec<Moment>, StoreError> {
-        read!(self, |conn| queries::conversations::turns_before(
-            conn, id, before, limit
-        )
-        .await)
-    }
-
     /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago; returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn purge_keys(&self, steady: Timestamp) -> Result<usize, StoreError> {
+    pub fn purge_keys(&self, steady: Timestamp) -> Answer<'_, usize> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let now = dialect!(conn, key_clock(steady, offset))?;
             let before = now.minus(Duration::from_secs(3600));
-            Ok(Verdict::Commit(
-                queries::idempotency::purge(conn, before).await?,
-            ))
+            queries::idempotency::purge(conn, before).await
         })
     }
 }

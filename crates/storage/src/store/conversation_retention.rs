@@ -1,65 +1,29 @@
 //! How long conversations are kept, and changes of plan, which change that.
 
-use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, ConversationId, Plan, Timestamp};
+use offhook_domain::{AccountId, Plan, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, write};
 use crate::queries;
-use crate::{Account, RetentionWindow, Store, StoreError, Verdict};
+use crate::{RetentionWindow, Store, Verdict};
 
 impl Store {
-    /// Every account with its window as it was last noted.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn retention_windows(
-        &self,
-    ) -> Result<Vec<(Account, Option<RetentionWindow>)>, StoreError> {
-        read!(self, |conn| queries::conversation_retention::windows(conn)
-            .await)
-    }
-
-    /// An account's window as it was last noted.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn retention_window(
-        &self,
-        account: AccountId,
-    ) -> Result<Option<RetentionWindow>, StoreError> {
-        read!(self, |conn| queries::conversation_retention::window(
-            conn, account
+    /// Notes an account's window.
+    pub fn note_retention_window(&self, window: RetentionWindow) -> Answer<'_, ()> {
+        keep!(self, |conn| queries::conversation_retention::note(
+            conn, window
         )
         .await)
     }
 
-    /// Notes an account's window.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn note_retention_window(&self, window: RetentionWindow) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::conversation_retention::note(conn, window).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// Moves an account from one plan to another and notes the window that it has then; `false` if it is not on the
     /// first one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn set_plan(
+    pub fn set_plan(
         &self,
         account: AccountId,
         (from, to): (Plan, Plan),
         window: RetentionWindow,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             if !queries::conversation_retention::set_plan(conn, account, (from, to)).await? {
                 return Ok(Verdict::Rollback(false));
@@ -70,57 +34,6 @@ impl Store {
             let words = ("cli", "account.set-plan", target.as_str());
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(true))
-        })
-    }
-
-    /// How many of the account's conversations were accepted before `before`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn conversations_before(
-        &self,
-        account: AccountId,
-        before: Timestamp,
-    ) -> Result<i64, StoreError> {
-        read!(self, |conn| queries::conversation_retention::count_before(
-            conn, account, before
-        )
-        .await)
-    }
-
-    /// Up to `most` of the account's oldest ended conversations from before `before`, and whether each tells of a
-    /// recording.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn ended_conversations_before(
-        &self,
-        account: AccountId,
-        before: Timestamp,
-        most: i64,
-    ) -> Result<Vec<(ConversationId, bool)>, StoreError> {
-        read!(self, |conn| queries::conversation_retention::ended_before(
-            conn, account, before, most
-        )
-        .await)
-    }
-
-    /// Deletes conversations of the account, with everything but their ledger rows. One of which a recording has been
-    /// told since it was seen is left to the next time, with the recording.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_conversations(
-        &self,
-        account: AccountId,
-        seen: Vec<(ConversationId, bool)>,
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::conversation_retention::delete(conn, account, seen).await?;
-            Ok(Verdict::Commit(()))
         })
     }
 }

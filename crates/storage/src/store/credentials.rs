@@ -3,15 +3,12 @@
 use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::queries;
-use crate::{Credential, Store, StoreError, Verdict};
+use crate::{Credential, Result, Store, Verdict};
 
 impl Store {
     /// Seals and stores a credential, in place of the one that the account had for this provider.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn set_credential(
         &self,
@@ -19,7 +16,7 @@ impl Store {
         provider: CredentialProvider,
         secret: &str,
         at: Timestamp,
-    ) -> Result<Credential, StoreError> {
+    ) -> Result<Credential> {
         let credential = Credential {
             id: mint(at),
             account_id: account,
@@ -31,56 +28,39 @@ impl Store {
         };
         let sealed = self.master_key.seal(secret, &credential.id.uuid())?;
         let actor = self.actor();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let stored = queries::credentials::replace(conn, &credential, sealed).await?;
             let id: offhook_domain::EventId = mint(at);
             let words = (actor.as_str(), "account.credential.set", provider.as_str());
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(stored))
+            Ok(stored)
         })
-    }
-
-    /// The account's credentials, by provider, without their secrets.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
-        read!(self, |conn| queries::credentials::list(conn, account).await)
+        .await
     }
 
     /// Notes why a provider that was asked at `began` with the account's credential did not say what the account has there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn credential_unanswered(
+    pub fn credential_unanswered(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         began: Timestamp,
         why: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let why = why.to_owned();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let of = (account, provider);
-            queries::credentials::unanswered(conn, of, began, &why).await?;
-            Ok(Verdict::Commit(()))
+            queries::credentials::unanswered(conn, of, began, &why).await
         })
     }
 
     /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn remove_credential(
+    pub fn remove_credential(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         at: Timestamp,
-    ) -> Result<Option<Credential>, StoreError> {
+    ) -> Answer<'_, Option<Credential>> {
         let actor = self.actor();
         write!(self, |conn| {
             // So that nothing which it lists is written behind it.
@@ -111,17 +91,18 @@ impl Store {
     /// The secret of the account's credential at a provider.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    /// `StoreError::Corrupt` if it does not open.
     #[boxed]
     pub async fn credential_secret(
         &self,
         account: AccountId,
         provider: CredentialProvider,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<String>> {
         let found = read!(self, |conn| queries::credentials::sealed(
             conn, account, provider
         )
-        .await)?;
+        .await)
+        .await?;
         found
             .map(|(id, sealed)| self.master_key.open(&sealed, &id.uuid()))
             .transpose()

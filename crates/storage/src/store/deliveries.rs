@@ -1,14 +1,10 @@
 //! Deliveries as customers see them: lists, repetitions, test events.
 
-use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, Timestamp};
+use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{
-    Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent, PageKey,
-    Store, StoreError, Verdict,
-};
+use crate::{Delivery, DeliveryState, DeliveryStory, EndpointStatus, NewEvent, Store, Verdict};
 
 /// What became of a request for one more attempt.
 #[derive(Debug, Clone)]
@@ -35,38 +31,14 @@ pub enum Recovered {
 }
 
 impl Store {
-    /// The first `limit` deliveries of a conversation's events, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn deliveries_of(
-        &self,
-        account: AccountId,
-        conversation: ConversationId,
-        limit: i64,
-    ) -> Result<Vec<Delivery>, StoreError> {
-        read!(self, |conn| queries::deliveries::of_conversation(
-            conn,
-            account,
-            conversation,
-            limit
-        )
-        .await)
-    }
-
     /// Writes a test event for one endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn send_test_event(
+    pub fn send_test_event(
         &self,
         account: AccountId,
         endpoint: EndpointId,
         event: NewEvent,
         at: Timestamp,
-    ) -> Result<Resent, StoreError> {
+    ) -> Answer<'_, Resent> {
         write!(self, |conn| {
             match queries::deliveries::endpoint_status(conn, account, endpoint).await? {
                 None => return Ok(Verdict::Rollback(Resent::Absent)),
@@ -97,49 +69,23 @@ impl Store {
         })
     }
 
-    /// A page of the account's deliveries, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn deliveries(
-        &self,
-        account: AccountId,
-        filter: DeliveryFilter,
-        after: Option<PageKey<DeliveryId>>,
-        limit: i64,
-    ) -> Result<Vec<Delivery>, StoreError> {
-        read!(self, |conn| queries::deliveries::page(
-            conn, account, &filter, after, limit
-        )
-        .await)
-    }
-
     /// A delivery of the account with its payload and attempts.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delivery(
+    pub fn delivery(
         &self,
         account: AccountId,
         id: DeliveryId,
-    ) -> Result<Option<DeliveryStory>, StoreError> {
+    ) -> Answer<'_, Option<DeliveryStory>> {
         read!(self, |conn| queries::deliveries::story(conn, account, id)
             .await)
     }
 
     /// Asks for one more attempt of a delivery.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn resend_delivery(
+    pub fn resend_delivery(
         &self,
         account: AccountId,
         id: DeliveryId,
         at: Timestamp,
-    ) -> Result<Resent, StoreError> {
+    ) -> Answer<'_, Resent> {
         write!(self, |conn| {
             let Some(story) = queries::deliveries::story(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(Resent::Absent));
@@ -160,17 +106,13 @@ impl Store {
     }
 
     /// Asks for one more attempt of everything that an endpoint has missed since `since`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn recover_endpoint(
+    pub fn recover_endpoint(
         &self,
         account: AccountId,
         endpoint: EndpointId,
         since: Timestamp,
         at: Timestamp,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Answer<'_, Recovered> {
         write!(self, |conn| {
             match queries::deliveries::endpoint_status(conn, account, endpoint).await? {
                 None => return Ok(Verdict::Rollback(Recovered::Absent)),

@@ -4,25 +4,21 @@ use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
+use offhook_domain::{EndpointId, Timestamp};
 
-use super::{lease, read, write};
+use super::{Answer, keep, lease, read};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
     AttemptReport, ClaimSlots, Claimed, ClaimedWork, DueEndpoint, FailingEndpoint, Rechecked,
-    Store, StoreError, Verdict,
+    Result, Store,
 };
 
 impl Store {
     /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
     /// the database's clock on PostgreSQL, else by `steady` (decision 8.7). Deliveries that wait for an earlier event of
     /// their call do not count.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+    pub fn due_endpoints(&self, steady: Timestamp) -> Answer<'_, Vec<DueEndpoint>> {
         let offset = self.offset();
         read!(self, |conn| {
             let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
@@ -31,27 +27,11 @@ impl Store {
     }
 
     /// Endpoints with asked-for repetitions that nobody has claimed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn due_resends(&self) -> Result<Vec<EndpointId>, StoreError> {
+    pub fn due_resends(&self) -> Answer<'_, Vec<EndpointId>> {
         let offset = self.offset();
         read!(self, |conn| {
             let judged_at = dialect!(conn, lease_clock(offset))?;
             queries::dispatch::due_resends(conn, judged_at).await
-        })
-    }
-
-    /// Takes every claim from its owner: for the start of a process that has the database to itself (decision 8.7).
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn orphan_deliveries(&self) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::dispatch::orphan(conn).await?;
-            Ok(Verdict::Commit(()))
         })
     }
 
@@ -60,7 +40,7 @@ impl Store {
     /// endpoint that has been deleted meanwhile, or whose secret cannot be read.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::UnknownCommit`] if the claim may be in
+    /// `StoreError::UnknownCommit` if the claim may be in
     /// force: it runs out by itself.
     #[boxed]
     pub async fn claim_deliveries(
@@ -68,9 +48,9 @@ impl Store {
         slots: Vec<ClaimSlots>,
         offsets: Vec<Duration>,
         (now, steady): (Timestamp, Timestamp),
-    ) -> Result<Claimed, StoreError> {
+    ) -> Result<Claimed> {
         let offset = self.offset();
-        let (mut attempts, sealed, failing) = write!(self, |conn| {
+        let (mut attempts, sealed, failing) = keep!(self, |conn| {
             let (due, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
             let times = queries::delivery_claims::Times {
                 now,
@@ -79,8 +59,9 @@ impl Store {
                 lease: judged_at.plus(lease()),
             };
             let claimed = queries::delivery_claims::claim(conn, &slots, &offsets, times).await?;
-            Ok(Verdict::Commit(claimed))
-        })?;
+            Ok(claimed)
+        })
+        .await?;
         let secrets = self.unseal(sealed);
         for attempt in &mut attempts {
             attempt.secrets = secrets
@@ -93,16 +74,13 @@ impl Store {
 
     /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the
     /// claim.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn recheck_claims(
         &self,
         endpoint: EndpointId,
         work: Vec<ClaimedWork>,
         now: Timestamp,
-    ) -> Result<Rechecked, StoreError> {
+    ) -> Result<Rechecked> {
         let (receiving, in_force) = read!(self, |conn| {
             let receiving = queries::rechecks::receiving(conn, endpoint, now).await?;
             let in_force = match &receiving {
@@ -110,7 +88,8 @@ impl Store {
                 None => Vec::new(),
             };
             Ok((receiving, in_force))
-        })?;
+        })
+        .await?;
         let Some((url, sealed)) = receiving else {
             return Ok(Rechecked::default());
         };
@@ -137,50 +116,22 @@ impl Store {
         secrets
     }
 
-    /// Gives claimed work back that has not been begun.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn give_back_deliveries(
-        &self,
-        returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::dispatch::give_back(conn, &returned).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends. Returns
     /// the endpoints that have failed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn finish_attempts(
+    pub fn finish_attempts(
         &self,
         reports: Vec<AttemptReport>,
         steady: Timestamp,
-    ) -> Result<Vec<FailingEndpoint>, StoreError> {
+    ) -> Answer<'_, Vec<FailingEndpoint>> {
         let clock = (steady, self.offset());
-        write!(self, |conn| {
+        keep!(self, |conn| {
             // Deliveries before their attempts, as claiming and cancelling do.
             let ids = reports.iter().map(|report| report.delivery_id).collect();
             queries::locks::lock_deliveries(conn, ids).await?;
             let exhausted = dialect!(conn, finish(&reports, clock))?;
             queries::dispatch::finish_resends(conn, &reports).await?;
             let failing = queries::health::note(conn, &reports, &exhausted).await?;
-            Ok(Verdict::Commit(failing))
+            Ok(failing)
         })
-    }
-
-    /// How many deliveries are open.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delivery_backlog(&self) -> Result<i64, StoreError> {
-        read!(self, |conn| queries::deliveries::backlog(conn).await)
     }
 }

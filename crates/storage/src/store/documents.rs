@@ -1,13 +1,12 @@
 //! Knowledge documents.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
-use super::{read, write};
+use super::{Answer, read, write};
 use crate::queries;
 use crate::{
     Document, DocumentChange, DocumentFilter, Folder, NewDocument, PageKey, PinningAgent, Store,
-    StoreError, Verdict,
+    Verdict,
 };
 
 /// What became of a change of a document.
@@ -40,11 +39,7 @@ pub enum FolderMade {
 
 impl Store {
     /// Makes a document; `false` if the account has no such folder.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn create_document(&self, new: NewDocument) -> Result<bool, StoreError> {
+    pub fn create_document(&self, new: NewDocument) -> Answer<'_, bool> {
         write!(self, |conn| {
             let document = &new.document;
             if let Some(folder) = document.folder_id {
@@ -59,31 +54,19 @@ impl Store {
     }
 
     /// A document of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn document(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<Option<Document>, StoreError> {
+    pub fn document(&self, account: AccountId, id: DocumentId) -> Answer<'_, Option<Document>> {
         read!(self, |conn| queries::documents::find(conn, account, id)
             .await)
     }
 
     /// A page of the account's documents, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn documents(
+    pub fn documents(
         &self,
         account: AccountId,
         filter: DocumentFilter,
         after: Option<PageKey<DocumentId>>,
         limit: i64,
-    ) -> Result<Vec<Document>, StoreError> {
+    ) -> Answer<'_, Vec<Document>> {
         read!(self, |conn| queries::documents::page(
             conn, account, &filter, after, limit
         )
@@ -91,17 +74,13 @@ impl Store {
     }
 
     /// Renames a document or moves it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_document(
+    pub fn change_document(
         &self,
         account: AccountId,
         id: DocumentId,
         change: DocumentChange,
         at: Timestamp,
-    ) -> Result<DocumentChanged, StoreError> {
+    ) -> Answer<'_, DocumentChanged> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let Some(before) = queries::documents::hold(conn, account, id).await? else {
@@ -129,16 +108,12 @@ impl Store {
 
     /// Deletes a document with its passages and pins; its words are left to a worker. Returns the agents whose
     /// published version answered from it, or `None` if there is no such document.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_document(
+    pub fn delete_document(
         &self,
         account: AccountId,
         id: DocumentId,
         at: Timestamp,
-    ) -> Result<Option<Vec<PinningAgent>>, StoreError> {
+    ) -> Answer<'_, Option<Vec<PinningAgent>>> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             // From here on no publication pins it.
@@ -157,42 +132,30 @@ impl Store {
     }
 
     /// The agents whose published version answers from the document, by name.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn pinning_agents(
+    pub fn pinning_agents(
         &self,
         account: AccountId,
         id: DocumentId,
-    ) -> Result<Vec<PinningAgent>, StoreError> {
+    ) -> Answer<'_, Vec<PinningAgent>> {
         read!(self, |conn| queries::pins::agents(conn, account, id).await)
     }
 
     /// Of these, the documents that the account has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn known_documents(
+    pub fn known_documents(
         &self,
         account: AccountId,
         ids: Vec<DocumentId>,
-    ) -> Result<Vec<DocumentId>, StoreError> {
+    ) -> Answer<'_, Vec<DocumentId>> {
         read!(self, |conn| queries::documents::known(conn, account, ids)
             .await)
     }
 
     /// The documents in these folders of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn documents_within(
+    pub fn documents_within(
         &self,
         account: AccountId,
         folders: Vec<FolderId>,
-    ) -> Result<Vec<DocumentId>, StoreError> {
+    ) -> Answer<'_, Vec<DocumentId>> {
         read!(self, |conn| queries::documents::within(
             conn, account, folders
         )

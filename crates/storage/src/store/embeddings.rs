@@ -3,31 +3,28 @@
 use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, Timestamp};
 
-use super::{lease, mint, read, write};
+use super::{Answer, keep, lease, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
-    EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Store, StoreError,
-    Verdict,
+    EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Result, Store, Verdict,
 };
 
 impl Store {
     /// Orders vectors for documents that are ready and have none of the model, looking through up to `limit` documents
     /// behind `after`. Returns the last one looked at; `None` at the end.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn order_embeddings(
         &self,
         model: &str,
         after: Option<DocumentId>,
         limit: i64,
-    ) -> Result<Option<DocumentId>, StoreError> {
+    ) -> Result<Option<DocumentId>> {
         let candidates = read!(self, |conn| queries::embeddings::candidates(
             conn, after, limit
         )
-        .await)?;
+        .await)
+        .await?;
         let last = candidates.last().map(|(id, ..)| *id);
         let wanted: Vec<(DocumentId, AccountId)> = candidates
             .into_iter()
@@ -40,25 +37,18 @@ impl Store {
             return Ok(last);
         }
         let model = model.to_owned();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             // In the order of their ids, so that two processes never wait for each other.
             for document in wanted {
                 queries::embeddings::order(conn, document, &model).await?;
             }
-            Ok(Verdict::Commit(last))
+            Ok(last)
         })
+        .await
     }
 
     /// Claims a document that is to be embedded by the model.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn claim_embedding(
-        &self,
-        model: &str,
-        now: Timestamp,
-    ) -> Result<Option<EmbeddingJob>, StoreError> {
+    pub fn claim_embedding(&self, model: &str, now: Timestamp) -> Answer<'_, Option<EmbeddingJob>> {
         let (offset, claim, model) = (self.offset(), mint(now), model.to_owned());
         write!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
@@ -71,45 +61,13 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_embeddings(&self) -> Result<usize, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::embeddings::release_all(conn).await?
-        )))
-    }
-
-    /// Gives an order back to be claimed again: untried, or with the reason why this try failed. After the third it is
-    /// not claimed any more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_embedding(
-        &self,
-        job: EmbeddingJob,
-        failed: Option<String>,
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::embeddings::release(conn, job.document, job.claim, failed).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// Stores vectors of a document that is being embedded, and renews the lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn store_vectors(
+    pub fn store_vectors(
         &self,
         job: EmbeddingJob,
         model: &str,
         vectors: PassageVectors,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Answer<'_, Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
         write!(self, |conn| {
             if !queries::embeddings::renew(conn, job.document, job.claim, offset).await? {
@@ -121,15 +79,11 @@ impl Store {
     }
 
     /// The last vectors that are stored of a document by a model: an earlier try may have left some.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn last_vectors(
+    pub fn last_vectors(
         &self,
         document: DocumentId,
         model: &str,
-    ) -> Result<Option<PassageVectors>, StoreError> {
+    ) -> Answer<'_, Option<PassageVectors>> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::last(
             conn, document, &model
@@ -138,16 +92,12 @@ impl Store {
     }
 
     /// Ends an order: all passages have vectors now, and those of other models go.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn finish_embedding(
+    pub fn finish_embedding(
         &self,
         job: EmbeddingJob,
         model: &str,
         passages: i32,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Answer<'_, Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
         write!(self, |conn| {
             if !queries::embeddings::renew(conn, job.document, job.claim, offset).await? {
@@ -159,17 +109,13 @@ impl Store {
     }
 
     /// Up to `limit` of the account's documents before `before` that are embedded by the model, the newest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn newest_embedded(
+    pub fn newest_embedded(
         &self,
         account: AccountId,
         model: &str,
         before: Option<DocumentId>,
         limit: i64,
-    ) -> Result<Vec<EmbeddedDocument>, StoreError> {
+    ) -> Answer<'_, Vec<EmbeddedDocument>> {
         let model = model.to_owned();
         read!(self, |conn| {
             let key = (account, model.as_str());
@@ -178,16 +124,12 @@ impl Store {
     }
 
     /// Of these documents those of the account that are embedded by the model, in no order.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn embedded_among(
+    pub fn embedded_among(
         &self,
         account: AccountId,
         model: &str,
         documents: Vec<DocumentId>,
-    ) -> Result<Vec<EmbeddedDocument>, StoreError> {
+    ) -> Answer<'_, Vec<EmbeddedDocument>> {
         let model = model.to_owned();
         read!(self, |conn| {
             let key = (account, model.as_str());
@@ -196,15 +138,11 @@ impl Store {
     }
 
     /// The vectors of these documents, whose account the caller has looked at, by a model.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn vectors_of(
+    pub fn vectors_of(
         &self,
         documents: Vec<DocumentId>,
         model: &str,
-    ) -> Result<Vec<PassageVectors>, StoreError> {
+    ) -> Answer<'_, Vec<PassageVectors>> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::of(
             conn, documents, &model
@@ -213,11 +151,7 @@ impl Store {
     }
 
     /// How far the model's work is.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn embedding_state(&self, model: &str) -> Result<EmbeddingState, StoreError> {
+    pub fn embedding_state(&self, model: &str) -> Answer<'_, EmbeddingState> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::state(conn, &model).await)
     }

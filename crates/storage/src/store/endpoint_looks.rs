@@ -1,27 +1,22 @@
 //! An endpoint's own deliveries, and how endpoints fare.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DeliveryId, EndpointId};
 
-use super::read;
+use super::{Answer, read};
 use crate::queries;
-use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Store, StoreError};
+use crate::{Delivery, EndpointDeliveryFilter, Store};
 
 impl Store {
     /// A page of the deliveries to one endpoint, the newest first, with one more than `limit` if there is a next page;
     /// `None` if the account has no such endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn endpoint_deliveries(
+    pub fn endpoint_deliveries(
         &self,
         account: AccountId,
         endpoint: EndpointId,
         filter: EndpointDeliveryFilter,
         after: Option<DeliveryId>,
         limit: i64,
-    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+    ) -> Answer<'_, Option<Vec<Delivery>>> {
         read!(self, |conn| {
             if !queries::endpoint_looks::is_of(conn, account, endpoint).await? {
                 return Ok(None);
@@ -30,20 +25,5 @@ impl Store {
                 queries::endpoint_looks::deliveries_to(conn, endpoint, filter, after, limit + 1);
             Ok(Some(rows.await?))
         })
-    }
-
-    /// How each endpoint of the account fares.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn endpoint_health(
-        &self,
-        account: AccountId,
-    ) -> Result<Vec<EndpointHealth>, StoreError> {
-        read!(self, |conn| queries::endpoint_looks::health_of(
-            conn, account
-        )
-        .await)
     }
 }

@@ -1,24 +1,19 @@
 //! How much work waits, for the figures of the process.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::Timestamp;
 use offhook_metrics::metrics;
 
-use super::{Inner, read};
+use super::{Answer, Inner, read};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{Backlog, Store, StoreError};
+use crate::{Backlog, Store};
 
 impl Store {
     /// How much work of the whole deployment waits; `steady` judges on the embedded database what is due. Costs a few
     /// walks over indexes of open work, so it is for every few seconds and not for every request.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn backlog(&self, steady: Timestamp) -> Result<Backlog, StoreError> {
+    pub fn backlog(&self, steady: Timestamp) -> Answer<'_, Backlog> {
         let offset = self.offset();
         read!(self, |conn| {
             let clocks = dialect!(conn, delivery_clocks(steady, offset))?;

@@ -1,25 +1,20 @@
 //! Folders of knowledge documents.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
 use super::documents::FolderMade;
-use super::{read, write};
+use super::{Answer, keep, read, write};
 use crate::queries;
-use crate::{Folder, PageKey, Store, StoreError, Verdict};
+use crate::{Folder, Store, Verdict};
 
 impl Store {
     /// Makes a folder, unless its name is taken or the account has `most` already.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn create_folder(
+    pub fn create_folder(
         &self,
         folder: Folder,
         name_folded: String,
         most: i64,
-    ) -> Result<FolderMade, StoreError> {
+    ) -> Answer<'_, FolderMade> {
         write!(self, |conn| {
             let account = folder.account_id;
             // The account's row keeps two creations of one account apart.
@@ -36,47 +31,18 @@ impl Store {
     }
 
     /// A folder of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn folder(
-        &self,
-        account: AccountId,
-        id: FolderId,
-    ) -> Result<Option<Folder>, StoreError> {
+    pub fn folder(&self, account: AccountId, id: FolderId) -> Answer<'_, Option<Folder>> {
         read!(self, |conn| queries::folders::find(conn, account, id).await)
     }
 
-    /// A page of the account's folders, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn folders(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<FolderId>>,
-        limit: i64,
-    ) -> Result<Vec<Folder>, StoreError> {
-        read!(self, |conn| queries::folders::page(
-            conn, account, after, limit
-        )
-        .await)
-    }
-
     /// Renames a folder: its new name, and as it is compared.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn rename_folder(
+    pub fn rename_folder(
         &self,
         account: AccountId,
         id: FolderId,
         name: (String, String),
         at: Timestamp,
-    ) -> Result<FolderMade, StoreError> {
+    ) -> Answer<'_, FolderMade> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             if queries::folders::is_taken(conn, account, &name.1, id).await? {
@@ -94,36 +60,16 @@ impl Store {
     }
 
     /// Deletes a folder, whose documents move to the root; returns how many, or `None` if there is no such folder.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_folder(
+    pub fn delete_folder(
         &self,
         account: AccountId,
         id: FolderId,
         at: Timestamp,
-    ) -> Result<Option<usize>, StoreError> {
-        write!(self, |conn| {
+    ) -> Answer<'_, Option<usize>> {
+        keep!(self, |conn| {
             // Moves and deletions of documents take their rows first and folders' then: not at the same time.
             queries::locks::lock_account(conn, account).await?;
-            Ok(Verdict::Commit(
-                queries::folders::delete(conn, account, id, at).await?,
-            ))
+            queries::folders::delete(conn, account, id, at).await
         })
-    }
-
-    /// Of these, the folders that the account has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn known_folders(
-        &self,
-        account: AccountId,
-        ids: Vec<FolderId>,
-    ) -> Result<Vec<FolderId>, StoreError> {
-        read!(self, |conn| queries::folders::known(conn, account, ids)
-            .await)
     }
 }

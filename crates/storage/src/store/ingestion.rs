@@ -1,12 +1,11 @@
 //! Reading documents: claims with a lease, and what was read, fenced by the claim.
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
 
-use super::{lease, mint, read, write};
+use super::{Answer, keep, lease, mint, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Store, StoreError, Verdict};
+use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Result, Store, Verdict};
 
 /// Part of a deleted document that was cleared away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +16,7 @@ pub struct ClearedDocument {
 
 impl Store {
     /// Claims the document that has waited longest, if one waits or has lost its reader.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn claim_document(
-        &self,
-        now: Timestamp,
-    ) -> Result<Option<ClaimedDocument>, StoreError> {
+    pub fn claim_document(&self, now: Timestamp) -> Answer<'_, Option<ClaimedDocument>> {
         let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
         write!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
@@ -37,87 +29,21 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_documents(&self) -> Result<usize, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::ingestion::release_all(conn).await?
-        )))
-    }
-
-    /// Gives a document back to be claimed again, and with it the try, if `untried`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_document(
-        &self,
-        id: DocumentId,
-        claim: ClaimId,
-        untried: bool,
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::ingestion::release(conn, id, claim, untried).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// Renews a document's lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn renew_document(
-        &self,
-        id: DocumentId,
-        claim: ClaimId,
-    ) -> Result<Fenced, StoreError> {
+    pub fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Answer<'_, Fenced> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let kept = queries::ingestion::renew(conn, id, claim, offset).await?;
-            Ok(Verdict::Commit(if kept.is_some() {
+            Ok(if kept.is_some() {
                 Fenced::Done
             } else {
                 Fenced::Lost
-            }))
+            })
         })
     }
 
-    /// Of these documents, those that wait to be read or are being read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn documents_waiting(
-        &self,
-        ids: Vec<DocumentId>,
-    ) -> Result<Vec<DocumentId>, StoreError> {
-        read!(self, |conn| queries::ingestion::waiting(conn, ids).await)
-    }
-
-    /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn document_upload(&self, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
-        read!(self, |conn| queries::ingestion::upload(conn, id).await)
-    }
-
     /// Stores some of what was read of a document, and renews its lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn store_part(
-        &self,
-        id: DocumentId,
-        claim: ClaimId,
-        part: ReadPart,
-    ) -> Result<Fenced, StoreError> {
+    pub fn store_part(&self, id: DocumentId, claim: ClaimId, part: ReadPart) -> Answer<'_, Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let Some(account) = queries::ingestion::renew(conn, id, claim, offset).await? else {
@@ -130,16 +56,12 @@ impl Store {
 
     /// Removes up to `limit` words that an earlier reader of this document left, or else its passages; returns how
     /// many words there were, and `None` if the claim is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn clear_document(
+    pub fn clear_document(
         &self,
         id: DocumentId,
         claim: ClaimId,
         limit: i64,
-    ) -> Result<Option<usize>, StoreError> {
+    ) -> Answer<'_, Option<usize>> {
         let offset = self.offset();
         write!(self, |conn| {
             let renewed = queries::ingestion::renew(conn, id, claim, offset).await?;
@@ -156,17 +78,13 @@ impl Store {
 
     /// Ends the reading of a document: it is ready, found by its words from now on, or failed with this sentence. What was
     /// sent is forgotten.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn finish_document(
+    pub fn finish_document(
         &self,
         id: DocumentId,
         claim: ClaimId,
         ended: Result<ReadDocument, String>,
         at: Timestamp,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Answer<'_, Fenced> {
         write!(self, |conn| {
             let done = queries::ingestion::finish(conn, id, claim, ended, at).await?;
             Ok(if done {
@@ -178,14 +96,7 @@ impl Store {
     }
 
     /// Removes up to `limit` words of a deleted document; `None` if there is no deleted document left.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn clear_gone_documents(
-        &self,
-        limit: i64,
-    ) -> Result<Option<ClearedDocument>, StoreError> {
+    pub fn clear_gone_documents(&self, limit: i64) -> Answer<'_, Option<ClearedDocument>> {
         write!(self, |conn| {
             let Some((id, account)) = queries::ingestion::gone_document(conn).await? else {
                 return Ok(Verdict::Rollback(None));

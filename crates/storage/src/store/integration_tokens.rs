@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
 use crate::{
-    Connection, HeldTokens, NewConsent, Renewal, Store, StoreError, TokenTimes, ToolRow, Verdict,
+    Connection, HeldTokens, NewConsent, Renewal, Result, Store, TokenTimes, ToolRow, Verdict,
 };
 
 /// How long tokens rest after a turn that failed, by the clock of leases: who needs them meanwhile does not ask the
@@ -19,30 +19,28 @@ const REST: Duration = Duration::from_secs(15);
 
 impl Store {
     /// Remembers a consent that is being asked for, with a secret that is needed once it is given.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<(), StoreError> {
+    pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<()> {
         let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
-        write!(self, |conn| {
-            queries::integration_tokens::insert_consent(conn, consent, sealed).await?;
-            Ok(Verdict::Commit(()))
-        })
+        keep!(self, |conn| queries::integration_tokens::insert_consent(
+            conn, consent, sealed
+        )
+        .await)
+        .await
     }
 
     /// Takes a consent that came back: its toolkit, and its secret. `None` if there is none with this state's digest that
     /// was asked for by this session for this account, or its time is over. It is found once.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the secret does not open.
+    /// [`StoreError::Corrupt`] if the secret does not open.
     #[boxed]
     pub async fn take_consent(
         &self,
         account: AccountId,
         digests: ([u8; 32], [u8; 32]),
         now: Timestamp,
-    ) -> Result<Option<(String, String)>, StoreError> {
+    ) -> Result<Option<(String, String)>> {
         let taken = write!(self, |conn| {
             let taken =
                 queries::integration_tokens::take_consent(conn, account, digests, now).await?;
@@ -50,44 +48,18 @@ impl Store {
                 None => Verdict::Rollback(None),
                 taken => Verdict::Commit(taken),
             })
-        })?;
+        })
+        .await?;
         let open = |(id, toolkit, sealed): (CredentialId, String, Vec<u8>)| {
             Ok((toolkit, self.master_key.open(&sealed, &id.uuid())?))
         };
         taken.map(open).transpose()
     }
 
-    /// The toolkits for which the account is being asked for its consent.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn consents_asked_for(
-        &self,
-        account: AccountId,
-        now: Timestamp,
-    ) -> Result<Vec<String>, StoreError> {
-        read!(self, |conn| queries::integration_tokens::asked_for(
-            conn, account, now
-        )
-        .await)
-    }
-
-    /// Forgets some of the consents that nobody gave in time; how many.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn forget_consents(&self, now: Timestamp) -> Result<usize, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::integration_tokens::forget_consents(conn, now).await?
-        )))
-    }
-
     /// Connects a toolkit: its tokens in place of those that the account had for it, and the tools that it brings.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] if a tool's name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    /// [`StoreError::Conflict`] if a tool's name is taken.
     #[boxed]
     pub async fn connect_integration(
         &self,
@@ -96,10 +68,10 @@ impl Store {
         times: TokenTimes,
         tools: Vec<ToolRow>,
         at: Timestamp,
-    ) -> Result<Connection, StoreError> {
+    ) -> Result<Connection> {
         let id: CredentialId = mint(at);
         let sealed = self.master_key.seal(secret, &id.uuid())?;
-        write!(self, |conn| {
+        keep!(self, |conn| {
             // Two connections of one toolkit, and their tools, come one after the other.
             queries::locks::lock_account(conn, account).await?;
             queries::integration_tokens::remove(conn, account, &toolkit).await?;
@@ -109,22 +81,19 @@ impl Store {
             for tool in tools {
                 queries::tools::insert(conn, tool, None).await?;
             }
-            Ok(Verdict::Commit(connection))
+            Ok(connection)
         })
+        .await
     }
 
     /// Says that connecting a toolkit failed, unless it is connected. One that has no row gets one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn connecting_failed(
+    pub fn connecting_failed(
         &self,
         account: AccountId,
         toolkit: String,
         said: String,
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
             let before = queries::integrations::find(conn, account, &toolkit).await?;
@@ -141,14 +110,14 @@ impl Store {
     /// connection to take back.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    /// [`StoreError::Corrupt`] if the tokens do not open.
     #[boxed]
     pub async fn disconnect_integration(
         &self,
         account: AccountId,
         toolkit: String,
         at: Timestamp,
-    ) -> Result<Option<Option<HeldTokens>>, StoreError> {
+    ) -> Result<Option<Option<HeldTokens>>> {
         use IntegrationStatus::{Active, Connecting, Disconnected, Error, Expired};
         let removed = write!(self, |conn| {
             queries::locks::lock_account(conn, account).await?;
@@ -160,7 +129,8 @@ impl Store {
                 true => Verdict::Commit(Some(removed)),
                 false => Verdict::Rollback(None),
             })
-        })?;
+        })
+        .await?;
         match removed {
             Some(tokens) => Ok(Some(tokens.map(|sealed| self.opened(sealed)).transpose()?)),
             None => Ok(None),
@@ -170,28 +140,25 @@ impl Store {
     /// How an account stands to a toolkit, and by what it uses it.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    /// [`StoreError::Corrupt`] if the tokens do not open.
     #[boxed]
     pub async fn integration(
         &self,
         account: AccountId,
         toolkit: String,
-    ) -> Result<(Option<Connection>, Option<HeldTokens>), StoreError> {
+    ) -> Result<(Option<Connection>, Option<HeldTokens>)> {
         let (connection, tokens) = read!(self, |conn| {
             let connection = queries::integrations::find(conn, account, &toolkit).await?;
             let tokens = queries::integration_tokens::find(conn, account, &toolkit).await?;
             Ok((connection, tokens))
-        })?;
+        })
+        .await?;
         let tokens = tokens.map(|sealed| self.opened(sealed)).transpose()?;
         Ok((connection, tokens))
     }
 
     /// Whether any tokens are to be renewed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn has_due_tokens(&self, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn has_due_tokens(&self, now: Timestamp) -> Answer<'_, bool> {
         let offset = self.offset();
         read!(self, |conn| {
             let judged = dialect!(conn, lease_clock(offset))?;
@@ -199,29 +166,15 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn release_tokens(&self) -> Result<usize, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::integration_tokens::release_all(conn).await?
-        )))
-    }
-
     /// Takes the turn at renewing up to `most` tokens that are due; it is this caller's for `lease`, by the claim in each.
     /// Tokens that do not open are [`StoreError::Corrupt`] among the others.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn take_due_tokens(
         &self,
         most: i64,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Vec<Result<HeldTokens, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<HeldTokens>>> {
         let offset = self.offset();
         let taken = write!(self, |conn| {
             let judged = dialect!(conn, lease_clock(offset))?;
@@ -237,7 +190,8 @@ impl Store {
                 true => Verdict::Rollback(taken),
                 false => Verdict::Commit(taken),
             })
-        })?;
+        })
+        .await?;
         let opened = taken.into_iter().map(|sealed| self.opened(sealed));
         Ok(opened.collect())
     }
@@ -246,14 +200,13 @@ impl Store {
     /// place, somebody else is at it, or they rest ([`Store::tokens_rest`]).
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
-    #[boxed]
-    pub async fn take_tokens(
+    /// [`StoreError::Corrupt`] if the tokens do not open.
+    pub fn take_tokens(
         &self,
         held: &HeldTokens,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Option<HeldTokens>, StoreError> {
+    ) -> Answer<'_, Option<HeldTokens>> {
         let (id, offset) = (held.id, self.offset());
         let (store, known) = (self.clone(), held.secret.clone());
         write!(self, |conn| {
@@ -270,11 +223,7 @@ impl Store {
     }
 
     /// Whether these tokens rest: the last turn at them failed a moment ago, and nobody but the clock begins another one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn tokens_rest(&self, held: &HeldTokens) -> Result<bool, StoreError> {
+    pub fn tokens_rest(&self, held: &HeldTokens) -> Answer<'_, bool> {
         let (id, offset) = (held.id, self.offset());
         read!(self, |conn| {
             let judged = dialect!(conn, lease_clock(offset))?;
@@ -284,16 +233,13 @@ impl Store {
 
     /// Ends a turn at renewing, and says how the connection stands then; `false` if the turn was another's by now, or the
     /// connection was taken back or made anew: then nothing is written.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn end_renewal(
         &self,
         turn: (CredentialId, ClaimId),
         renewal: Renewal,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         use IntegrationStatus::{Active, Error, Expired};
         let offset = self.offset();
         let sealed = match &renewal {
@@ -333,6 +279,7 @@ impl Store {
             }
             Ok(Verdict::Commit(true))
         })
+        .await
     }
 
     /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
@@ -341,15 +288,14 @@ impl Store {
     /// nothing is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens there do not
+    /// [`StoreError::Corrupt`] if the tokens there do not
     /// open.
-    #[boxed]
-    pub async fn judge_tokens(
+    pub fn judge_tokens(
         &self,
         used: HeldTokens,
         refused: Option<String>,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         use IntegrationStatus::{Active, Error};
         let store = self.clone();
         write!(self, |conn| {
@@ -385,7 +331,7 @@ impl Store {
         })
     }
 
-    fn opened(&self, (tokens, sealed): (HeldTokens, Vec<u8>)) -> Result<HeldTokens, StoreError> {
+    fn opened(&self, (tokens, sealed): (HeldTokens, Vec<u8>)) -> Result<HeldTokens> {
         let secret = self.master_key.open(&sealed, &tokens.id.uuid())?;
         Ok(HeldTokens { secret, ..tokens })
     }

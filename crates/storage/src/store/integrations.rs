@@ -1,37 +1,23 @@
 //! What accounts have connected (decision 6.9).
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EventId, IntegrationStatus, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint};
 use crate::queries;
-use crate::{Connection, Store, StoreError, Verdict};
+use crate::{Connection, Store};
 
 impl Store {
-    /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn connections(&self, account: AccountId) -> Result<Vec<Connection>, StoreError> {
-        read!(self, |conn| queries::integrations::all(conn, account).await)
-    }
-
     /// Writes how the account stands to a toolkit. `connected_at` moves when it becomes active; what is `disconnected`
     /// loses its tokens. The audit log tells of it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn set_connection(
+    pub fn set_connection(
         &self,
         account: AccountId,
         toolkit: String,
         status: IntegrationStatus,
         last_error: Option<String>,
         at: Timestamp,
-    ) -> Result<Connection, StoreError> {
-        write!(self, |conn| {
+    ) -> Answer<'_, Connection> {
+        keep!(self, |conn| {
             let stands = (status, last_error);
             let connection =
                 queries::integrations::state(conn, (account, toolkit), stands, at).await?;
@@ -46,7 +32,7 @@ impl Store {
             let target = format!("{} {status}", connection.toolkit);
             let words = ("cli", "integration.set", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(connection))
+            Ok(connection)
         })
     }
 }

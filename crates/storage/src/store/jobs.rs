@@ -1,28 +1,18 @@
 //! Work that one process at a time does now and then.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{NodeId, Timestamp};
 
-use super::{lease, write};
+use super::{Answer, keep, lease, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{Store, StoreError, Verdict};
+use crate::{Store, Verdict};
 
 impl Store {
     /// Takes a job that is due for the time of a lease, or renews the lease of one that this process has; `false` if it
     /// is not due or another process is at it. A job that nobody has done yet is due.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn take_job(
-        &self,
-        name: &'static str,
-        node: NodeId,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub fn take_job(&self, name: &'static str, node: NodeId, now: Timestamp) -> Answer<'_, bool> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -38,22 +28,17 @@ impl Store {
     }
 
     /// Gives a job back; it is due again after `pause`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn finish_job(
+    pub fn finish_job(
         &self,
         name: &'static str,
         node: NodeId,
         now: Timestamp,
         pause: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
-            queries::jobs::finish(conn, name, node, now.plus(pause)).await?;
-            Ok(Verdict::Commit(()))
+            queries::jobs::finish(conn, name, node, now.plus(pause)).await
         })
     }
 }

@@ -1,13 +1,12 @@
 //! What the provider of the legacy agents has told of its own accord, and what it calls the calls that it was given.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason, Timestamp};
 
-use super::{read, write};
+use super::{Answer, keep, read, write};
 use crate::queries;
-use crate::{Fenced, LegacyReport, NewTurn, Store, StoreError, Verdict};
+use crate::{Fenced, LegacyReport, Store, Verdict};
 
 /// How long a report is remembered: much longer than one that comes again is believed.
 const KEPT: Duration = Duration::from_secs(24 * 3_600);
@@ -19,16 +18,12 @@ impl Store {
     /// Writes a report down, once however often it comes, and says which of the account's calls it is about: the one that it
     /// names, or the one under way that the provider calls so. `None` if there is none, as when the call's own process does
     /// not know yet what it is called there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn take_legacy_report(
+    pub fn take_legacy_report(
         &self,
         account: AccountId,
         report: &LegacyReport,
         at: Timestamp,
-    ) -> Result<Option<ConversationId>, StoreError> {
+    ) -> Answer<'_, Option<ConversationId>> {
         let report = report.clone();
         write!(self, |conn| {
             let call = queries::legacy_reports::call_of(conn, account, &report).await?;
@@ -42,16 +37,12 @@ impl Store {
     }
 
     /// Why the provider has reported that it never began a call, if it has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn legacy_failure(
+    pub fn legacy_failure(
         &self,
         account: AccountId,
         id: ConversationId,
         provider_call_id: Option<&str>,
-    ) -> Result<Option<FailureReason>, StoreError> {
+    ) -> Answer<'_, Option<FailureReason>> {
         let name = provider_call_id.map(str::to_owned);
         read!(self, |conn| queries::legacy_reports::failure(
             conn,
@@ -62,58 +53,22 @@ impl Store {
         .await)
     }
 
-    /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn legacy_call_reported(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-    ) -> Result<Option<String>, StoreError> {
-        read!(self, |conn| queries::legacy_reports::called(
-            conn, account, id
-        )
-        .await)
-    }
-
     /// Remembers what the provider calls a call, for whoever goes on with it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn name_legacy_call(
+    pub fn name_legacy_call(
         &self,
         id: ConversationId,
         claim: ClaimId,
         provider_call_id: &str,
-    ) -> Result<Fenced, StoreError> {
+    ) -> Answer<'_, Fenced> {
         let name = provider_call_id.to_owned();
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::legacy_reports::name_call(conn, id, claim, &name).await?
-        )))
-    }
-
-    /// Replaces what was said in a live call, in one transaction.
-    #[boxed]
-    pub async fn replace_turns(
-        &self,
-        id: ConversationId,
-        claim: ClaimId,
-        turns: Vec<NewTurn>,
-    ) -> Result<Fenced, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::legacy_reports::replace_turns(conn, id, claim, turns).await?
-        )))
+        keep!(self, |conn| queries::legacy_reports::name_call(
+            conn, id, claim, &name
+        )
+        .await)
     }
 
     /// Deletes reports that are older than a day: `true` if there may be more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_old_legacy_reports(&self, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn delete_old_legacy_reports(&self, now: Timestamp) -> Answer<'_, bool> {
         let before = now.minus(KEPT);
         write!(self, |conn| {
             let deleted = queries::legacy_reports::delete(conn, before, AT_MOST).await?;

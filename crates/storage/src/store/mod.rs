@@ -1,7 +1,8 @@
 //! The store's public door. One method is one read or one use case's transaction.
 //!
-//! Methods are `#[boxed]`: an async function's body is compiled where it is waited for, and diesel's statements are to be
-//! compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query).
+//! Methods hand out an [`Answer`], or are `#[boxed]`: an async function's body is compiled where it is waited for, and
+//! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
+//! method that is one query stands with the queries of its rows.
 
 mod about;
 mod account_voices;
@@ -35,7 +36,6 @@ pub(crate) mod numbers;
 mod overview;
 mod passages;
 mod people;
-mod recordings;
 pub(crate) mod rekey;
 mod restored;
 pub(crate) mod retention;
@@ -70,7 +70,10 @@ use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
 use crate::queries;
 use crate::sqlite::Sqlite;
-use crate::{Actor, MasterKey, StoreError, Verdict, migrate, units};
+use crate::{
+    Actor, MasterKey, Result, StoreError, Verdict, migrate,
+    units::{self, Work},
+};
 
 /// How long a claim lasts without renewal.
 #[must_use]
@@ -84,6 +87,9 @@ const OLDEST_SCHEMA: &str = "oldest_schema";
 /// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL (decision 8.1).
 pub type Durability = String;
 
+/// What a method of the store answers, once it is waited for: nothing begins before.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
+
 #[derive(Clone)]
 pub(crate) enum Inner {
     Sqlite(Sqlite),
@@ -91,6 +97,8 @@ pub(crate) enum Inner {
 }
 
 /// Rows, on either database.
+///
+/// Whatever else a method says of its errors, each answers [`StoreError::Unavailable`] if the database is out of reach.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Inner,
@@ -103,29 +111,42 @@ pub struct Store {
 }
 
 impl Inner {
-    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    pub(crate) fn read<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let work = units::reading(work);
-        units::answered(match self {
-            Self::Sqlite(db) => db.read(work).await,
-            Self::Postgres(db) => db.read(work).await,
+        let work = units::certain(work);
+        Box::pin(async move {
+            units::answered(match self {
+                Self::Sqlite(db) => db.read(work).await,
+                Self::Postgres(db) => db.read(work).await,
+            })
         })
     }
 
-    async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    pub(crate) fn keep<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
-            + Send
-            + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let work = units::writing(work);
-        units::answered(match self {
-            Self::Sqlite(db) => db.write(work).await,
-            Self::Postgres(db) => db.write(work).await,
+        self.carry_out(units::certain(work))
+    }
+
+    fn write<T, F>(&self, work: F) -> Answer<'_, T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
+    {
+        self.carry_out(units::judging(work))
+    }
+
+    fn carry_out<T: Send + 'static>(&self, work: Work) -> Answer<'_, T> {
+        Box::pin(async move {
+            units::answered(match self {
+                Self::Sqlite(db) => db.write(work).await,
+                Self::Postgres(db) => db.write(work).await,
+            })
         })
     }
 }
@@ -136,7 +157,15 @@ macro_rules! read {
         $store
             .inner
             .read(move |$conn| Box::pin(async move { $work }))
-            .await
+    };
+}
+
+/// Runs a unit of work in one transaction, and keeps what it wrote unless it fails.
+macro_rules! keep {
+    ($store:expr, |$conn:ident| $work:expr) => {
+        $store
+            .inner
+            .keep(move |$conn| Box::pin(async move { $work }))
     };
 }
 
@@ -146,10 +175,9 @@ macro_rules! write {
         $store
             .inner
             .write(move |$conn| Box::pin(async move { $work }))
-            .await
     };
 }
-pub(crate) use {read, write};
+pub(crate) use {keep, read, write};
 
 impl Store {
     /// Brings the database to this version's schema and opens it.
@@ -158,7 +186,7 @@ impl Store {
     /// [`StoreError::Unavailable`] if it is out of reach, [`StoreError::Internal`] if a migration fails or the master
     /// key is not the one that sealed this database's secrets.
     #[boxed]
-    pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self, StoreError> {
+    pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self> {
         Self::migrate(config).await?;
         let clock_offset = Arc::new(AtomicI64::new(0));
         let inner = match config {
@@ -192,13 +220,11 @@ impl Store {
     ///
     /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
     /// without.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn outgrown(&self) -> Result<Option<String>, StoreError> {
+    pub async fn outgrown(&self) -> Result<Option<String>> {
         let oldest = read!(self, |conn| queries::nodes::setting(conn, OLDEST_SCHEMA)
-            .await)?;
+            .await)
+        .await?;
         let newest = migrate::newest();
         Ok(oldest.filter(|oldest| *oldest > newest).map(|oldest| {
             format!(
@@ -213,7 +239,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     #[boxed]
-    pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>, StoreError> {
+    pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>> {
         match config {
             StoreConfig::Sqlite { file, .. } => {
                 let file = file.clone();
@@ -254,22 +280,10 @@ impl Store {
         self.clock_offset.load(Ordering::SeqCst)
     }
 
-    /// Asks the database for a sign of life.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] without one.
-    #[boxed]
-    pub async fn ping(&self) -> Result<(), StoreError> {
-        read!(self, |conn| queries::nodes::ping(conn).await)
-    }
-
     /// Tells every process that listens on this database, this one too. At most 7,999 bytes. On the embedded database
     /// nobody else is there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn tell(&self, message: String) -> Result<(), StoreError> {
+    pub async fn tell(&self, message: String) -> Result<()> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(()),
             Inner::Postgres(db) => db.tell(message).await,
@@ -277,11 +291,8 @@ impl Store {
     }
 
     /// Listens, by a session of its own, to what processes on this database tell each other; `None` on the embedded one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn listen(&self) -> Result<Option<Listener>, StoreError> {
+    pub async fn listen(&self) -> Result<Option<Listener>> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(None),
             Inner::Postgres(db) => Ok(Some(db.listen().await?)),
@@ -289,58 +300,44 @@ impl Store {
     }
 
     /// The time by the clock that processes on this database share: PostgreSQL's; on the embedded one it is `now`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp, StoreError> {
+    pub fn shared_time(&self, now: Timestamp) -> Answer<'_, Timestamp> {
         let offset = self.offset();
         read!(self, |conn| dialect!(conn, key_clock(now, offset)))
     }
 
     /// How durable a commit is.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn durability(&self) -> Result<Durability, StoreError> {
+    pub async fn durability(&self) -> Result<Durability> {
         // Asked of the connection that writes.
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
             durability()
         )?)))
+        .await
     }
 
     /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
     /// others see them, `redis` names the one that it counts in, as far as it is known at present. Returns whether an older
     /// process counts in another one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn register_node(
+    pub fn register_node(
         &self,
         node: NodeId,
         shares: bool,
         redis: Option<Arc<str>>,
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         let offset = self.offset();
-        write!(self, |conn| {
+        keep!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
             let limits = (shares, redis.as_deref());
             queries::nodes::register(conn, node, limits, (now, now.plus(lease()))).await?;
             let is_apart = queries::nodes::counts_apart(conn, node, now).await?;
-            Ok(crate::Verdict::Commit(is_apart))
+            Ok(is_apart)
         })
     }
 
     /// The names of the Redises that living processes count in; one, if all is well.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+    pub fn redis_of_living_nodes(&self, now: Timestamp) -> Answer<'_, Vec<String>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
@@ -350,32 +347,16 @@ impl Store {
 
     /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does (decision
     /// 9); `None` while it is not registered.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn is_second_node_without_redis(
+    pub fn is_second_node_without_redis(
         &self,
         node: NodeId,
         shares: bool,
         now: Timestamp,
-    ) -> Result<Option<bool>, StoreError> {
+    ) -> Answer<'_, Option<bool>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
             queries::nodes::is_second_without_redis(conn, node, shares, now).await
-        })
-    }
-
-    /// Forgets this process.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn leave_node(&self, node: NodeId) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::nodes::leave(conn, node).await?;
-            Ok(crate::Verdict::Commit(()))
         })
     }
 }

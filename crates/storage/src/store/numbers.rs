@@ -1,11 +1,10 @@
 //! Phone numbers.
 
-use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, AgentId, AgentStatus, PhoneNumberId, Timestamp};
+use offhook_domain::{AccountId, AgentStatus, PhoneNumberId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{NumberChange, PageKey, PhoneNumber, Store, StoreError, Verdict};
+use crate::{NumberChange, PhoneNumber, Store, Verdict};
 
 /// What became of a write of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +25,7 @@ pub enum NumberWrite {
 
 impl Store {
     /// Gives a number to an account. With `operator` the audit log tells of it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn add_number(
-        &self,
-        number: PhoneNumber,
-        operator: bool,
-    ) -> Result<NumberWrite, StoreError> {
+    pub fn add_number(&self, number: PhoneNumber, operator: bool) -> Answer<'_, NumberWrite> {
         write!(self, |conn| {
             let (account, id, at) = (number.account_id, number.id, number.created_at);
             if let Some(agent) = number.agent_id {
@@ -65,48 +56,18 @@ impl Store {
     }
 
     /// A number of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn number(
-        &self,
-        account: AccountId,
-        id: PhoneNumberId,
-    ) -> Result<Option<PhoneNumber>, StoreError> {
+    pub fn number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, Option<PhoneNumber>> {
         read!(self, |conn| queries::numbers::find(conn, account, id).await)
     }
 
-    /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn numbers(
-        &self,
-        account: AccountId,
-        agent: Option<AgentId>,
-        after: Option<PageKey<PhoneNumberId>>,
-        limit: i64,
-    ) -> Result<Vec<PhoneNumber>, StoreError> {
-        read!(self, |conn| queries::numbers::page(
-            conn, account, agent, after, limit
-        )
-        .await)
-    }
-
     /// Changes a number.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_number(
+    pub fn change_number(
         &self,
         account: AccountId,
         id: PhoneNumberId,
         change: NumberChange,
         at: Timestamp,
-    ) -> Result<NumberWrite, StoreError> {
+    ) -> Answer<'_, NumberWrite> {
         write!(self, |conn| {
             if queries::numbers::find(conn, account, id).await?.is_none() {
                 return Ok(Verdict::Rollback(NumberWrite::Absent));
@@ -127,38 +88,5 @@ impl Store {
                 None => Verdict::Rollback(NumberWrite::Absent),
             })
         })
-    }
-
-    /// Takes a number from the account; `false` if it has no such one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_number(
-        &self,
-        account: AccountId,
-        id: PhoneNumberId,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::numbers::delete(conn, account, id).await?,
-            ))
-        })
-    }
-
-    /// The numbers of these agents of the account, each agent's oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn numbers_of_agents(
-        &self,
-        account: AccountId,
-        agents: Vec<AgentId>,
-    ) -> Result<Vec<PhoneNumber>, StoreError> {
-        read!(self, |conn| queries::numbers::of_agents(
-            conn, account, &agents
-        )
-        .await)
     }
 }

@@ -1,25 +1,17 @@
 //! People who sign in, their links, passwords and invitations (decision 6.9).
 
-use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
+use offhook_domain::{EmailAddress, EventId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::queries;
 use crate::{
     Account, Actor, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, Membership,
-    NewLedgerEntry, NewSession, Password, SignInLink, Store, StoreError, Verdict,
+    NewLedgerEntry, NewSession, Password, Result, SignInLink, Store, Verdict,
 };
 
 impl Store {
     /// A person's password, and every account that they are a member of.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn person(
-        &self,
-        email: EmailAddress,
-    ) -> Result<(Option<Password>, Vec<Membership>), StoreError> {
+    pub fn person(&self, email: EmailAddress) -> Answer<'_, (Option<Password>, Vec<Membership>)> {
         read!(self, |conn| {
             let password = queries::people::password(conn, &email).await?;
             let memberships = queries::people::memberships(conn, &email).await?;
@@ -28,16 +20,12 @@ impl Store {
     }
 
     /// Counts an attempt to sign in under each key; or says until when none is taken, and then counts nothing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn take_attempt(
+    pub fn take_attempt(
         &self,
         keys: Vec<AttemptKey>,
         rule: AttemptRule,
         now: Timestamp,
-    ) -> Result<Result<(), Timestamp>, StoreError> {
+    ) -> Answer<'_, Result<(), Timestamp>> {
         write!(self, |conn| {
             for key in keys {
                 if let Err(until) = queries::attempts::take(conn, key, &rule, now).await? {
@@ -49,34 +37,26 @@ impl Store {
     }
 
     /// Takes back an attempt that turned out to be none: all of `own`, one of each that is `shared`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn give_back_attempt(
+    pub fn give_back_attempt(
         &self,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
         now: Timestamp,
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::attempts::take_back(conn, own, shared, now).await?;
-            Ok(Verdict::Commit(()))
-        })
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| queries::attempts::take_back(
+            conn, own, shared, now
+        )
+        .await)
     }
 
     /// Changes a password that is still the one of `changed_at`, ends all of the person's sessions and begins this one;
     /// `false` if it is not.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_password(
+    pub fn change_password(
         &self,
         member: Member,
         changed_at: Timestamp,
         hash: String,
         session: NewSession,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         let (actor, at) = (self.actor(), session.at);
         write!(self, |conn| {
             let email = &member.email;
@@ -96,16 +76,12 @@ impl Store {
 
     /// Makes a one-time link for a member of the account; `false` without one of this address. `digest` is the SHA-256 of
     /// its token.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn create_link(
+    pub fn create_link(
         &self,
         link: SignInLink,
         digest: [u8; 32],
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         let actor = self.actor();
         write!(self, |conn| {
             let account = link.account_id;
@@ -123,15 +99,11 @@ impl Store {
 
     /// The link of this token's digest if it opens something at `now`, the account that it was made for, and the password
     /// that the person has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn link(
+    pub fn link(
         &self,
         digest: [u8; 32],
         now: Timestamp,
-    ) -> Result<Option<(SignInLink, Account, Option<Password>)>, StoreError> {
+    ) -> Answer<'_, Option<(SignInLink, Account, Option<Password>)>> {
         read!(self, |conn| {
             let Some(link) = queries::people::link(conn, digest, now).await? else {
                 return Ok(None);
@@ -146,17 +118,13 @@ impl Store {
 
     /// Sets a password by a link, which opens nothing from then on: every other session of the person ends, what was
     /// counted under `email_key` is forgotten, and a session begins. The member, if the link opened anything.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn set_password_by_link(
+    pub fn set_password_by_link(
         &self,
         digest: [u8; 32],
         hash: String,
         session: NewSession,
         email_key: [u8; 32],
-    ) -> Result<Option<Member>, StoreError> {
+    ) -> Answer<'_, Option<Member>> {
         write!(self, |conn| {
             let at = session.at;
             let Some((email, account)) = queries::people::use_link(conn, digest, at).await? else {
@@ -181,15 +149,11 @@ impl Store {
 
     /// The invitation of this token's digest if it opens something at `now`, its account, and the password that the
     /// person has.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn invitation(
+    pub fn invitation(
         &self,
         digest: [u8; 32],
         now: Timestamp,
-    ) -> Result<Option<(Invitation, Account, Option<Password>)>, StoreError> {
+    ) -> Answer<'_, Option<(Invitation, Account, Option<Password>)>> {
         read!(self, |conn| {
             let found = queries::team::invitation(conn, digest, now).await?;
             let Some(invitation) = found else {
@@ -203,33 +167,15 @@ impl Store {
         })
     }
 
-    /// The account's invitations that have not expired at `now`, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn invitations(
-        &self,
-        account: AccountId,
-        now: Timestamp,
-    ) -> Result<Vec<Invitation>, StoreError> {
-        read!(self, |conn| queries::team::invitations(conn, account, now)
-            .await)
-    }
-
     /// Makes a member of whom an invitation was for, and begins a session. `None` if the invitation opens nothing any
     /// more, or the password is another one by now.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn accept_invitation(
+    pub fn accept_invitation(
         &self,
         digest: [u8; 32],
         name: String,
         with: JoinsWith,
         session: NewSession,
-    ) -> Result<Option<Member>, StoreError> {
+    ) -> Answer<'_, Option<Member>> {
         write!(self, |conn| {
             let at = session.at;
             let Some(found) = queries::team::invitation(conn, digest, at).await? else {
@@ -277,26 +223,18 @@ impl Store {
     }
 
     /// Whether there is any account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn has_account(&self) -> Result<bool, StoreError> {
+    pub fn has_account(&self) -> Answer<'_, bool> {
         read!(self, |conn| queries::people::has_account(conn).await)
     }
 
     /// Makes the first account, its owner with a password, and a session of theirs; `false` if there is an account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn begin_service(
+    pub fn begin_service(
         &self,
         account: Account,
         credits: Option<NewLedgerEntry>,
         (owner, hash): (Member, String),
         session: NewSession,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             let named = queries::people::name_first_account(conn, account.id).await?;
             if !named || queries::people::has_account(conn).await? {

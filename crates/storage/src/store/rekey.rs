@@ -9,10 +9,10 @@ use offhook_domain::{EventId, Timestamp};
 use offhook_failpoints as failpoints;
 use uuid::Uuid;
 
-use super::{mint, read, write};
+use super::{Answer, keep, mint, read, write};
 use crate::dialect::dialect;
 use crate::queries;
-use crate::{SealedColumn, Store, StoreError, Verdict};
+use crate::{Result, SealedColumn, Store, StoreError, Verdict};
 
 /// The fingerprint of the key that secrets are sealed with.
 const CURRENT: &str = "master_key_fingerprint";
@@ -35,7 +35,7 @@ pub struct Rekeyed {
 impl Store {
     /// That the given keys open this database's secrets. Where the first of them is not the database's own, the database
     /// remembers that it may be in use.
-    pub(super) async fn check_master_key(&self) -> Result<(), StoreError> {
+    pub(super) async fn check_master_key(&self) -> Result<()> {
         let key = self.master_key.clone();
         let refused = write!(self, |conn| {
             let mine = key.fingerprint();
@@ -57,7 +57,7 @@ impl Store {
                 queries::sealed::set_setting(conn, NEXT, Some(mine)).await?;
             }
             Ok(Verdict::Commit(None))
-        })?;
+        }).await?;
         match refused {
             None => Ok(()),
             Some(sentence) => Err(StoreError::Internal(sentence)),
@@ -68,10 +68,10 @@ impl Store {
     /// was sealed with it already stays as it is, so that this can be cut short and begun again.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if a secret opens with none
+    /// [`StoreError::Corrupt`] if a secret opens with none
     /// of the keys.
     #[boxed]
-    pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed, StoreError> {
+    pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed> {
         let mut secrets = 0;
         // What a process that still has the other order of keys sealed meanwhile is found by the next pass.
         loop {
@@ -86,7 +86,7 @@ impl Store {
         }
         failpoints::hit(failpoints::REKEY_BEFORE_END);
         let mine = self.master_key.fingerprint().to_owned();
-        let is_new = write!(self, |conn| {
+        let is_new = keep!(self, |conn| {
             let current = queries::sealed::setting(conn, CURRENT).await?;
             let is_new = current.as_deref() != Some(&mine);
             queries::sealed::set_setting(conn, NEXT, None).await?;
@@ -96,12 +96,13 @@ impl Store {
                 let words = ("cli", "rekey", mine.as_str());
                 queries::accounts::audit(conn, id.uuid(), None, words, at).await?;
             }
-            Ok(Verdict::Commit(is_new))
-        })?;
+            Ok(is_new)
+        })
+        .await?;
         Ok(Rekeyed { secrets, is_new })
     }
 
-    async fn rekey_column(&self, column: SealedColumn) -> Result<usize, StoreError> {
+    async fn rekey_column(&self, column: SealedColumn) -> Result<usize> {
         let (mut after, mut count) = (Uuid::nil(), 0);
         loop {
             let key = self.master_key.clone();
@@ -123,7 +124,8 @@ impl Store {
                     }
                 }
                 Ok(Verdict::Commit(Some((last, changed))))
-            })?;
+            })
+            .await?;
             let Some((last, changed)) = step else {
                 return Ok(count);
             };
@@ -133,11 +135,7 @@ impl Store {
     }
 
     /// How many processes serve this database, by their leases.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn living_nodes(&self, now: Timestamp) -> Result<i64, StoreError> {
+    pub fn living_nodes(&self, now: Timestamp) -> Answer<'_, i64> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;

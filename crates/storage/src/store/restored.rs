@@ -5,9 +5,9 @@ use std::path::Path;
 
 use offhook_domain::{EventId, Timestamp};
 
-use super::{mint, write};
+use super::{Answer, keep, mint};
 use crate::queries;
-use crate::{Store, StoreConfig, StoreError, Verdict, migrate};
+use crate::{Result, Store, StoreConfig, StoreError, migrate};
 
 impl Store {
     /// Copies the embedded database into a new file, whole and as of one moment, while it is in use.
@@ -16,7 +16,7 @@ impl Store {
     /// [`StoreError::Internal`] for PostgreSQL, which has tools of its own, [`StoreError::Unavailable`] if the file
     /// cannot be written or is there already.
     #[boxed]
-    pub async fn backup(config: &StoreConfig, into: &Path) -> Result<(), StoreError> {
+    pub async fn backup(config: &StoreConfig, into: &Path) -> Result<()> {
         let StoreConfig::Sqlite { file, .. } = config else {
             return Err(StoreError::Internal(
                 "PostgreSQL is backed up by pg_dump".to_owned(),
@@ -30,19 +30,15 @@ impl Store {
 
     /// Pauses every batch that would call somebody, as its customer would, leaves unanswered and unsent what waited on
     /// WhatsApp, and forgets the processes that served when the backup was made. Returns how many batches were paused.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn hold_restored(&self, at: Timestamp) -> Result<usize, StoreError> {
-        write!(self, |conn| {
+    pub fn hold_restored(&self, at: Timestamp) -> Answer<'_, usize> {
+        keep!(self, |conn| {
             queries::nodes::forget_all(conn).await?;
             let paused = queries::batches::pause_all(conn).await?;
             queries::whatsapp::hold_restored(conn, at).await?;
             let id: EventId = mint(at);
             let words = ("cli", "restore", "");
             queries::accounts::audit(conn, id.uuid(), None, words, at).await?;
-            Ok(Verdict::Commit(paused))
+            Ok(paused)
         })
     }
 }

@@ -1,13 +1,12 @@
 //! What is deleted when its time is over (platform.md W15).
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::Timestamp;
 
-use super::write;
+use super::{Answer, write};
 use crate::queries;
-use crate::{Store, StoreError, Verdict};
+use crate::{Store, Verdict};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -23,11 +22,7 @@ const AT_MOST: i64 = 1_000;
 impl Store {
     /// Deletes deliveries that are older than [`DELIVERIES_KEPT`] and at their end, with their attempts: up to 1,000 in one
     /// transaction. `true` if there may be more. Several nodes share the work.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_old_deliveries(&self, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn delete_old_deliveries(&self, now: Timestamp) -> Answer<'_, bool> {
         let before = now.minus(DELIVERIES_KEPT);
         write!(self, |conn| {
             let deleted = queries::retention::delete_deliveries(conn, before, AT_MOST).await?;
@@ -37,11 +32,7 @@ impl Store {
 
     /// Takes the bodies of events away that are older than [`BODIES_KEPT`] and not to be sent any more: up to 1,000 in one
     /// transaction. `true` if there may be more. One node at a time does the work.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn clear_old_bodies(&self, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn clear_old_bodies(&self, now: Timestamp) -> Answer<'_, bool> {
         let before = now.minus(BODIES_KEPT);
         write!(self, |conn| {
             let cleared = queries::retention::clear_bodies(conn, before, AT_MOST).await?;

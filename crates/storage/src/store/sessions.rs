@@ -1,26 +1,21 @@
 //! Sessions of people who have signed in (decision 6.9).
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, Timestamp};
 
-use super::{read, write};
+use super::{Answer, keep, read, write};
 use crate::queries;
-use crate::{Member, NewSession, Session, Store, StoreError, Verdict};
+use crate::{Member, NewSession, Session, Store, Verdict};
 
 impl Store {
     /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
     /// was counted: all of `own`, one of each that is `shared`. `false` if the password or the member is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn begin_session(
+    pub fn begin_session(
         &self,
         session: NewSession,
         member: Member,
         changed_at: Timestamp,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             let (email, at) = (&member.email, session.at);
             queries::attempts::take_back(conn, own, shared, at).await?;
@@ -35,11 +30,7 @@ impl Store {
     }
 
     /// The session of this token's digest, whatever its age, and what its person is a member of.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>, StoreError> {
+    pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
         read!(self, |conn| {
             let found = queries::people::session(conn, digest).await?;
             let Some((email, member, created_at, seen_at)) = found else {
@@ -55,32 +46,8 @@ impl Store {
         })
     }
 
-    /// Writes that a session is used at `at`, unless another process has written so after `before`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn touch_session(
-        &self,
-        digest: [u8; 32],
-        (before, at): (Timestamp, Timestamp),
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::people::touch_session(conn, digest, (before, at)).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// Moves a session to another account that its person is a member of; `false` without such a one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn switch_session(
-        &self,
-        digest: [u8; 32],
-        account: AccountId,
-    ) -> Result<bool, StoreError> {
+    pub fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Answer<'_, bool> {
         write!(self, |conn| {
             let found = queries::people::session(conn, digest).await?;
             let Some((email, ..)) = found else {
@@ -96,29 +63,13 @@ impl Store {
         })
     }
 
-    /// Ends a session.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn end_session(&self, digest: [u8; 32]) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::people::end_session(conn, digest).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
     /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn count_other_sessions(
+    pub fn count_other_sessions(
         &self,
         email: EmailAddress,
         but: [u8; 32],
         (seen, created): (Timestamp, Timestamp),
-    ) -> Result<i64, StoreError> {
+    ) -> Answer<'_, i64> {
         read!(self, |conn| {
             let since = (seen, created);
             queries::people::count_other_sessions(conn, &email, but, since).await
@@ -126,36 +77,20 @@ impl Store {
     }
 
     /// Ends every session of a person but the one with this digest; how many there were.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn end_other_sessions(
-        &self,
-        email: EmailAddress,
-        but: [u8; 32],
-    ) -> Result<usize, StoreError> {
-        write!(self, |conn| {
+    pub fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Answer<'_, usize> {
+        keep!(self, |conn| {
             let ended = queries::people::end_other_sessions(conn, &email, but).await?;
-            Ok(Verdict::Commit(ended))
+            Ok(ended)
         })
     }
 
     /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
     /// there may be more of them.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_ended_sessions(
-        &self,
-        before: Timestamp,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
+    pub fn delete_ended_sessions(&self, before: Timestamp, now: Timestamp) -> Answer<'_, bool> {
+        keep!(self, |conn| {
             let has_more = queries::people::delete_ended(conn, (before, now)).await?
                 | queries::attempts::forget_old(conn, now).await?;
-            Ok(Verdict::Commit(has_more))
+            Ok(has_more)
         })
     }
 }

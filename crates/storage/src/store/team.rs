@@ -1,13 +1,10 @@
 //! Members, invitations and seats (decision 6.9).
 
-use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{
-    Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Store, StoreError, Verdict,
-};
+use crate::{Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Store, Verdict};
 
 /// What became of the wish for a seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +24,13 @@ pub enum SeatTaken {
 impl Store {
     /// A page of the account's members, the oldest first, with one more than `limit` if there is a next page; and how
     /// many seats are taken at `now`, by members and by invitations that have not expired.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn team(
+    pub fn team(
         &self,
         account: AccountId,
         after: Option<PageKey<MemberId>>,
         limit: i64,
         now: Timestamp,
-    ) -> Result<(Vec<Member>, i64), StoreError> {
+    ) -> Answer<'_, (Vec<Member>, i64)> {
         read!(self, |conn| {
             let members = queries::team::page(conn, account, after, limit).await?;
             let used = queries::team::seats_used(conn, account, now).await?;
@@ -46,29 +39,13 @@ impl Store {
     }
 
     /// A member of the account; `None` if there is none of this id.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn member(
-        &self,
-        account: AccountId,
-        id: MemberId,
-    ) -> Result<Option<Member>, StoreError> {
+    pub fn member(&self, account: AccountId, id: MemberId) -> Answer<'_, Option<Member>> {
         read!(self, |conn| queries::team::find(conn, account, id).await)
     }
 
     /// Makes a member of the team, in place of a pending invitation of the same address. `seats_max` is how many seats
     /// the account has; `None` is unlimited.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn add_member(
-        &self,
-        member: Member,
-        seats_max: Option<u32>,
-    ) -> Result<SeatTaken, StoreError> {
+    pub fn add_member(&self, member: Member, seats_max: Option<u32>) -> Answer<'_, SeatTaken> {
         let actor = self.actor();
         write!(self, |conn| {
             let (account, at) = (member.account_id, member.joined_at);
@@ -95,16 +72,12 @@ impl Store {
 
     /// Invites somebody to the team. `digest` is the SHA-256 of the link's token, `seats_max` how many seats the account
     /// has; `None` is unlimited.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn invite(
+    pub fn invite(
         &self,
         invitation: Invitation,
         digest: [u8; 32],
         seats_max: Option<u32>,
-    ) -> Result<SeatTaken, StoreError> {
+    ) -> Answer<'_, SeatTaken> {
         let actor = self.actor();
         write!(self, |conn| {
             let (account, at) = (invitation.account_id, invitation.created_at);
@@ -132,16 +105,12 @@ impl Store {
     }
 
     /// Takes a member out of the team, which frees the seat; who it was, or `None` without such a member.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn remove_member(
+    pub fn remove_member(
         &self,
         account: AccountId,
         email: EmailAddress,
         at: Timestamp,
-    ) -> Result<Option<Member>, StoreError> {
+    ) -> Answer<'_, Option<Member>> {
         let actor = self.actor();
         write!(self, |conn| {
             // First, as whoever changes the team does.
@@ -161,16 +130,12 @@ impl Store {
 
     /// Withdraws an invitation, whose link opens nothing from then on; what it was, or `None` if the address is not
     /// invited at `at`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn withdraw_invitation(
+    pub fn withdraw_invitation(
         &self,
         account: AccountId,
         email: EmailAddress,
         at: Timestamp,
-    ) -> Result<Option<Invitation>, StoreError> {
+    ) -> Answer<'_, Option<Invitation>> {
         let actor = self.actor();
         write!(self, |conn| {
             if !queries::team::hold_seats(conn, account, 0).await? {
@@ -189,17 +154,13 @@ impl Store {
 
     /// Changes somebody in a team on behalf of another member: both roles are read when nobody else changes the team,
     /// so that an owner is always left.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_member(
+    pub fn change_member(
         &self,
         account: AccountId,
         (by, of): (MemberId, MemberId),
         step: MemberStep,
         at: Timestamp,
-    ) -> Result<MemberChange, StoreError> {
+    ) -> Answer<'_, MemberChange> {
         write!(self, |conn| {
             let seats = match step {
                 MemberStep::Role(_) => 0,
@@ -259,17 +220,13 @@ impl Store {
 
     /// Gives a member of the account another name, which they chose. The audit log tells that, not the names. `false`
     /// if there is no such member, or that is their name.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn rename_member(
+    pub fn rename_member(
         &self,
         account: AccountId,
         member: MemberId,
         name: String,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             if !queries::team::rename(conn, account, member, &name).await? {
                 return Ok(Verdict::Rollback(false));

@@ -5,20 +5,20 @@ use offhook_domain::{AccountId, AgentId, ToolId};
 
 use super::{read, write};
 use crate::queries;
-use crate::{PageKey, PinnedTool, Store, StoreError, ToolChange, ToolRow, Verdict};
+use crate::{PinnedTool, Result, Store, ToolChange, ToolRow, Verdict};
 
 impl Store {
     /// Makes a tool with the values of its headers, in any form; `false` if the account has `most` already.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] if the name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    /// `StoreError::Conflict` if the name is taken.
     #[boxed]
     pub async fn create_tool(
         &self,
         tool: ToolRow,
         headers: Option<&str>,
         most: i64,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let headers = self.seal_headers(tool.id, headers)?;
         write!(self, |conn| {
             // The account's row keeps two creations of one account apart.
@@ -29,53 +29,39 @@ impl Store {
             queries::tools::insert(conn, tool, headers).await?;
             Ok(Verdict::Commit(true))
         })
+        .await
     }
 
-    fn seal_headers(
-        &self,
-        tool: ToolId,
-        headers: Option<&str>,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    fn seal_headers(&self, tool: ToolId, headers: Option<&str>) -> Result<Option<Vec<u8>>> {
         headers
             .map(|headers| self.master_key.seal(headers, &tool.uuid()))
             .transpose()
     }
 
-    fn open_headers(
-        &self,
-        tool: ToolId,
-        sealed: Option<&[u8]>,
-    ) -> Result<Option<String>, StoreError> {
+    fn open_headers(&self, tool: ToolId, sealed: Option<&[u8]>) -> Result<Option<String>> {
         sealed
             .map(|sealed| self.master_key.open(sealed, &tool.uuid()))
             .transpose()
     }
 
     /// A tool of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn tool(
-        &self,
-        account: AccountId,
-        id: ToolId,
-    ) -> Result<Option<ToolRow>, StoreError> {
-        let found = read!(self, |conn| queries::tools::find(conn, account, id).await)?;
+    pub async fn tool(&self, account: AccountId, id: ToolId) -> Result<Option<ToolRow>> {
+        let found = read!(self, |conn| queries::tools::find(conn, account, id).await).await?;
         Ok(found.map(|(tool, _)| tool))
     }
 
     /// A tool of the account with the values of its headers, in the form in which they were given.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if they do not open.
+    /// `StoreError::Corrupt` if they do not open.
     #[boxed]
     pub async fn tool_with_headers(
         &self,
         account: AccountId,
         id: ToolId,
-    ) -> Result<Option<(ToolRow, Option<String>)>, StoreError> {
-        let found = read!(self, |conn| queries::tools::find(conn, account, id).await)?;
+    ) -> Result<Option<(ToolRow, Option<String>)>> {
+        let found = read!(self, |conn| queries::tools::find(conn, account, id).await).await?;
         let Some((tool, sealed)) = found else {
             return Ok(None);
         };
@@ -83,35 +69,18 @@ impl Store {
         Ok(Some((tool, headers)))
     }
 
-    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn tools(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<ToolId>>,
-        limit: i64,
-    ) -> Result<Vec<ToolRow>, StoreError> {
-        read!(self, |conn| queries::tools::page(
-            conn, account, after, limit
-        )
-        .await)
-    }
-
     /// Changes a tool if its revision is still the one that the change was made on; `None` if not. What versions have
     /// pinned stays as it is.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] if the name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    /// `StoreError::Conflict` if the name is taken.
     #[boxed]
     pub async fn change_tool(
         &self,
         account: AccountId,
         id: ToolId,
         change: ToolChange,
-    ) -> Result<Option<ToolRow>, StoreError> {
+    ) -> Result<Option<ToolRow>> {
         let headers = self.seal_headers(id, change.headers.as_deref())?;
         write!(self, |conn| {
             let key = (account, id, change.revision);
@@ -122,39 +91,13 @@ impl Store {
             let changed = queries::tools::find(conn, account, id).await?;
             Ok(Verdict::Commit(changed.map(|(tool, _)| tool)))
         })
-    }
-
-    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_tool(&self, account: AccountId, id: ToolId) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::tools::delete(conn, account, id).await?,
-            ))
-        })
-    }
-
-    /// Ids and names of those of `ids` that are tools of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn known_tools(
-        &self,
-        account: AccountId,
-        ids: Vec<ToolId>,
-    ) -> Result<Vec<(ToolId, String)>, StoreError> {
-        read!(self, |conn| queries::tools::known(conn, account, &ids)
-            .await)
+        .await
     }
 
     /// The tools that a version of the account's agent has pinned, in the configuration's order.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if a header's value does
+    /// `StoreError::Corrupt` if a header's value does
     /// not open.
     #[boxed]
     pub async fn pinned_tools(
@@ -162,11 +105,12 @@ impl Store {
         account: AccountId,
         agent: AgentId,
         version: i32,
-    ) -> Result<Vec<PinnedTool>, StoreError> {
+    ) -> Result<Vec<PinnedTool>> {
         let pinned = read!(self, |conn| queries::tools::pinned(
             conn, account, agent, version
         )
-        .await)?;
+        .await)
+        .await?;
         let open = |(id, definition, sealed): (ToolId, String, Option<Vec<u8>>)| {
             Ok(PinnedTool {
                 id,

@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
 
-use super::{mint, read, write};
+use super::{Answer, mint, read, write};
 use crate::queries;
-use crate::{Endpoint, EndpointChange, EndpointView, PageKey, Store, StoreError, Verdict};
+use crate::{Endpoint, EndpointChange, EndpointView, Result, Store, Verdict};
 
 impl Store {
     /// Makes an endpoint with its secret; `false` if the account has `most` already.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn create_endpoint(
         &self,
@@ -21,7 +18,7 @@ impl Store {
         secret: &str,
         secret_prefix: &str,
         most: i64,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let secret = self.seal(secret, secret_prefix, endpoint.created_at)?;
         write!(self, |conn| {
             // The account's row keeps two creations of one account apart.
@@ -37,6 +34,7 @@ impl Store {
             queries::endpoints::insert(conn, endpoint, secret).await?;
             Ok(Verdict::Commit(true))
         })
+        .await
     }
 
     fn seal(
@@ -44,55 +42,26 @@ impl Store {
         secret: &str,
         prefix: &str,
         at: Timestamp,
-    ) -> Result<(uuid::Uuid, String, Vec<u8>), StoreError> {
+    ) -> Result<(uuid::Uuid, String, Vec<u8>)> {
         let row = mint::<EventId>(at).uuid();
         Ok((row, prefix.to_owned(), self.master_key.seal(secret, &row)?))
     }
 
     /// An endpoint of the account.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn endpoint(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-    ) -> Result<Option<EndpointView>, StoreError> {
+    pub fn endpoint(&self, account: AccountId, id: EndpointId) -> Answer<'_, Option<EndpointView>> {
         read!(self, |conn| queries::endpoints::find(conn, account, id)
             .await)
     }
 
-    /// A page of the account's endpoints, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn endpoints(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<EndpointId>>,
-        limit: i64,
-    ) -> Result<Vec<EndpointView>, StoreError> {
-        read!(self, |conn| queries::endpoints::page(
-            conn, account, after, limit
-        )
-        .await)
-    }
-
     /// Changes an endpoint; `None` if there is no such one. Disabling cancels what is due; of a lot the rest is left to
     /// [`Store::cancel_open_deliveries`], and nothing of it is claimed any more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_endpoint(
+    pub fn change_endpoint(
         &self,
         account: AccountId,
         id: EndpointId,
         change: EndpointChange,
         at: Timestamp,
-    ) -> Result<Option<EndpointView>, StoreError> {
+    ) -> Answer<'_, Option<EndpointView>> {
         write!(self, |conn| {
             if !queries::endpoints::change(conn, account, id, change, at).await? {
                 return Ok(Verdict::Rollback(None));
@@ -103,31 +72,9 @@ impl Store {
         })
     }
 
-    /// Deletes an endpoint and cancels what is due; `false` if there is no such one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_endpoint(
-        &self,
-        account: AccountId,
-        id: EndpointId,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::endpoints::delete(conn, account, id, at).await?,
-            ))
-        })
-    }
-
     /// Cancels some of what is open of an endpoint that receives nothing, with which its change did not wait; returns how
     /// many deliveries that were.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn cancel_open_deliveries(&self, id: EndpointId) -> Result<usize, StoreError> {
+    pub fn cancel_open_deliveries(&self, id: EndpointId) -> Answer<'_, usize> {
         write!(self, |conn| {
             Ok(match queries::cancelling::some(conn, id).await? {
                 0 => Verdict::Rollback(0),
@@ -136,19 +83,7 @@ impl Store {
         })
     }
 
-    /// The endpoints that receive nothing, and have open deliveries all the same.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn endpoints_to_cancel(&self) -> Result<Vec<EndpointId>, StoreError> {
-        read!(self, |conn| queries::cancelling::left(conn).await)
-    }
-
     /// Puts a new secret in force; the old one signs along for `overlap`. `None` if there is no such endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn rotate_secret(
         &self,
@@ -157,7 +92,7 @@ impl Store {
         (secret, prefix): (&str, &str),
         overlap: Duration,
         now: Timestamp,
-    ) -> Result<Option<EndpointView>, StoreError> {
+    ) -> Result<Option<EndpointView>> {
         let secret = self.seal(secret, prefix, now)?;
         write!(self, |conn| {
             let secret = queries::endpoints::SealedSecret {
@@ -173,21 +108,18 @@ impl Store {
                 queries::endpoints::find(conn, account, id).await?,
             ))
         })
+        .await
     }
 
     /// Disables an endpoint that has received nothing since `since` and of which `exhausted` deliveries or more were given
     /// up since, and cancels what is due; `false` if that is not so, or no more (decision 7.7).
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn disable_failing_endpoint(
+    pub fn disable_failing_endpoint(
         &self,
         id: EndpointId,
         since: Timestamp,
         exhausted: i32,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         write!(self, |conn| {
             let limits = (since, exhausted);
             Ok(

@@ -6,7 +6,7 @@ use diesel::sql_types::{Integer, Text};
 use offhook_domain::Timestamp;
 
 use crate::database::Conn;
-use crate::{AboutDatabase, StoreError};
+use crate::{AboutDatabase, Result};
 
 const QUERY: &str = "SELECT split_part(current_setting('server_version'), ' ', 1) AS version, \
     current_setting('server_version_num')::int / 10000 AS major, \
@@ -34,7 +34,7 @@ struct Row {
     clock: Timestamp,
 }
 
-pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase, StoreError> {
+pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase> {
     let row: Row = diesel::sql_query(QUERY).get_result(conn).await?;
     let settings = [
         ("fsync", row.fsync),

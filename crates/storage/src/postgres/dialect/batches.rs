@@ -7,14 +7,14 @@ use offhook_domain::BatchId;
 use super::column;
 use crate::database::Conn;
 use crate::sql::V;
-use crate::{NewRecipient, StoreError, sql};
+use crate::{NewRecipient, Result, sql};
 
 /// Recipients of a batch, in their order: a statement for every 1,000.
 pub(crate) async fn insert_recipients(
     conn: &mut Conn,
     batch: BatchId,
     recipients: Vec<NewRecipient>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut first = 0_i32;
     for some in recipients.chunks(1_000) {
         diesel::sql_query(

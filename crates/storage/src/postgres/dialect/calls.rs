@@ -11,7 +11,7 @@ use offhook_domain::{CallState, ClaimId, ConversationId, Timestamp};
 use crate::database::{Conn, Db};
 use crate::postgres::{CallStep, Step};
 use crate::sql::{self, V};
-use crate::{Fenced, NewTurn, StoreError};
+use crate::{Fenced, NewTurn, Result};
 
 /// Appends a turn to a live call, in one statement: with thousands of calls their turns are most of what is written.
 pub(crate) async fn append_turn(
@@ -19,7 +19,7 @@ pub(crate) async fn append_turn(
     id: ConversationId,
     claim: ClaimId,
     turn: NewTurn,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let append = AppendTurn {
         id: V(id),
         claim: V(claim),
@@ -39,7 +39,7 @@ pub(crate) async fn append_turn(
 pub(crate) async fn take_steps(
     conn: &mut Conn,
     steps: &[CallStep],
-) -> Result<HashSet<ConversationId>, StoreError> {
+) -> Result<HashSet<ConversationId>> {
     let turn = |step: &CallStep| match &step.step {
         Step::Answered(..) => None,
         Step::Turn(turn) => Some(turn.clone()),

@@ -10,15 +10,11 @@ use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 use super::column;
 use crate::database::Conn;
 use crate::sql::V;
-use crate::{AttemptOutcome, AttemptReport, ClaimedAttempt, StoreError, sql};
+use crate::{AttemptOutcome, AttemptReport, ClaimedAttempt, Result, sql};
 
 /// Cancels up to `most` open deliveries of an endpoint, without waiting for those that somebody else has; returns how many
 /// that were.
-pub(crate) async fn cancel_open(
-    conn: &mut Conn,
-    endpoint: EndpointId,
-    most: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64) -> Result<usize> {
     Ok(diesel::sql_query(
         "WITH free AS (SELECT id FROM deliveries \
            WHERE endpoint_id = $1 AND state IN ('pending', 'retrying') \
@@ -36,7 +32,7 @@ pub(crate) async fn insert_attempts(
     conn: &mut Conn,
     claimed: &[ClaimedAttempt],
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO attempts (id, delivery_id, number, at, outcome) \
          SELECT a.id, a.delivery_id, a.number, $4, 'begun' \
@@ -58,7 +54,7 @@ pub(crate) async fn finish(
     conn: &mut Conn,
     reports: &[AttemptReport],
     (steady, offset): (Timestamp, i64),
-) -> Result<HashSet<DeliveryId>, StoreError> {
+) -> Result<HashSet<DeliveryId>> {
     #[derive(QueryableByName)]
     struct Moved {
         #[diesel(sql_type = Nullable<sql::Uuid>)]

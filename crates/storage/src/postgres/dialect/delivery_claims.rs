@@ -10,7 +10,7 @@ use crate::database::Conn;
 use crate::queries::delivery_claims::{Candidate, Found, Times, Work};
 use crate::queries::dispatch::{first_attempts, retries};
 use crate::sql::V;
-use crate::{ClaimSlots, StoreError, sql};
+use crate::{ClaimSlots, Result, sql};
 
 /// `found` takes each row for this transaction as far as no other one has it; where another one has changed it since the
 /// statement began, its conditions are looked at again in what it is now. What had no claim gets this one in `taken`, by
@@ -83,7 +83,7 @@ pub(crate) async fn claim_due(
     slots: &[ClaimSlots],
     claim: ClaimId,
     times: Times,
-) -> Result<Found, StoreError> {
+) -> Result<Found> {
     if slots.iter().all(|slot| slot.firsts + slot.retries == 0) {
         return Ok(Found::default());
     }

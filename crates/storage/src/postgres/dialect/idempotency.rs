@@ -10,7 +10,7 @@ use offhook_domain::{AccountId, Timestamp};
 use crate::database::Conn;
 use crate::queries::idempotency::KeyRow;
 use crate::sql::V;
-use crate::{IdempotencyClaim, StoreError, sql};
+use crate::{IdempotencyClaim, Result, sql};
 
 /// Writes an Idempotency-Key that lives for `kept` from now on by the database's clock; 0 if there is one already.
 pub(crate) async fn insert_key(
@@ -48,7 +48,7 @@ pub(crate) async fn find_key(
     operation: &str,
     key: &str,
     (_, offset): (Timestamp, i64),
-) -> Result<(Option<KeyRow>, Timestamp), StoreError> {
+) -> Result<(Option<KeyRow>, Timestamp)> {
     #[derive(QueryableByName)]
     struct Clocked {
         #[diesel(sql_type = sql::Instant)]

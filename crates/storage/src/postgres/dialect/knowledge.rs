@@ -11,10 +11,10 @@ use crate::database::Conn;
 use crate::schema::knowledge_documents as documents;
 use crate::sql;
 use crate::sql::V;
-use crate::{NewPassage, NewPosting, StoreError};
+use crate::{NewPassage, NewPosting, Result};
 
 /// Keeps documents from being deleted until the transaction's end.
-pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<(), StoreError> {
+pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<()> {
     let _: Vec<DocumentId> = documents::table
         .filter(documents::id.eq_any(ids.iter().copied().map(V)))
         .order(documents::id)
@@ -29,7 +29,7 @@ pub(crate) async fn insert_passages(
     conn: &mut Conn,
     document: DocumentId,
     rows: Vec<NewPassage>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO knowledge_passages (document_id, ordinal, repeats, content) \
          SELECT $1, r.ordinal, r.repeats, r.content FROM UNNEST($2, $3, $4) AS r(ordinal, repeats, content)",
@@ -48,7 +48,7 @@ pub(crate) async fn insert_postings(
     account: AccountId,
     document: DocumentId,
     rows: Vec<NewPosting>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (terms, places): (Vec<_>, Vec<_>) =
         rows.into_iter().map(|row| (row.term, row.places)).unzip();
     diesel::sql_query(

@@ -6,13 +6,10 @@ use offhook_domain::ResourceKind;
 
 use super::column;
 use crate::database::Conn;
-use crate::{LogEntry, StoreError, sql};
+use crate::{LogEntry, Result, sql};
 
 /// Writes log entries that are not there yet.
-pub(crate) async fn insert_log_entries(
-    conn: &mut Conn,
-    entries: &[LogEntry],
-) -> Result<(), StoreError> {
+pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO request_logs (id, account_id, request_id, key_id, key_prefix, method, path, status, \
            status_class, error, ip, duration_ms, created_at, resource, resource_id) \

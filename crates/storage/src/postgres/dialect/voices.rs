@@ -6,10 +6,10 @@ use diesel::sql_types::{Array, Nullable, Text};
 use super::column;
 use crate::database::Conn;
 use crate::records::VoiceRow;
-use crate::{StoreError, sql};
+use crate::{Result, sql};
 
 /// Writes voices, in place of those of the same provider and id; each may be there once.
-pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<(), StoreError> {
+pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO voices (provider, voice_id, name, gender, age, accent, language, languages, locales, \
            description, use_case, preview_url, model_compat, source, owner_id) \

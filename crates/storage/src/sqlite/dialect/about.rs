@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 
 use crate::database::Conn;
-use crate::{AboutDatabase, StoreError};
+use crate::{AboutDatabase, Result};
 
 #[derive(QueryableByName)]
 struct Version {
@@ -19,7 +19,7 @@ struct Journal {
     journal_mode: String,
 }
 
-pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase, StoreError> {
+pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase> {
     let Version { version } = diesel::sql_query("SELECT sqlite_version() AS version")
         .get_result(conn)
         .await?;

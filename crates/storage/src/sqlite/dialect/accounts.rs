@@ -6,14 +6,14 @@ use offhook_domain::Timestamp;
 
 use crate::database::Conn;
 use crate::schema::{accounts, api_keys};
-use crate::{Account, ApiKey, StoreError};
+use crate::{Account, ApiKey, Result};
 
 /// The key with this digest, its account, and the present by the clock that keys are judged by: the process's own.
 pub(crate) async fn find_by_digest(
     conn: &mut Conn,
     digest: [u8; 32],
     (now, _): (Timestamp, i64),
-) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
+) -> Result<Option<(ApiKey, Account, Timestamp)>> {
     let found: Option<(ApiKey, Account)> = api_keys::table
         .inner_join(accounts::table)
         .filter(api_keys::digest.eq(digest.to_vec()))

@@ -7,14 +7,14 @@ use offhook_domain::{BatchId, RecipientStatus};
 use crate::database::Conn;
 use crate::schema::batch_recipients as recipients;
 use crate::sql::V;
-use crate::{NewRecipient, StoreError};
+use crate::{NewRecipient, Result};
 
 /// Recipients of a batch, in their order.
 pub(crate) async fn insert_recipients(
     conn: &mut Conn,
     batch: BatchId,
     new: Vec<NewRecipient>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for (place, recipient) in (0_i32..).zip(new) {
         diesel::insert_into(recipients::table)
             .values((

@@ -8,7 +8,7 @@ use crate::database::Conn;
 use crate::queries::moments;
 use crate::schema::conversations as calls;
 use crate::sql::V;
-use crate::{Fenced, NewTurn, StoreError};
+use crate::{Fenced, NewTurn, Result};
 
 /// Appends a turn to a live call.
 pub(crate) async fn append_turn(
@@ -16,7 +16,7 @@ pub(crate) async fn append_turn(
     id: ConversationId,
     claim: ClaimId,
     turn: NewTurn,
-) -> Result<Fenced, StoreError> {
+) -> Result<Fenced> {
     let counts = i32::from(turn.role != "tool");
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(

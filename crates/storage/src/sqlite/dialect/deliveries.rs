@@ -13,15 +13,11 @@ use crate::queries::dispatch::{first_attempts, retries};
 use crate::schema::{attempts, deliveries};
 use crate::sql::V;
 use crate::{
-    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, StoreError, sql,
+    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, Result, sql,
 };
 
 /// Cancels up to `most` open deliveries of an endpoint; returns how many that were.
-pub(crate) async fn cancel_open(
-    conn: &mut Conn,
-    endpoint: EndpointId,
-    most: i64,
-) -> Result<usize, StoreError> {
+pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64) -> Result<usize> {
     Ok(diesel::sql_query(
         "UPDATE deliveries SET state = 'cancelled', next_attempt_at = NULL \
            WHERE id IN (SELECT id FROM deliveries \
@@ -37,7 +33,7 @@ pub(crate) async fn insert_attempts(
     conn: &mut Conn,
     claimed: &[ClaimedAttempt],
     at: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for attempt in claimed {
         diesel::insert_into(attempts::table)
             .values((
@@ -59,7 +55,7 @@ pub(crate) async fn claim_due(
     slots: &[ClaimSlots],
     _claim: ClaimId,
     times: Times,
-) -> Result<Found, StoreError> {
+) -> Result<Found> {
     macro_rules! due_of_endpoint {
         ($conditions:expr, $due:literal) => {
             concat!(
@@ -109,7 +105,7 @@ pub(crate) async fn finish(
     conn: &mut Conn,
     reports: &[AttemptReport],
     (steady, _): (Timestamp, i64),
-) -> Result<HashSet<DeliveryId>, StoreError> {
+) -> Result<HashSet<DeliveryId>> {
     let mut exhausted = HashSet::new();
     for report in reports {
         let outcome = if report.success {

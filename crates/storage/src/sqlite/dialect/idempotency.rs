@@ -10,7 +10,7 @@ use crate::database::Conn;
 use crate::queries::idempotency::KeyRow;
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
-use crate::{IdempotencyClaim, StoreError};
+use crate::{IdempotencyClaim, Result};
 
 /// Writes an Idempotency-Key that lives for `kept` from now on by the process's clock; 0 if there is one already.
 pub(crate) async fn insert_key(
@@ -44,7 +44,7 @@ pub(crate) async fn find_key(
     operation: &str,
     key: &str,
     (now, _): (Timestamp, i64),
-) -> Result<(Option<KeyRow>, Timestamp), StoreError> {
+) -> Result<(Option<KeyRow>, Timestamp)> {
     let row = diesel::sql_query(
         "SELECT expires_at, fingerprint, status, location, body FROM idempotency_keys \
          WHERE account_id = $1 AND operation = $2 AND idempotency_key = $3",

@@ -9,13 +9,10 @@ use crate::database::Conn;
 use crate::schema::knowledge_passages as passages;
 use crate::sql;
 use crate::sql::V;
-use crate::{NewPassage, NewPosting, StoreError};
+use crate::{NewPassage, NewPosting, Result};
 
 /// Keeps documents from being deleted until the transaction's end; the one writer does.
-pub(crate) async fn hold_documents(
-    _conn: &mut Conn,
-    _ids: &[DocumentId],
-) -> Result<(), StoreError> {
+pub(crate) async fn hold_documents(_conn: &mut Conn, _ids: &[DocumentId]) -> Result<()> {
     Ok(())
 }
 
@@ -23,7 +20,7 @@ pub(crate) async fn insert_passages(
     conn: &mut Conn,
     document: DocumentId,
     rows: Vec<NewPassage>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     for row in rows {
         diesel::insert_into(passages::table)
             .values((
@@ -44,7 +41,7 @@ pub(crate) async fn insert_postings(
     account: AccountId,
     document: DocumentId,
     rows: Vec<NewPosting>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let rows: Vec<_> = rows.into_iter().map(|row| [row.term, row.places]).collect();
     diesel::sql_query(
         "INSERT INTO knowledge_postings (account_id, term, document_id, places) \

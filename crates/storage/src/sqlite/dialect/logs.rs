@@ -6,13 +6,10 @@ use diesel::prelude::*;
 use crate::database::Conn;
 use crate::schema::request_logs as logs;
 use crate::sql::V;
-use crate::{LogEntry, StoreError};
+use crate::{LogEntry, Result};
 
 /// Writes log entries that are not there yet.
-pub(crate) async fn insert_log_entries(
-    conn: &mut Conn,
-    entries: &[LogEntry],
-) -> Result<(), StoreError> {
+pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) -> Result<()> {
     for entry in entries {
         diesel::insert_into(logs::table)
             .values((

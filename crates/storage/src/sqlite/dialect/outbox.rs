@@ -8,7 +8,7 @@ use crate::database::{Conn, Db};
 use crate::queries::{calls, events};
 use crate::schema::webhook_endpoints as endpoints;
 use crate::sql::V;
-use crate::{DISABLED_AS_FAILING, EndpointStatus, NewCall, NewEvent, StoreError};
+use crate::{DISABLED_AS_FAILING, EndpointStatus, NewCall, NewEvent, Result};
 
 /// Writes the conversation, if there is one, and its event. Returns the endpoints that deliveries are written for: those
 /// that receive events, and those that failed too long to. Their deletion or disabling waits, as the one writer does.
@@ -18,7 +18,7 @@ pub(crate) async fn insert_event_and_hold_endpoints(
     (account, conversation): (AccountId, ConversationId),
     event: NewEvent,
     at: Timestamp,
-) -> Result<Vec<(EndpointId, EndpointStatus)>, StoreError> {
+) -> Result<Vec<(EndpointId, EndpointStatus)>> {
     if let Some(call) = call {
         calls::row(Db::Sqlite, call).execute(conn).await?;
     }

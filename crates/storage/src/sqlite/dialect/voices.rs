@@ -3,14 +3,14 @@
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 
-use crate::StoreError;
+use crate::Result;
 use crate::database::Conn;
 use crate::records::VoiceRow;
 use crate::schema::voices;
 use crate::sql::V;
 
 /// Writes voices, in place of those of the same provider and id.
-pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<(), StoreError> {
+pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<()> {
     for row in rows {
         let said = (
             voices::name.eq(&row.name),
