@@ -256,6 +256,37 @@ pub(crate) trait RunQueryDsl: Sized {
     {
         self.limit(1).get_result(conn)
     }
+
+    /// The first row of it with `LIMIT 1`, if there is one.
+    fn found<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Option<U>>>
+    where
+        Self: LimitDsl,
+        Self::Output: AsQuery,
+        <Self::Output as AsQuery>::Query: QueryFragment<Db> + QueryId,
+        <Self::Output as AsQuery>::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        U: FromSqlRow<ST, Db> + Send + 'c,
+    {
+        let rows = self.limit(1).load(conn);
+        Box::pin(async move { Ok(rows.await?.into_iter().next()) })
+    }
+
+    /// Runs it, however many rows it changes.
+    fn run<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<()>>
+    where
+        Self: QueryFragment<Db> + QueryId,
+    {
+        let changed = self.execute(conn);
+        Box::pin(async move { Ok(changed.await.map(drop)?) })
+    }
+
+    /// Whether it changed a row.
+    fn changes<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<bool>>
+    where
+        Self: QueryFragment<Db> + QueryId,
+    {
+        let changed = self.execute(conn);
+        Box::pin(async move { Ok(changed.await? > 0) })
+    }
 }
 
 impl<T> RunQueryDsl for T {}

@@ -98,7 +98,6 @@ pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<S
         .find(name)
         .select(service_settings::value)
         .locked("FOR NO KEY UPDATE SKIP LOCKED")
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }

@@ -150,9 +150,8 @@ impl Postgres {
                 diesel::sql_query("SELECT pg_notify($1, $2)")
                     .bind::<diesel::sql_types::Text, _>(listener::CHANNEL)
                     .bind::<diesel::sql_types::Text, _>(message)
-                    .execute(conn)
-                    .await?;
-                Ok(())
+                    .run(conn)
+                    .await
             })
         });
         units::answered(self.read(notify).await)

@@ -67,27 +67,24 @@ pub(crate) async fn owner(
     let own: Option<String> = voices::table
         .find(key)
         .select(voices::voice_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     if own.is_some() {
         return Ok(VoiceOwner::Account);
     }
     let was_own: Option<String> = lost::table
         .find(key)
         .select(lost::voice_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     if was_own.is_none() {
         return Ok(VoiceOwner::Service);
     }
     let listed: Option<String> = everybodys::table
         .find((V(provider), voice_id))
         .select(everybodys::voice_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(match listed {
         Some(_) => VoiceOwner::Service,
         None => VoiceOwner::Nobody,
@@ -99,9 +96,8 @@ pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool> {
     let first: Option<String> = voices::table
         .filter(voices::account_id.eq(V(account)))
         .select(voices::voice_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(first.is_some())
 }
 
@@ -164,9 +160,8 @@ async fn delete(
     voice_id: &str,
 ) -> Result<()> {
     diesel::delete(voices::table.find((V(account), V(provider), voice_id)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whether a credential is still there, and not another one in its place.
@@ -174,9 +169,8 @@ pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool> 
     let found: Option<CredentialId> = credentials::table
         .find(V(id))
         .select(credentials::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -185,9 +179,8 @@ pub(crate) async fn sealed(conn: &mut Conn, id: CredentialId) -> Result<Option<V
     Ok(credentials::table
         .find(V(id))
         .select(credentials::sealed)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Takes up to `most` credentials at each voice provider that are due; each is this caller's until `until`.

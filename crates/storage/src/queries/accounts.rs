@@ -32,9 +32,8 @@ pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<()> {
             purses::reserved.eq(0),
             purses::last_seq.eq(0),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Writes an account with its wallet, its first credits and its first member, and the line of the audit log.
@@ -64,9 +63,8 @@ pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Accoun
     Ok(accounts::table
         .find(V(id))
         .select(Account::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 impl Store {
@@ -109,9 +107,8 @@ pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<()> {
             api_keys::created_at.eq(V(key.created_at)),
             api_keys::expires_at.eq(key.expires_at),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Revokes the key; `None` if there is no such key. A key once revoked keeps its first time.
@@ -128,9 +125,8 @@ pub(crate) async fn revoke_key(
     Ok(api_keys::table
         .find(V(id))
         .select(ApiKey::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 pub(crate) async fn touch_key(conn: &mut Conn, id: KeyId, at: Timestamp) -> Result<()> {
@@ -141,9 +137,8 @@ pub(crate) async fn touch_key(conn: &mut Conn, id: KeyId, at: Timestamp) -> Resu
                 .or(api_keys::last_used_at.lt(V(at))),
         )
         .set(api_keys::last_used_at.eq(V(at)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn audit(
@@ -162,9 +157,8 @@ pub(crate) async fn audit(
             audit_log::target.eq(target.to_owned()),
             audit_log::at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whether the account's audit log has such a line since then.
@@ -180,9 +174,8 @@ pub(crate) async fn is_audited(
         .filter(audit_log::action.eq(action))
         .filter(audit_log::target.eq(target))
         .select(audit_log::action)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -200,9 +193,8 @@ pub(crate) async fn wallet(conn: &mut Conn, account: AccountId) -> Result<Option
                 purses::refill_cents,
             ),
         ))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(row.map(|(balance, reserved, refill)| Wallet {
         balance,
         reserved,

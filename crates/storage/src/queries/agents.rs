@@ -58,9 +58,8 @@ async fn insert_version(
             versions::config.eq(V(config)),
             versions::created_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -71,9 +70,8 @@ pub(crate) async fn find(
     Ok(agents::table
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .select(Agent::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves calls,
@@ -139,7 +137,7 @@ pub(crate) async fn to_call(
         AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
     };
     type Found = (Agent, Option<String>, Option<E164>, Option<E164>);
-    let found: Option<Found> = query.first(conn).await.optional()?;
+    let found: Option<Found> = query.found(conn).await?;
     Ok(found.map(|(agent, config, own, any)| (agent, config, own.or(any))))
 }
 
@@ -152,9 +150,8 @@ pub(crate) async fn config(
     Ok(versions::table
         .find((V(agent), version))
         .select(versions::config)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Applies a change if head and status are still those that it was made on; `false` if not.
@@ -248,9 +245,8 @@ pub(crate) async fn version(
     Ok(versions::table
         .find((V(agent), version))
         .select((AgentVersion::as_select(), versions::config))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Versions below `before`, the highest first.
@@ -307,15 +303,13 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            let seen = &seen;
-            let judged = diesel::update(agents::table)
+            diesel::update(agents::table)
                 .filter(agents::id.eq(V(seen.id)))
                 .filter(agents::status.eq(V(seen.status)))
                 .filter(agents::published_version.eq(seen.version))
                 .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
-                .execute(conn)
-                .await?;
-            Ok(judged > 0)
+                .changes(conn)
+                .await
         })
     }
 }
@@ -327,7 +321,7 @@ pub(crate) async fn archive(
     id: AgentId,
     at: Timestamp,
 ) -> Result<bool> {
-    let archived = diesel::update(agents::table)
+    diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .filter(agents::runtime.eq(V(Runtime::Engine)))
         .filter(agents::status.ne(V(AgentStatus::Archived)))
@@ -335,7 +329,6 @@ pub(crate) async fn archive(
             agents::status.eq(V(AgentStatus::Archived)),
             agents::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(archived > 0)
+        .changes(conn)
+        .await
 }

@@ -32,9 +32,8 @@ impl Store {
                 .filter(schemas::agent_id.eq(V(agent)))
                 .order(schemas::revision.desc())
                 .select(AnalysisSchema::as_select())
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 
@@ -49,9 +48,8 @@ impl Store {
                 .find(V(conversation))
                 .filter(analyses::account_id.eq(V(account)))
                 .select(Analysis::as_select())
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 
@@ -92,9 +90,8 @@ pub(crate) async fn set_schema(
         .filter(schemas::agent_id.eq(V(agent)))
         .order(schemas::revision.desc())
         .select((schemas::revision, AnalysisSchema::as_select()))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let next = AnalysisSchema {
         definition,
         created_at: at,
@@ -125,9 +122,8 @@ async fn forget_replaced(conn: &mut Conn, agent: AgentId, now: Timestamp) -> Res
         .filter(schemas::created_at.lt(V(now.minus(KEPT_FOR))))
         .order(schemas::revision.desc())
         .select(schemas::revision)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some(in_force_then) = in_force_then else {
         return Ok(());
     };
@@ -143,9 +139,8 @@ async fn forget_replaced(conn: &mut Conn, agent: AgentId, now: Timestamp) -> Res
         .filter(schemas::agent_id.eq(V(agent)))
         .filter(schemas::revision.lt(in_force_then))
         .filter(schemas::revision.ne_all(waiting))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// `status = 'pending'`, written out for the partial indexes.
@@ -163,9 +158,8 @@ pub(crate) async fn order(
         .filter(schemas::agent_id.eq(V(agent)))
         .order(schemas::revision.desc())
         .select((schemas::revision, schemas::definition.is_not_null()))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some((revision, true)) = current else {
         return Ok(());
     };
@@ -179,9 +173,8 @@ pub(crate) async fn order(
             analyses::tries.eq(0),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whether any analysis waits.
@@ -189,7 +182,7 @@ pub(crate) async fn any_waits(conn: &mut Conn) -> Result<bool> {
     let waiting = analyses::table
         .filter(is_pending())
         .select(analyses::conversation_id);
-    let first: Option<ConversationId> = waiting.first(conn).await.optional()?;
+    let first: Option<ConversationId> = waiting.found(conn).await?;
     Ok(first.is_some())
 }
 
@@ -214,11 +207,7 @@ async fn waiting(
         .filter(exists(conversation))
         .order(analyses::conversation_id)
         .select(analyses::conversation_id);
-    Ok(waiting
-        .locked("FOR UPDATE SKIP LOCKED")
-        .first(conn)
-        .await
-        .optional()?)
+    Ok(waiting.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
 }
 
 /// Claims the oldest analysis that waits, of none of the `busy` accounts.
@@ -249,9 +238,8 @@ pub(crate) async fn claim(
     let definition: Option<Option<String>> = schemas::table
         .find((V(agent), revision))
         .select(schemas::definition)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(Some(AnalysisJob {
         conversation,
         account,
@@ -274,19 +262,17 @@ pub(crate) async fn release(
             analyses::lease_expires_at.eq(rest.map(V)),
             analyses::tries.eq(analyses::tries - i32::from(rest.is_none())),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Renews a claim; `false` if it is gone, or the conversation.
 pub(crate) async fn renew(conn: &mut Conn, job: &AnalysisJob, until: Timestamp) -> Result<bool> {
-    let renewed = diesel::update(analyses::table.find(V(job.conversation)))
+    diesel::update(analyses::table.find(V(job.conversation)))
         .filter(analyses::claim_id.eq(V(job.claim)))
         .set(analyses::lease_expires_at.eq(V(until)))
-        .execute(conn)
-        .await?;
-    Ok(renewed > 0)
+        .changes(conn)
+        .await
 }
 
 /// Ends an analysis; `false` if its claim is gone, or the conversation.
@@ -300,7 +286,7 @@ pub(crate) async fn finish(
         AnalysisEnd::Completed(data) => (AnalysisStatus::Completed, Some(data), None),
         AnalysisEnd::Failed(error) => (AnalysisStatus::Failed, None, Some(error)),
     };
-    let ended = diesel::update(analyses::table.find(V(job.conversation)))
+    diesel::update(analyses::table.find(V(job.conversation)))
         .filter(analyses::claim_id.eq(V(job.claim)))
         .set((
             analyses::status.eq(V(status)),
@@ -310,7 +296,6 @@ pub(crate) async fn finish(
             analyses::claim_id.eq(None::<V<ClaimId>>),
             analyses::lease_expires_at.eq(None::<V<Timestamp>>),
         ))
-        .execute(conn)
-        .await?;
-    Ok(ended > 0)
+        .changes(conn)
+        .await
 }

@@ -111,9 +111,8 @@ pub(crate) async fn take_back(
 /// Forgets what was counted under a key.
 pub(crate) async fn forget(conn: &mut Conn, digest: [u8; 32]) -> Result<()> {
     diesel::delete(failures::table.find(digest.to_vec()))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Forgets what no attempt is counted with any more; whether there may be more of it.
@@ -168,9 +167,8 @@ async fn write(conn: &mut Conn, digest: [u8; 32], counted: Counted) -> Result<()
             failures::blocked_until.eq(counted.blocked_until),
             failures::ends_at.eq(V(counted.ends_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 #[cfg(test)]

@@ -223,9 +223,8 @@ async fn place(
             recipients::status.eq(V(RecipientStatus::Dialing)),
             recipients::conversation_id.eq(V(id)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The batch runs, with so many calls more; it is looked at again while somebody waits.
@@ -253,9 +252,8 @@ async fn goes_on(conn: &mut Conn, batch: &Batch, placed: usize, look: &BatchLook
             batches::started_at.eq(V(batch.started_at.unwrap_or(look.at))),
             batches::look_at.eq(V(next)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 async fn pause(conn: &mut Conn, id: BatchId, reason: PausedReason, later: Timestamp) -> Result<()> {
@@ -265,17 +263,15 @@ async fn pause(conn: &mut Conn, id: BatchId, reason: PausedReason, later: Timest
             batches::paused_reason.eq(V(reason)),
             batches::look_at.eq(V(later)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 async fn look_again(conn: &mut Conn, id: BatchId, at: Timestamp) -> Result<()> {
     diesel::update(batches::table.find(V(id)))
         .set(batches::look_at.eq(V(at)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Tells a call's batch that the call has ended: in the closing transaction, before the wallet. A call that no batch
@@ -289,9 +285,8 @@ pub(crate) async fn call_ended(
     let recipient: Option<RecipientId> = tries::table
         .filter(tries::conversation_id.eq(V(conversation)))
         .select(tries::recipient_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some(recipient) = recipient else {
         return Ok(());
     };
@@ -344,9 +339,8 @@ impl Store {
                 .filter(batches::look_at.le(V(now)))
                 .order(batches::look_at)
                 .select(batches::id)
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             Ok(due.is_some())
         })
     }

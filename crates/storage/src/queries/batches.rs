@@ -43,9 +43,8 @@ pub(crate) async fn insert(conn: &mut Conn, batch: &Batch) -> Result<()> {
                 batches::look_at.eq(V(batch.scheduled_at.unwrap_or(batch.created_at))),
             ),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -54,15 +53,11 @@ pub(crate) async fn find(
     id: BatchId,
 ) -> Result<Option<Batch>> {
     Ok(batches::table
-        .filter(
-            batches::id
-                .eq(V(id))
-                .and(batches::account_id.eq(V(account))),
-        )
+        .filter(batches::id.eq(V(id)))
+        .filter(batches::account_id.eq(V(account)))
         .select(Batch::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 impl Store {

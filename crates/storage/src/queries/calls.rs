@@ -43,8 +43,7 @@ pub(crate) struct Row {
 
 /// Writes the conversation of an accepted call.
 pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<()> {
-    row(conn.db(), call).execute(conn).await?;
-    Ok(())
+    row(conn.db(), call).run(conn).await
 }
 
 /// The statement that does.
@@ -114,11 +113,8 @@ impl Store {
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
             let changed = diesel::update(calls::table.find(V(id)))
-                .filter(
-                    calls::state
-                        .eq(V(CallState::Dialing))
-                        .and(calls::claim_id.eq(V(claim))),
-                )
+                .filter(calls::state.eq(V(CallState::Dialing)))
+                .filter(calls::claim_id.eq(V(claim)))
                 .set(calls::dialog.eq(dialog))
                 .execute(conn)
                 .await?;
@@ -183,13 +179,12 @@ impl Store {
     /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
     pub fn request_hangup(&self, account: AccountId, id: ConversationId) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            let asked = diesel::update(calls::table.find(V(id)))
+            diesel::update(calls::table.find(V(id)))
                 .filter(calls::account_id.eq(V(account)))
                 .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
                 .set(calls::hangup_requested.eq(true))
-                .execute(conn)
-                .await?;
-            Ok(asked > 0)
+                .changes(conn)
+                .await
         })
     }
 }
@@ -201,11 +196,8 @@ pub(crate) async fn answered(
     (at, dialog): (Timestamp, Option<String>),
 ) -> Result<Fenced> {
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::state
-                .eq(V(CallState::Dialing))
-                .and(calls::claim_id.eq(V(claim))),
-        )
+        .filter(calls::state.eq(V(CallState::Dialing)))
+        .filter(calls::claim_id.eq(V(claim)))
         .set((
             calls::state.eq(V(CallState::Live)),
             calls::answered_at.eq(V(at)),
@@ -232,12 +224,9 @@ pub(crate) async fn settle(
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
     let ended: Option<(i32, Runtime, Option<FailureReason>, Ended, Whose)> =
         diesel::update(calls::table.find(V(id)))
-            .filter(
-                calls::state
-                    .eq(V(CallState::Closing))
-                    .and(calls::claim_id.eq(V(claim)))
-                    .and(calls::account_id.eq(V(account))),
-            )
+            .filter(calls::state.eq(V(CallState::Closing)))
+            .filter(calls::claim_id.eq(V(claim)))
+            .filter(calls::account_id.eq(V(account)))
             .set((
                 calls::state.eq(V(settlement.state)),
                 calls::status.eq(V(settlement.state.list_status())),
@@ -281,11 +270,8 @@ pub(crate) async fn end_queued(
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
     let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
         diesel::update(calls::table.find(V(id)))
-            .filter(
-                calls::account_id
-                    .eq(V(account))
-                    .and(calls::state.eq(V(CallState::Queued))),
-            )
+            .filter(calls::account_id.eq(V(account)))
+            .filter(calls::state.eq(V(CallState::Queued)))
             .set((
                 calls::state.eq(V(settlement.state)),
                 calls::status.eq(V(settlement.state.list_status())),

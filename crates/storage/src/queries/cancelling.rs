@@ -40,9 +40,8 @@ pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(
             deliveries::state.eq(V(DeliveryState::Cancelled)),
             deliveries::next_attempt_at.eq(None::<Timestamp>),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whether more deliveries are open than are cancelled at once.
@@ -53,9 +52,8 @@ async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool> {
         .select(deliveries::id)
         .limit(1)
         .offset(AT_ONCE)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(one_more.is_some())
 }
 
@@ -98,9 +96,8 @@ pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize> {
         .find(V(id))
         .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
         .select(endpoints::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     match disabled {
         Some(id) => dialect!(conn, cancel_open(id, BATCH)),
         None => Ok(0),

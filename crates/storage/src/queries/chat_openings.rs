@@ -80,9 +80,8 @@ async fn insert_session(conn: &mut Conn, chat: &NewChat, held_day: i32) -> Resul
             sessions::held_day.eq(held_day),
             sessions::answers.eq(0),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The row of every conversation, its first state, and what the agent says first.
@@ -141,14 +140,12 @@ impl Store {
     /// The text conversation that a token opens, by the token's digest.
     pub fn chat(&self, id: ConversationId, token_digest: Vec<u8>) -> Answer<'_, Option<ChatView>> {
         read!(self, |conn| {
-            let token_digest = &token_digest;
             let found: Option<ChatSession> = sessions::table
                 .find(V(id))
                 .filter(sessions::token_digest.eq(token_digest))
                 .select(ChatSession::as_select())
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             let Some(session) = found else {
                 return Ok(None);
             };
@@ -170,9 +167,8 @@ pub(crate) async fn of_account(
         .filter(sessions::account_id.eq(V(account)))
         .filter(sessions::origin.eq(origin))
         .select(ChatSession::as_select())
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     match found {
         Some(session) => view(conn, session, true).await.map(Some),
         None => Ok(None),

@@ -51,9 +51,8 @@ impl Store {
                 .find(V(id))
                 .filter(sessions::account_id.eq(V(account)))
                 .select(sessions::answers)
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 
@@ -169,9 +168,8 @@ async fn said_before(
     Ok(messages::table
         .find((V(id), key))
         .select((messages::digest, messages::seq, messages::answered_seq))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Whether somebody who lives has the session's claim.
@@ -246,9 +244,8 @@ pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits>
     let held: Option<Credits> = reservations::table
         .find(V(id))
         .select(reservations::credits)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(held.unwrap_or(0))
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn is_queued() -> SqlLiteral<Bool> {
 }
 
 impl Store {
-    /// Accounts that have calls waiting.
+    /// Accounts that have calls waiting, found by skipping through the index from account to account.
     pub fn waiting_accounts(&self) -> Answer<'_, Vec<Account>> {
         read!(self, |conn| {
             let mut found: Vec<AccountId> = Vec::new();
@@ -42,7 +42,7 @@ impl Store {
                 if let Some(after) = after {
                     query = query.filter(calls::account_id.gt(V(after)));
                 }
-                let next: Option<AccountId> = query.first(conn).await.optional()?;
+                let next: Option<AccountId> = query.found(conn).await?;
                 match next {
                     Some(account) => {
                         found.push(account);

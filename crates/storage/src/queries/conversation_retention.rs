@@ -35,9 +35,8 @@ impl Store {
             Ok(windows::table
                 .find(V(account))
                 .select(RetentionWindow::as_select())
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 
@@ -76,7 +75,8 @@ impl Store {
     }
 
     /// Deletes conversations of the account, with everything but their ledger rows. One of which a recording has been
-    /// told since it was seen is left to the next time, with the recording.
+    /// told since it was seen is left to the next time, with the recording. Idempotency-Keys have expired long before: no
+    /// window is shorter than their day.
     pub fn delete_conversations(
         &self,
         account: AccountId,
@@ -152,9 +152,8 @@ impl Store {
                 .execute(conn)
                 .await?;
             diesel::delete(calls::table.filter(calls::id.eq_any(of())))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 }
@@ -171,9 +170,8 @@ pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()>
         .on_conflict(windows::account_id)
         .do_update()
         .set(noted)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Moves an account that is on `from` to another plan; `false` if it is not on `from`.
@@ -182,10 +180,9 @@ pub(crate) async fn set_plan(
     account: AccountId,
     (from, to): (Plan, Plan),
 ) -> Result<bool> {
-    let moved = diesel::update(accounts::table.find(V(account)))
+    diesel::update(accounts::table.find(V(account)))
         .filter(accounts::plan.eq(V(from)))
         .set(accounts::plan.eq(V(to)))
-        .execute(conn)
-        .await?;
-    Ok(moved > 0)
+        .changes(conn)
+        .await
 }

@@ -31,15 +31,14 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<ConversationView>> {
         read!(self, |conn| {
-            let filter = &filter;
             let Some(phone) = &filter.phone else {
-                return rows(conn, account, filter, (Side::Any, None), after, limit).await;
+                return rows(conn, account, &filter, (Side::Any, None), after, limit).await;
             };
             // Two index scans instead of an OR, which neither database answers in order from an index.
             let mut page = rows(
                 conn,
                 account,
-                filter,
+                &filter,
                 (Side::Customer, Some(phone)),
                 after,
                 limit,
@@ -49,7 +48,7 @@ impl Store {
                 rows(
                     conn,
                     account,
-                    filter,
+                    &filter,
                     (Side::Dialed, Some(phone)),
                     after,
                     limit,
@@ -71,11 +70,8 @@ impl Store {
     ) -> Answer<'_, Vec<Moment>> {
         read!(self, |conn| {
             let mut turns: Vec<Moment> = moments::table
-                .filter(
-                    moments::conversation_id
-                        .eq(V(id))
-                        .and(moments::seq.lt(before)),
-                )
+                .filter(moments::conversation_id.eq(V(id)))
+                .filter(moments::seq.lt(before))
                 .filter(moments::role.is_not_null())
                 .order(moments::seq.desc())
                 .limit(limit)
@@ -164,7 +160,7 @@ pub(crate) async fn find(
     if let Some(since) = since {
         query = query.filter(calls::started_at.ge(V(since)));
     }
-    let row: Option<(Conversation, String)> = query.first(conn).await.optional()?;
+    let row: Option<(Conversation, String)> = query.found(conn).await?;
     Ok(row.map(|(conversation, agent_name)| ConversationView {
         conversation,
         agent_name,
@@ -180,11 +176,8 @@ pub(crate) async fn moments(
     turns_only: bool,
 ) -> Result<Vec<Moment>> {
     let mut query = moments::table
-        .filter(
-            moments::conversation_id
-                .eq(V(id))
-                .and(moments::seq.gt(after)),
-        )
+        .filter(moments::conversation_id.eq(V(id)))
+        .filter(moments::seq.gt(after))
         .order(moments::seq)
         .limit(limit)
         .select(Moment::as_select())

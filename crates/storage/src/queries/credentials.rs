@@ -60,9 +60,8 @@ impl Store {
                 .filter(credentials::next_sync_at.le(V(now)))
                 .order(credentials::next_sync_at)
                 .select(credentials::id)
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             Ok(due.is_some())
         })
     }
@@ -91,9 +90,8 @@ pub(crate) async fn sealed(
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
         .select((credentials::id, credentials::sealed))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.
@@ -141,9 +139,8 @@ pub(crate) async fn answered(
             credentials::asked_at.eq(Some(began)),
             credentials::last_error.eq(None::<String>),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The provider was asked at `began`, and did not say.
@@ -161,7 +158,6 @@ pub(crate) async fn unanswered(
             credentials::asked_at.eq(Some(began)),
             credentials::last_error.eq(why),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

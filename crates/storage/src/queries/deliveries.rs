@@ -89,11 +89,8 @@ pub(crate) async fn story(
     let rows: Vec<(Delivery, Vec<u8>, Option<Attempt>)> = deliveries::table
         .inner_join(events::table)
         .left_join(attempts::table)
-        .filter(
-            deliveries::id
-                .eq(V(id))
-                .and(deliveries::account_id.eq(V(account))),
-        )
+        .filter(deliveries::id.eq(V(id)))
+        .filter(deliveries::account_id.eq(V(account)))
         .order((attempts::at, attempts::id))
         .select((
             Delivery::as_select(),
@@ -145,9 +142,8 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<Delivery>> {
         read!(self, |conn| {
-            let filter = &filter;
             if filter.state.is_none() || filter.kind.is_some() {
-                return Ok(shown(account, filter, filter.kind, after)
+                return Ok(shown(account, &filter, filter.kind, after)
                     .order((deliveries::created_at.desc(), deliveries::id.desc()))
                     .limit(limit + 1)
                     .select(Delivery::as_select())
@@ -157,7 +153,7 @@ impl Store {
             // One index serves a state with a type and a state alone, a scan for each of the few types: every further index would
             // be written with every attempt.
             let scans = EventType::ALL.iter().map(|kind| {
-                let scan = shown(account, filter, Some(*kind), after);
+                let scan = shown(account, &filter, Some(*kind), after);
                 scan.select(Delivery::as_select())
             });
             let merged = Merged {
@@ -191,9 +187,8 @@ pub(crate) async fn resend(conn: &mut Conn, delivery: &Delivery, at: Timestamp) 
             resends::requested_at.eq(V(at)),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Asks for one more attempt of what an endpoint has missed since `since`.
@@ -240,14 +235,10 @@ pub(crate) async fn endpoint_status(
 ) -> Result<Option<EndpointStatus>> {
     locks::hold_endpoint(conn, id).await?;
     Ok(endpoints::table
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
+        .filter(endpoints::id.eq(V(id)))
+        .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
         .select(endpoints::status)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }

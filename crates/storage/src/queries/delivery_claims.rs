@@ -184,9 +184,8 @@ async fn abandon_scheduled(conn: &mut Conn, id: DeliveryId) -> Result<()> {
         .filter(attempts::number.gt(0))
         .filter(attempts::outcome.eq(V(AttemptOutcome::Begun)))
         .set(attempts::outcome.eq(V(AttemptOutcome::Abandoned)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 async fn fail_abandoned(

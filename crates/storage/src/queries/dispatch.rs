@@ -164,9 +164,8 @@ impl Store {
             diesel::update(resends::table)
                 .filter(resends::claim_id.is_not_null())
                 .set(resends::lease_expires_at.eq(V(long_ago)))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 
@@ -176,7 +175,6 @@ impl Store {
         returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
     ) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            let returned = &returned;
             let ids = || returned.iter().map(|(delivery, _, _)| V(*delivery));
             let claims = || returned.iter().map(|(_, _, claim)| V(*claim));
             let deliveries_first = returned.iter().map(|(delivery, _, _)| *delivery).collect();
@@ -201,9 +199,8 @@ impl Store {
                     resends::claim_id.eq(None::<ClaimId>),
                     resends::lease_expires_at.eq(None::<Timestamp>),
                 ))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 }

@@ -35,9 +35,8 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<()> {
             documents::created_at.eq(V(document.created_at)),
             documents::updated_at.eq(V(document.updated_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -46,15 +45,11 @@ pub(crate) async fn find(
     id: DocumentId,
 ) -> Result<Option<Document>> {
     Ok(documents::table
-        .filter(
-            documents::id
-                .eq(V(id))
-                .and(documents::account_id.eq(V(account))),
-        )
+        .filter(documents::id.eq(V(id)))
+        .filter(documents::account_id.eq(V(account)))
         .select(Document::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 pub(crate) async fn page(
@@ -100,11 +95,8 @@ pub(crate) async fn hold(
 ) -> Result<Option<Option<FolderId>>> {
     // A statement that changes nothing takes the row on both databases.
     let held: Option<(i32, Option<FolderId>)> = diesel::update(documents::table)
-        .filter(
-            documents::id
-                .eq(V(id))
-                .and(documents::account_id.eq(V(account))),
-        )
+        .filter(documents::id.eq(V(id)))
+        .filter(documents::account_id.eq(V(account)))
         .set(documents::tries.eq(documents::tries))
         .returning((documents::tries, documents::folder_id))
         .get_result(conn)
@@ -130,9 +122,8 @@ pub(crate) async fn change(
                 .map(|folder| documents::folder_id.eq(folder.map(V))),
             documents::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Deletes a document that this transaction holds, with everything but its words, which are left to a worker.
@@ -157,9 +148,8 @@ pub(crate) async fn delete(
             gone::account_id.eq(V(account)),
             gone::deleted_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Of these, the documents that the account has.
@@ -169,11 +159,8 @@ pub(crate) async fn known(
     ids: Vec<DocumentId>,
 ) -> Result<Vec<DocumentId>> {
     Ok(documents::table
-        .filter(
-            documents::account_id
-                .eq(V(account))
-                .and(documents::id.eq_any(ids.into_iter().map(V))),
-        )
+        .filter(documents::account_id.eq(V(account)))
+        .filter(documents::id.eq_any(ids.into_iter().map(V)))
         .select(documents::id)
         .load(conn)
         .await?)
@@ -186,11 +173,8 @@ pub(crate) async fn within(
     folders: Vec<FolderId>,
 ) -> Result<Vec<DocumentId>> {
     Ok(documents::table
-        .filter(
-            documents::account_id
-                .eq(V(account))
-                .and(documents::folder_id.eq_any(folders.into_iter().map(V))),
-        )
+        .filter(documents::account_id.eq(V(account)))
+        .filter(documents::folder_id.eq_any(folders.into_iter().map(V)))
         .select(documents::id)
         .load(conn)
         .await?)

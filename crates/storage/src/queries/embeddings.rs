@@ -71,9 +71,8 @@ pub(crate) async fn order(
         .on_conflict(jobs::document_id)
         .do_update()
         .set((jobs::tries.eq(0), jobs::error.eq(None::<String>)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The account's oldest document that is to be embedded by the model and that nobody embeds; the row is this
@@ -97,11 +96,7 @@ async fn waiting_embedding(
         )
         .order(jobs::document_id)
         .select(jobs::document_id);
-    Ok(waiting
-        .locked("FOR UPDATE SKIP LOCKED")
-        .first(conn)
-        .await
-        .optional()?)
+    Ok(waiting.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
 }
 
 /// Claims the oldest order of the account whose last turn was longest ago.
@@ -164,9 +159,8 @@ impl Store {
                     jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
                     failed.map(|reason| jobs::error.eq(reason)),
                 ))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 }
@@ -179,12 +173,11 @@ pub(crate) async fn renew(
     offset: i64,
 ) -> Result<bool> {
     let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
-    let renewed = diesel::update(jobs::table.find(V(document)))
+    diesel::update(jobs::table.find(V(document)))
         .filter(jobs::claim_id.eq(V(claim)))
         .set(jobs::lease_expires_at.eq(V(until)))
-        .execute(conn)
-        .await?;
-    Ok(renewed > 0)
+        .changes(conn)
+        .await
 }
 
 /// Stores vectors in place of those that an earlier try has left there.
@@ -207,9 +200,8 @@ pub(crate) async fn insert(conn: &mut Conn, model: &str, vectors: PassageVectors
         ))
         .do_update()
         .set(values)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The last vectors that are stored of a document by a model.
@@ -228,9 +220,8 @@ pub(crate) async fn last(
             embeddings::dimension,
             embeddings::vectors,
         ))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Ends an order: all of the document's passages have vectors of the model, and those of others go.
@@ -261,9 +252,8 @@ pub(crate) async fn finish(
         .execute(conn)
         .await?;
     diesel::delete(jobs::table.find(V(job.document)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Forgets everything about a document. The order goes first: who works on it holds that row.
@@ -275,9 +265,8 @@ pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> 
         .execute(conn)
         .await?;
     diesel::delete(embedded::table.find(V(document)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The account's documents before `before` that are embedded by the model, the newest first.

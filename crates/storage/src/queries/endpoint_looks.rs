@@ -26,9 +26,8 @@ pub(crate) async fn is_of(
         .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
         .select(endpoints::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.is_some())
 }
 

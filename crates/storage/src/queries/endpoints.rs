@@ -27,11 +27,8 @@ const OVERLAPPING: usize = 5;
 
 pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(endpoints::table
-        .filter(
-            endpoints::account_id
-                .eq(V(account))
-                .and(endpoints::deleted_at.is_null()),
-        )
+        .filter(endpoints::account_id.eq(V(account)))
+        .filter(endpoints::deleted_at.is_null())
         .count()
         .get_result(conn)
         .await?)
@@ -72,9 +69,8 @@ async fn insert_secret(
             secrets::sealed.eq(secret.sealed),
             secrets::created_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -83,16 +79,12 @@ pub(crate) async fn find(
     id: EndpointId,
 ) -> Result<Option<EndpointView>> {
     let endpoint: Option<Endpoint> = endpoints::table
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
+        .filter(endpoints::id.eq(V(id)))
+        .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
         .select(Endpoint::as_select())
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(with_prefixes(conn, endpoint.into_iter().collect())
         .await?
         .pop())
@@ -108,11 +100,8 @@ impl Store {
     ) -> Answer<'_, Vec<EndpointView>> {
         read!(self, |conn| {
             let query = endpoints::table
-                .filter(
-                    endpoints::account_id
-                        .eq(V(account))
-                        .and(endpoints::deleted_at.is_null()),
-                )
+                .filter(endpoints::account_id.eq(V(account)))
+                .filter(endpoints::deleted_at.is_null())
                 .order((endpoints::created_at.desc(), endpoints::id.desc()))
                 .limit(limit + 1)
                 .select(Endpoint::as_select())
@@ -131,11 +120,8 @@ impl Store {
     ) -> Answer<'_, bool> {
         keep!(self, |conn| {
             let deleted = diesel::update(endpoints::table)
-                .filter(
-                    endpoints::id
-                        .eq(V(id))
-                        .and(endpoints::account_id.eq(V(account))),
-                )
+                .filter(endpoints::id.eq(V(id)))
+                .filter(endpoints::account_id.eq(V(account)))
                 .filter(endpoints::deleted_at.is_null())
                 .set((
                     endpoints::deleted_at.eq(V(at)),
@@ -162,11 +148,8 @@ async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<
     }
     let ids: Vec<EndpointId> = endpoints.iter().map(|endpoint| endpoint.id).collect();
     let prefixes: Vec<(EndpointId, String)> = secrets::table
-        .filter(
-            secrets::endpoint_id
-                .eq_any(ids.into_iter().map(V))
-                .and(secrets::expires_at.is_null()),
-        )
+        .filter(secrets::endpoint_id.eq_any(ids.into_iter().map(V)))
+        .filter(secrets::expires_at.is_null())
         .select((secrets::endpoint_id, secrets::prefix))
         .load(conn)
         .await?;
@@ -195,11 +178,8 @@ pub(crate) async fn change(
         cancel_before_enabling(conn, account, id, at).await?;
     }
     let changed = diesel::update(endpoints::table)
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
+        .filter(endpoints::id.eq(V(id)))
+        .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
         .set((
             change.url.map(|url| endpoints::url.eq(url)),
@@ -233,11 +213,8 @@ async fn cancel_before_enabling(
 ) -> Result<()> {
     // Whoever changes its status waits from here on.
     let disabled = diesel::update(endpoints::table)
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
+        .filter(endpoints::id.eq(V(id)))
+        .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
         .set(endpoints::updated_at.eq(V(at)))
@@ -284,11 +261,8 @@ pub(crate) async fn rotate(
     (now, overlap_until): (Timestamp, Timestamp),
 ) -> Result<bool> {
     let changed = diesel::update(endpoints::table)
-        .filter(
-            endpoints::id
-                .eq(V(id))
-                .and(endpoints::account_id.eq(V(account))),
-        )
+        .filter(endpoints::id.eq(V(id)))
+        .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
         .set(endpoints::updated_at.eq(V(now)))
         .execute(conn)

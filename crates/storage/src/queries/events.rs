@@ -104,8 +104,7 @@ pub(crate) async fn insert_event(
     event: NewEvent,
     at: Timestamp,
 ) -> Result<()> {
-    row(account, conversation, event, at).execute(conn).await?;
-    Ok(())
+    row(account, conversation, event, at).run(conn).await
 }
 
 /// The statement that writes an event.

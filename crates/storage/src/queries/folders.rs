@@ -27,16 +27,12 @@ pub(crate) async fn is_taken(
     but: FolderId,
 ) -> Result<bool> {
     let taken: Option<FolderId> = folders::table
-        .filter(
-            folders::account_id
-                .eq(V(account))
-                .and(folders::name_folded.eq(folded.to_owned())),
-        )
+        .filter(folders::account_id.eq(V(account)))
+        .filter(folders::name_folded.eq(folded.to_owned()))
         .filter(folders::id.ne(V(but)))
         .select(folders::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(taken.is_some())
 }
 
@@ -51,9 +47,8 @@ pub(crate) async fn insert(conn: &mut Conn, folder: Folder, folded: String) -> R
             folders::created_at.eq(V(folder.created_at)),
             folders::updated_at.eq(V(folder.updated_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -62,15 +57,11 @@ pub(crate) async fn find(
     id: FolderId,
 ) -> Result<Option<Folder>> {
     Ok(folders::table
-        .filter(
-            folders::id
-                .eq(V(id))
-                .and(folders::account_id.eq(V(account))),
-        )
+        .filter(folders::id.eq(V(id)))
+        .filter(folders::account_id.eq(V(account)))
         .select(Folder::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 impl Store {
@@ -100,11 +91,8 @@ impl Store {
     ) -> Answer<'_, Vec<FolderId>> {
         read!(self, |conn| {
             Ok(folders::table
-                .filter(
-                    folders::account_id
-                        .eq(V(account))
-                        .and(folders::id.eq_any(ids.into_iter().map(V))),
-                )
+                .filter(folders::account_id.eq(V(account)))
+                .filter(folders::id.eq_any(ids.into_iter().map(V)))
                 .select(folders::id)
                 .load(conn)
                 .await?)
@@ -119,20 +107,16 @@ pub(crate) async fn rename(
     (name, folded): (String, String),
     at: Timestamp,
 ) -> Result<bool> {
-    let changed = diesel::update(folders::table)
-        .filter(
-            folders::id
-                .eq(V(id))
-                .and(folders::account_id.eq(V(account))),
-        )
+    diesel::update(folders::table)
+        .filter(folders::id.eq(V(id)))
+        .filter(folders::account_id.eq(V(account)))
         .set((
             folders::name.eq(name),
             folders::name_folded.eq(folded),
             folders::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(changed > 0)
+        .changes(conn)
+        .await
 }
 
 /// Counts a document in (1) or out (−1); `false` if the account has no such folder. Whoever does so has the folder's row
@@ -143,16 +127,12 @@ pub(crate) async fn count_in(
     id: FolderId,
     by: i32,
 ) -> Result<bool> {
-    let changed = diesel::update(folders::table)
-        .filter(
-            folders::id
-                .eq(V(id))
-                .and(folders::account_id.eq(V(account))),
-        )
+    diesel::update(folders::table)
+        .filter(folders::id.eq(V(id)))
+        .filter(folders::account_id.eq(V(account)))
         .set(folders::documents_count.eq(folders::documents_count + by))
-        .execute(conn)
-        .await?;
-    Ok(changed > 0)
+        .changes(conn)
+        .await
 }
 
 /// Deletes a folder; returns how many documents moved to the root.
@@ -164,11 +144,9 @@ pub(crate) async fn delete(
 ) -> Result<Option<usize>> {
     // The row first: from here on nothing comes in.
     let deleted = diesel::delete(
-        folders::table.filter(
-            folders::id
-                .eq(V(id))
-                .and(folders::account_id.eq(V(account))),
-        ),
+        folders::table
+            .filter(folders::id.eq(V(id)))
+            .filter(folders::account_id.eq(V(account))),
     )
     .execute(conn)
     .await?;
@@ -176,11 +154,8 @@ pub(crate) async fn delete(
         return Ok(None);
     }
     let moved = diesel::update(documents::table)
-        .filter(
-            documents::account_id
-                .eq(V(account))
-                .and(documents::folder_id.eq(V(id))),
-        )
+        .filter(documents::account_id.eq(V(account)))
+        .filter(documents::folder_id.eq(V(id)))
         .set((
             documents::folder_id.eq(None::<V<FolderId>>),
             documents::updated_at.eq(V(at)),

@@ -140,9 +140,8 @@ async fn write(
         .on_conflict(health::endpoint_id)
         .do_update()
         .set(health::exhausted_count.eq(health::exhausted_count + count))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Forgets an endpoint's failures.
@@ -152,9 +151,8 @@ pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<()> {
             health::first_failure_at.eq(None::<Timestamp>),
             health::exhausted_count.eq(0),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whether the endpoint has failed since `since` or longer, with so many deliveries given up.

@@ -66,21 +66,13 @@ async fn waiting_document(
         )
         .order((documents::created_at, documents::id))
         .select(documents::id);
-    Ok(waiting
-        .locked("FOR UPDATE SKIP LOCKED")
-        .first(conn)
-        .await
-        .optional()?)
+    Ok(waiting.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
 }
 
 /// A deleted document whose words are still to go, and that no other process is at.
 pub(crate) async fn gone_document(conn: &mut Conn) -> Result<Option<(DocumentId, AccountId)>> {
     let gone = gone::table.select((gone::document_id, gone::account_id));
-    Ok(gone
-        .locked("FOR UPDATE SKIP LOCKED")
-        .first(conn)
-        .await
-        .optional()?)
+    Ok(gone.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
 }
 
 async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>> {
@@ -118,19 +110,15 @@ impl Store {
     ) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::update(documents::table)
-                .filter(
-                    documents::id
-                        .eq(V(id))
-                        .and(documents::claim_id.eq(V(claim))),
-                )
+                .filter(documents::id.eq(V(id)))
+                .filter(documents::claim_id.eq(V(claim)))
                 .set((
                     documents::claim_id.eq(None::<V<ClaimId>>),
                     documents::lease_expires_at.eq(None::<V<Timestamp>>),
                     documents::tries.eq(documents::tries - i32::from(untried)),
                 ))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 
@@ -155,9 +143,8 @@ impl Store {
             Ok(uploads::table
                 .find(V(id))
                 .select(uploads::content)
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 }
@@ -172,11 +159,8 @@ pub(crate) async fn renew(
 ) -> Result<Option<AccountId>> {
     let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
     Ok(diesel::update(documents::table)
-        .filter(
-            documents::id
-                .eq(V(id))
-                .and(documents::claim_id.eq(V(claim))),
-        )
+        .filter(documents::id.eq(V(id)))
+        .filter(documents::claim_id.eq(V(claim)))
         .set(documents::lease_expires_at.eq(V(until)))
         .returning(documents::account_id)
         .get_result(conn)
@@ -221,9 +205,8 @@ pub(crate) async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) ->
 /// Removes a document's passages.
 pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<()> {
     diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Ends the reading of a document, and forgets what was sent.
@@ -246,11 +229,8 @@ pub(crate) async fn finish(
     let rest = read.as_mut().map(|read| std::mem::take(&mut read.rest));
     let read = read.as_ref();
     let finished: Option<AccountId> = diesel::update(documents::table)
-        .filter(
-            documents::id
-                .eq(V(id))
-                .and(documents::claim_id.eq(V(claim))),
-        )
+        .filter(documents::id.eq(V(id)))
+        .filter(documents::claim_id.eq(V(claim)))
         .set((
             documents::status.eq(V(status)),
             documents::error.eq(error),
@@ -283,8 +263,5 @@ pub(crate) async fn finish(
 
 /// Forgets a deleted document, all of whose words are gone.
 pub(crate) async fn forget_gone(conn: &mut Conn, id: DocumentId) -> Result<()> {
-    diesel::delete(gone::table.find(V(id)))
-        .execute(conn)
-        .await?;
-    Ok(())
+    diesel::delete(gone::table.find(V(id))).run(conn).await
 }

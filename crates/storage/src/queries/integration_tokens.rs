@@ -62,9 +62,8 @@ pub(crate) async fn insert_consent(
             consents::sealed.eq(sealed),
             consents::expires_at.eq(V(consent.expires_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Takes a consent that came back in time to the session and account that asked for it: nobody finds it again.
@@ -154,9 +153,8 @@ pub(crate) async fn insert(
             tokens::tries.eq(0),
             tokens::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -168,9 +166,8 @@ pub(crate) async fn find(
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
         .select(Row::as_select())
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.map(sealed))
 }
 
@@ -266,9 +263,8 @@ pub(crate) async fn is_resting(
         .filter(tokens::claim_id.is_null())
         .filter(tokens::lease_expires_at.ge(V(judged)))
         .select(tokens::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(resting.is_some())
 }
 
@@ -326,9 +322,8 @@ pub(crate) async fn forget_refusal(
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
         .filter(tokens::refused_at.is_not_null())
         .set(tokens::refused_at.eq(None::<Timestamp>))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Forgets what was wrong with an account's tokens for a toolkit: the operator says now how the connection stands.
@@ -344,9 +339,8 @@ pub(crate) async fn forget_faults(
             tokens::refused_at.eq(None::<Timestamp>),
             tokens::tries.eq(0),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Gives the turn back without new tokens, for another one at `again`. They rest until `rested` by the clock of leases: a
@@ -392,14 +386,13 @@ pub(crate) async fn restate(
     (status, error): (IntegrationStatus, Option<String>),
     at: Timestamp,
 ) -> Result<bool> {
-    let changed = diesel::update(connections::table.find((V(account), toolkit.to_owned())))
+    diesel::update(connections::table.find((V(account), toolkit.to_owned())))
         .filter(connections::status.eq_any(from.iter().copied().map(V)))
         .set((
             connections::status.eq(V(status)),
             connections::last_error.eq(error),
             connections::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(changed > 0)
+        .changes(conn)
+        .await
 }

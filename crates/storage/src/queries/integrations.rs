@@ -31,9 +31,8 @@ pub(crate) async fn find(
     Ok(connections::table
         .find((V(account), toolkit.to_owned()))
         .select(Connection::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Writes that an account has connected a toolkit now, over what was there.
@@ -99,7 +98,6 @@ async fn put(conn: &mut Conn, connection: Connection) -> Result<()> {
             connections::last_error.eq(connection.last_error),
             connections::updated_at.eq(V(connection.updated_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

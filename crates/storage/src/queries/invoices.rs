@@ -86,9 +86,8 @@ async fn begin(conn: &mut Conn, account: AccountId, month: i32, at: Timestamp) -
             invoices::created_at.eq(V(at)),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// `INV-202604-` and the random end of the account's id: one an account and month, so its number needs no counter.
@@ -113,9 +112,8 @@ pub(crate) async fn issue_before(
             invoices::status.eq(V(InvoiceStatus::Open)),
             invoices::issued_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 impl Store {
@@ -151,9 +149,8 @@ pub(crate) async fn find(
         .find(V(id))
         .filter(invoices::account_id.eq(V(account)))
         .select(Invoice::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>> {
@@ -179,8 +176,7 @@ pub(crate) async fn mark(
     let invoice = invoices::table
         .find(V(id))
         .select(Invoice::as_select())
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(invoice.map(|invoice| (invoice, moved > 0)))
 }

@@ -14,9 +14,8 @@ pub(crate) async fn know(conn: &mut Conn, name: &str, now: Timestamp) -> Result<
     let known = jobs::table
         .find(name.to_owned())
         .select(jobs::name)
-        .first::<String, _>(conn)
-        .await
-        .optional()?;
+        .found::<String, _>(conn)
+        .await?;
     if known.is_none() {
         diesel::insert_into(jobs::table)
             .values((jobs::name.eq(name.to_owned()), jobs::due_at.eq(V(now))))
@@ -38,16 +37,15 @@ pub(crate) async fn take(
         .is_null()
         .or(jobs::holder.eq(V(node)))
         .or(jobs::lease_expires_at.lt(V(now)));
-    let taken = diesel::update(jobs::table.find(name.to_owned()))
+    diesel::update(jobs::table.find(name.to_owned()))
         .filter(jobs::due_at.le(V(now)))
         .filter(free)
         .set((
             jobs::holder.eq(V(node)),
             jobs::lease_expires_at.eq(V(expires_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(taken > 0)
+        .changes(conn)
+        .await
 }
 
 /// Gives the job back, due again at `due_at`, if this process still has it.
@@ -64,7 +62,6 @@ pub(crate) async fn finish(
             jobs::lease_expires_at.eq(None::<Timestamp>),
             jobs::due_at.eq(V(due_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

@@ -125,9 +125,8 @@ async fn last_until(conn: &mut Conn, account: AccountId, until: Timestamp) -> Re
         .filter(ledger::created_at.le(V(until)))
         .order((ledger::created_at.desc(), ledger::seq.desc()))
         .select(ledger::seq)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// The number of the first entry at or after `since`.
@@ -137,7 +136,6 @@ async fn first_since(conn: &mut Conn, account: AccountId, since: Timestamp) -> R
         .filter(ledger::created_at.ge(V(since)))
         .order((ledger::created_at, ledger::seq))
         .select(ledger::seq)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }

@@ -148,9 +148,8 @@ async fn refresh(
 async fn remember(conn: &mut Conn, agent: AgentId, seen: &str, gone: bool) -> Result<()> {
     diesel::update(legacy::table.find(V(agent)))
         .set((legacy::seen_name.eq(seen), legacy::gone.eq(gone)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 async fn set_status(
@@ -161,7 +160,6 @@ async fn set_status(
 ) -> Result<()> {
     diesel::update(agents::table.find(V(agent)))
         .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

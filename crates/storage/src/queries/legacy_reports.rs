@@ -23,7 +23,7 @@ pub(crate) async fn insert(
     conversation: Option<ConversationId>,
     at: Timestamp,
 ) -> Result<bool> {
-    let inserted = diesel::insert_into(reports::table)
+    diesel::insert_into(reports::table)
         .values((
             reports::account_id.eq(V(account)),
             reports::provider_call_id.eq(&report.provider_call_id),
@@ -33,9 +33,8 @@ pub(crate) async fn insert(
             reports::received_at.eq(V(at)),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(inserted > 0)
+        .changes(conn)
+        .await
 }
 
 /// The account's legacy call of this id, or else the one under way that the provider calls so.
@@ -50,9 +49,8 @@ pub(crate) async fn call_of(
             .filter(calls::account_id.eq(V(account)))
             .filter(calls::runtime.eq(V(Runtime::Legacy)))
             .select(calls::id)
-            .first(conn)
-            .await
-            .optional()?);
+            .found(conn)
+            .await?);
     }
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
@@ -60,9 +58,8 @@ pub(crate) async fn call_of(
         .filter(calls::dialog.eq(&report.provider_call_id))
         .filter(calls::runtime.eq(V(Runtime::Legacy)))
         .select(calls::id)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Why the provider says that a call was never begun, if it does.
@@ -77,9 +74,8 @@ pub(crate) async fn failure(
         .filter(reports::account_id.eq(V(account)))
         .filter(reports::failure_reason.is_not_null())
         .select(reports::failure_reason)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     if let Some(Some(reason)) = by_call {
         return Ok(Some(reason));
     }
@@ -91,9 +87,8 @@ pub(crate) async fn failure(
         .filter(reports::provider_call_id.eq(provider_call_id))
         .filter(reports::failure_reason.is_not_null())
         .select(reports::failure_reason)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(by_name.flatten())
 }
 
@@ -111,9 +106,8 @@ impl Store {
                 .filter(reports::failure_reason.is_null())
                 .order(reports::received_at)
                 .select(reports::provider_call_id)
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 

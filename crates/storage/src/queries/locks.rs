@@ -22,9 +22,8 @@ pub(crate) async fn try_lock_account(conn: &mut Conn, account: AccountId) -> Res
         .find(V(account))
         .select(accounts::id)
         .locked("FOR NO KEY UPDATE SKIP LOCKED")
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(locked.is_some())
 }
 
@@ -51,9 +50,8 @@ pub(crate) async fn hold_agent(
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .select(agents::status)
         .locked("FOR SHARE")
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Makes the endpoint's deletion or disabling wait for the transaction's end, and waits for one under way.

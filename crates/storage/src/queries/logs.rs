@@ -25,7 +25,6 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<LogEntry>> {
         read!(self, |conn| {
-            let filter = &filter;
             let mut query = logs::table
                 .filter(logs::account_id.eq(V(account)))
                 .order((logs::created_at.desc(), logs::id.desc()))
@@ -79,9 +78,8 @@ impl Store {
                 .filter(unlikely(logs::resource.eq(V(ResourceKind::Conversation))))
                 .order((logs::created_at, logs::id))
                 .select(LogEntry::as_select())
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             // Not in the statement, where SQLite would take the index of paths for the better one. What came first is about a call
             // that exists already only if the request that made it was not written down.
             Ok(first.filter(|entry| entry.path == "/v1/calls"))

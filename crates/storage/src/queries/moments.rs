@@ -36,9 +36,8 @@ pub(super) async fn entered(
             moments::at.eq(V(at)),
             moments::state.eq(V(state)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Writes a turn as the conversation's moment `seq`.
@@ -59,7 +58,6 @@ pub(crate) async fn said(
             moments::interrupted.eq(turn.interrupted),
             moments::latency.eq(turn.latency),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

@@ -49,9 +49,8 @@ pub(crate) async fn counts_apart(conn: &mut Conn, node: NodeId, now: Timestamp) 
     let mine: Option<(Timestamp, Option<String>)> = nodes::table
         .find(V(node))
         .select((nodes::started_at, nodes::redis_id))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some((started, Some(redis))) = mine else {
         return Ok(false);
     };
@@ -90,9 +89,8 @@ pub(crate) async fn is_second_without_redis(
     let started: Option<Timestamp> = nodes::table
         .find(V(node))
         .select(nodes::started_at)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some(started) = started else {
         return Ok(None);
     };
@@ -124,8 +122,7 @@ pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64> {
 
 /// Forgets every node.
 pub(crate) async fn forget_all(conn: &mut Conn) -> Result<()> {
-    diesel::delete(nodes::table).execute(conn).await?;
-    Ok(())
+    diesel::delete(nodes::table).run(conn).await
 }
 
 /// Writes a setting if it has never been written; returns what is in force.
@@ -147,9 +144,8 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
     Ok(settings::table
         .find(name)
         .select(settings::value)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 impl Store {
@@ -173,10 +169,7 @@ impl Store {
     /// Forgets this process.
     pub fn leave_node(&self, node: NodeId) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            diesel::delete(nodes::table.find(V(node)))
-                .execute(conn)
-                .await?;
-            Ok(())
+            diesel::delete(nodes::table.find(V(node))).run(conn).await
         })
     }
 }

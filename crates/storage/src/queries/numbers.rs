@@ -13,7 +13,7 @@ use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Re
 
 /// Writes a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
-    let inserted = diesel::insert_into(numbers::table)
+    diesel::insert_into(numbers::table)
         .values((
             numbers::id.eq(V(number.id)),
             numbers::account_id.eq(V(number.account_id)),
@@ -25,9 +25,8 @@ pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool>
             numbers::updated_at.eq(V(number.updated_at)),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(inserted > 0)
+        .changes(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -36,15 +35,11 @@ pub(crate) async fn find(
     id: PhoneNumberId,
 ) -> Result<Option<PhoneNumber>> {
     Ok(numbers::table
-        .filter(
-            numbers::id
-                .eq(V(id))
-                .and(numbers::account_id.eq(V(account))),
-        )
+        .filter(numbers::id.eq(V(id)))
+        .filter(numbers::account_id.eq(V(account)))
         .select(PhoneNumber::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Whose numbers are looked at.
@@ -83,9 +78,8 @@ pub(crate) async fn who_has(
             Option::<Agent>::as_select(),
             versions::config.nullable(),
         ))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.map(|(account, agent, config)| CalledNumber {
         account,
         agent,
@@ -99,9 +93,8 @@ pub(crate) async fn has(conn: &mut Conn, account: AccountId, number: &E164) -> R
         .filter(numbers::phone_number.eq(V(number.clone())))
         .filter(numbers::account_id.eq(V(account)))
         .select(numbers::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -131,15 +124,11 @@ impl Store {
     /// Takes a number from the account; `false` if it has no such one.
     pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            let deleted = diesel::delete(numbers::table)
-                .filter(
-                    numbers::id
-                        .eq(V(id))
-                        .and(numbers::account_id.eq(V(account))),
-                )
-                .execute(conn)
-                .await?;
-            Ok(deleted > 0)
+            diesel::delete(numbers::table)
+                .filter(numbers::id.eq(V(id)))
+                .filter(numbers::account_id.eq(V(account)))
+                .changes(conn)
+                .await
         })
     }
 
@@ -150,7 +139,6 @@ impl Store {
         agents: Vec<AgentId>,
     ) -> Answer<'_, Vec<PhoneNumber>> {
         read!(self, |conn| {
-            let agents = &agents;
             if agents.is_empty() {
                 return Ok(Vec::new());
             }
@@ -173,20 +161,16 @@ pub(crate) async fn change(
     change: NumberChange,
     at: Timestamp,
 ) -> Result<bool> {
-    let changed = diesel::update(numbers::table)
-        .filter(
-            numbers::id
-                .eq(V(id))
-                .and(numbers::account_id.eq(V(account))),
-        )
+    diesel::update(numbers::table)
+        .filter(numbers::id.eq(V(id)))
+        .filter(numbers::account_id.eq(V(account)))
         .set((
             change.label.map(|label| numbers::label.eq(label)),
             change.agent.map(|agent| numbers::agent_id.eq(agent)),
             numbers::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(changed > 0)
+        .changes(conn)
+        .await
 }
 
 /// Takes an agent's numbers from it: for its archiving (decision 6.2).
@@ -203,9 +187,8 @@ pub(crate) async fn unassign(
             numbers::agent_id.eq(None::<AgentId>),
             numbers::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Gives a number of the account's that nobody has to an agent: to one that had it before it went.
@@ -224,7 +207,6 @@ pub(crate) async fn give_back(
             numbers::agent_id.eq(Some(agent)),
             numbers::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

@@ -72,6 +72,7 @@ impl Store {
                 ))
                 .load(conn)
                 .await?;
+            // Asked for in this order, SQLite walks all of the account's conversations; a plan has few live calls.
             rows.sort_by_key(|(call, ..)| std::cmp::Reverse((call.started_at, call.id)));
             Ok(rows
                 .into_iter()

@@ -22,11 +22,8 @@ pub(crate) async fn text(
     limit: i64,
 ) -> Result<Vec<(i32, String)>> {
     Ok(passages::table
-        .filter(
-            passages::document_id
-                .eq(V(document))
-                .and(passages::ordinal.ge(first)),
-        )
+        .filter(passages::document_id.eq(V(document)))
+        .filter(passages::ordinal.ge(first))
         .order(passages::ordinal)
         .limit(limit)
         .select((passages::repeats, passages::content))
@@ -106,23 +103,16 @@ pub(crate) async fn find(
 ) -> Result<Option<FoundPassage>> {
     Ok(passages::table
         .inner_join(documents::table.on(documents::id.eq(passages::document_id)))
-        .filter(
-            passages::document_id
-                .eq(V(document))
-                .and(passages::ordinal.eq(ordinal)),
-        )
-        .filter(
-            documents::account_id
-                .eq(V(account))
-                .and(documents::status.eq(V(DocumentStatus::Ready))),
-        )
+        .filter(passages::document_id.eq(V(document)))
+        .filter(passages::ordinal.eq(ordinal))
+        .filter(documents::account_id.eq(V(account)))
+        .filter(documents::status.eq(V(DocumentStatus::Ready)))
         .select((
             documents::id,
             documents::name,
             passages::ordinal,
             passages::content,
         ))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }

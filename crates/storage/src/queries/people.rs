@@ -25,9 +25,8 @@ pub(crate) async fn password(conn: &mut Conn, email: &EmailAddress) -> Result<Op
     let found: Option<(String, Timestamp)> = people::table
         .find(V(email.clone()))
         .select((people::password, people::changed_at))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.map(|(hash, changed_at)| Password { hash, changed_at }))
 }
 
@@ -48,9 +47,8 @@ pub(crate) async fn set_password(
         .on_conflict(people::email)
         .do_update()
         .set((people::password.eq(hash), people::changed_at.eq(V(at))))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Sets the person's first password; `false` if there is one.
@@ -60,7 +58,7 @@ pub(crate) async fn set_first_password(
     hash: &str,
     at: Timestamp,
 ) -> Result<bool> {
-    let set = diesel::insert_into(people::table)
+    diesel::insert_into(people::table)
         .values((
             people::email.eq(V(email.clone())),
             people::password.eq(hash),
@@ -68,9 +66,8 @@ pub(crate) async fn set_first_password(
             people::by_invitation.eq(true),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(set > 0)
+        .changes(conn)
+        .await
 }
 
 /// Whether the password is still the one that was set at `changed_at`; if so nobody changes it until the transaction ends.
@@ -79,21 +76,19 @@ pub(crate) async fn hold_password(
     email: &EmailAddress,
     changed_at: Timestamp,
 ) -> Result<bool> {
-    let held = diesel::update(people::table.find(V(email.clone())))
+    diesel::update(people::table.find(V(email.clone())))
         .filter(people::changed_at.eq(V(changed_at)))
         .set(people::changed_at.eq(people::changed_at))
-        .execute(conn)
-        .await?;
-    Ok(held > 0)
+        .changes(conn)
+        .await
 }
 
 /// The person's password is one of an operator's link: whoever has it is who the operator says.
 pub(crate) async fn vouch(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     diesel::update(people::table.find(V(email.clone())))
         .set(people::by_invitation.eq(false))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whoever set the person's password with an invitation may be somebody else: before the operator gives the address a
@@ -136,9 +131,8 @@ pub(crate) async fn insert_session(
             sessions::created_at.eq(V(session.at)),
             sessions::seen_at.eq(V(session.at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// A session: whose, as which member, since when, and when it was used last.
@@ -153,9 +147,8 @@ pub(crate) async fn session(conn: &mut Conn, digest: [u8; 32]) -> Result<Option<
             sessions::created_at,
             sessions::seen_at,
         ))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Moves a session to another account.
@@ -164,14 +157,13 @@ pub(crate) async fn move_session(
     digest: [u8; 32],
     (account, member): (AccountId, MemberId),
 ) -> Result<bool> {
-    let moved = diesel::update(sessions::table.find(digest.to_vec()))
+    diesel::update(sessions::table.find(digest.to_vec()))
         .set((
             sessions::account_id.eq(V(account)),
             sessions::member_id.eq(V(member)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(moved > 0)
+        .changes(conn)
+        .await
 }
 
 /// Ends every session of a person but for one; how many there were.
@@ -208,9 +200,8 @@ pub(crate) async fn count_other_sessions(
 pub(crate) async fn end_sessions(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     diesel::delete(sessions::table)
         .filter(sessions::email.eq(V(email.clone())))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Ends what somebody who is no longer the same in an account has there: sessions and links.
@@ -222,9 +213,8 @@ pub(crate) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::delete(links::table)
         .filter(links::email.eq(V(member.email.clone())))
         .filter(links::account_id.eq(V(member.account_id)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Deletes sessions that were not used after `before`, and links that opened nothing any more at `now`; whether there
@@ -267,9 +257,8 @@ pub(crate) async fn insert_link(
             links::created_at.eq(V(at)),
             links::expires_at.eq(V(link.expires_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// A link that opens something at `now`.
@@ -282,9 +271,8 @@ pub(crate) async fn link(
         .find(digest.to_vec())
         .filter(links::expires_at.gt(V(now)))
         .select((links::email, links::account_id, links::expires_at))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.map(|(email, account_id, expires_at)| SignInLink {
         email,
         account_id,
@@ -324,32 +312,26 @@ pub(crate) async fn member_of(
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
         .select(Member::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Whether there is any account.
 pub(crate) async fn has_account(conn: &mut Conn) -> Result<bool> {
-    let found: Option<AccountId> = accounts::table
-        .select(accounts::id)
-        .first(conn)
-        .await
-        .optional()?;
+    let found: Option<AccountId> = accounts::table.select(accounts::id).found(conn).await?;
     Ok(found.is_some())
 }
 
 /// Says which account is the first one, if no other was said to be: of two at once the second waits, and hears `false`.
 pub(crate) async fn name_first_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
-    let named = diesel::insert_into(settings::table)
+    diesel::insert_into(settings::table)
         .values((
             settings::name.eq(FIRST_ACCOUNT),
             settings::value.eq(account.to_string()),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(named > 0)
+        .changes(conn)
+        .await
 }
 
 impl Store {
@@ -386,9 +368,8 @@ impl Store {
             diesel::update(sessions::table.find(digest.to_vec()))
                 .filter(sessions::seen_at.le(V(before)))
                 .set(sessions::seen_at.eq(V(at)))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 
@@ -396,9 +377,8 @@ impl Store {
     pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::delete(sessions::table.find(digest.to_vec()))
-                .execute(conn)
-                .await?;
-            Ok(())
+                .run(conn)
+                .await
         })
     }
 }

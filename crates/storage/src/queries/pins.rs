@@ -29,11 +29,8 @@ pub(crate) async fn pin(
     for some in named.chunks(AT_ONCE) {
         dialect!(conn, hold_documents(some))?;
         let hashes: Vec<(DocumentId, Option<Vec<u8>>)> = documents::table
-            .filter(
-                documents::account_id
-                    .eq(V(account))
-                    .and(documents::id.eq_any(some.iter().copied().map(V))),
-            )
+            .filter(documents::account_id.eq(V(account)))
+            .filter(documents::id.eq_any(some.iter().copied().map(V)))
             .select((documents::id, documents::content_hash))
             .load(conn)
             .await?;
@@ -72,9 +69,8 @@ pub(crate) async fn agents(
 /// Forgets every pin of a document.
 pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
     diesel::delete(pins::table.filter(pins::document_id.eq(V(document))))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 impl Store {
@@ -88,12 +84,9 @@ impl Store {
         read!(self, |conn| {
             Ok(documents::table
                 .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
-                .filter(
-                    pins::agent_id
-                        .eq(V(agent))
-                        .and(pins::version.eq(version))
-                        .and(documents::account_id.eq(V(account))),
-                )
+                .filter(pins::agent_id.eq(V(agent)))
+                .filter(pins::version.eq(version))
+                .filter(documents::account_id.eq(V(account)))
                 .filter(documents::status.eq(V(DocumentStatus::Ready)))
                 .filter(
                     pins::content_hash

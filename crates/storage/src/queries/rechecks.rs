@@ -21,16 +21,12 @@ pub(crate) async fn receiving(
     now: Timestamp,
 ) -> Result<Option<Receiving>> {
     let url: Option<String> = endpoints::table
-        .filter(
-            endpoints::id
-                .eq(V(endpoint))
-                .and(endpoints::deleted_at.is_null()),
-        )
+        .filter(endpoints::id.eq(V(endpoint)))
+        .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
         .select(endpoints::url)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some(url) = url else { return Ok(None) };
     Ok(Some((url, signing(conn, &[endpoint], now).await?)))
 }

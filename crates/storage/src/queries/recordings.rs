@@ -14,12 +14,11 @@ impl Store {
     /// go too. No claim is asked for: a recording is of the process that made it, whoever ended the call.
     pub fn recording_kept(&self, account: AccountId, id: ConversationId) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            let told = diesel::update(calls::table.find(V(id)))
+            diesel::update(calls::table.find(V(id)))
                 .filter(calls::account_id.eq(V(account)).and(calls::voice))
                 .set(calls::has_audio.eq(true))
-                .execute(conn)
-                .await?;
-            Ok(told > 0)
+                .changes(conn)
+                .await
         })
     }
 }

@@ -98,9 +98,8 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
     Ok(settings::table
         .find(name)
         .select(settings::value)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Remembers something else under a name; nothing, if `value` is `None`.
@@ -116,7 +115,6 @@ pub(crate) async fn set_setting(conn: &mut Conn, name: &str, value: Option<&str>
         .on_conflict(settings::name)
         .do_update()
         .set(settings::value.eq(value))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

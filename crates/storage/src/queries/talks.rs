@@ -95,9 +95,8 @@ async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<()>
                 queued_at(db, steady).map(|at| calls::queued_at.eq(V(at))),
             ),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Holds more credits; the caller undoes it unless they are held.

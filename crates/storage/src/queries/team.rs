@@ -14,19 +14,17 @@ use crate::{Invitation, Member, PageKey, Result, Store};
 pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64) -> Result<()> {
     diesel::insert_into(seats::table)
         .values((seats::account_id.eq(V(account)), seats::members.eq(owners)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Counts `more` members, and keeps everybody else from taking a seat until the transaction ends; `false` without such
 /// an account.
 pub(crate) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -> Result<bool> {
-    let held = diesel::update(seats::table.find(V(account)))
+    diesel::update(seats::table.find(V(account)))
         .set(seats::members.eq(seats::members + more))
-        .execute(conn)
-        .await?;
-    Ok(held > 0)
+        .changes(conn)
+        .await
 }
 
 /// Seats that are taken: by members and by invitations that have not expired.
@@ -34,9 +32,8 @@ pub(crate) async fn seats_used(conn: &mut Conn, account: AccountId, now: Timesta
     let members: Option<i64> = seats::table
         .find(V(account))
         .select(seats::members)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let pending: i64 = invitations::table
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::expires_at.gt(V(now)))
@@ -56,9 +53,8 @@ pub(crate) async fn is_member(
         .filter(members::account_id.eq(V(account)))
         .filter(members::email.eq(V(email.clone())))
         .select(members::id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -72,9 +68,8 @@ pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<()>
             members::role.eq(V(member.role)),
             members::joined_at.eq(V(member.joined_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// A page of members, the oldest first, and one more if there is a next page.
@@ -110,9 +105,8 @@ pub(crate) async fn invited_until(
         .filter(invitations::email.eq(V(email.clone())))
         .filter(invitations::expires_at.gt(V(now)))
         .select(invitations::expires_at)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 pub(crate) async fn insert_invitation(
@@ -131,9 +125,8 @@ pub(crate) async fn insert_invitation(
             invitations::created_at.eq(V(invitation.created_at)),
             invitations::expires_at.eq(V(invitation.expires_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Deletes the account's invitations that have expired, which would hold their addresses for ever.
@@ -145,9 +138,8 @@ pub(crate) async fn delete_expired(
     diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::expires_at.le(V(now)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Deletes the account's invitation of this address; what there was.
@@ -190,9 +182,8 @@ pub(crate) async fn find(
         .find(V(id))
         .filter(members::account_id.eq(V(account)))
         .select(Member::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64> {
@@ -211,21 +202,19 @@ pub(crate) async fn rename(
     id: MemberId,
     name: &str,
 ) -> Result<bool> {
-    let renamed = diesel::update(members::table.find(V(id)))
+    diesel::update(members::table.find(V(id)))
         .filter(members::account_id.eq(V(account)))
         .filter(members::name.ne(name))
         .set(members::name.eq(name))
-        .execute(conn)
-        .await?;
-    Ok(renamed > 0)
+        .changes(conn)
+        .await
 }
 
 pub(crate) async fn set_role(conn: &mut Conn, id: MemberId, role: MemberRole) -> Result<()> {
     diesel::update(members::table.find(V(id)))
         .set(members::role.eq(V(role)))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// The invitation of this token's digest, if it has not expired.
@@ -238,9 +227,8 @@ pub(crate) async fn invitation(
         .filter(invitations::digest.eq(digest.to_vec()))
         .filter(invitations::expires_at.gt(V(now)))
         .select(Invitation::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 impl Store {

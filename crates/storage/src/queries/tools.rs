@@ -34,9 +34,8 @@ pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Sealed) -> R
             tools::created_at.eq(V(tool.created_at)),
             tools::updated_at.eq(V(tool.updated_at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub(crate) async fn find(
@@ -47,9 +46,8 @@ pub(crate) async fn find(
     Ok(tools::table
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .select((ToolRow::as_select(), tools::headers))
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 impl Store {
@@ -74,11 +72,10 @@ impl Store {
     /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
     pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            let deleted = diesel::delete(tools::table)
+            diesel::delete(tools::table)
                 .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-                .execute(conn)
-                .await?;
-            Ok(deleted > 0)
+                .changes(conn)
+                .await
         })
     }
 
@@ -89,7 +86,6 @@ impl Store {
         ids: Vec<ToolId>,
     ) -> Answer<'_, Vec<(ToolId, String)>> {
         read!(self, |conn| {
-            let ids = &ids;
             Ok(tools::table
                 .filter(tools::account_id.eq(V(account)))
                 .filter(tools::id.eq_any(ids.iter().copied().map(V)))
@@ -108,7 +104,7 @@ pub(crate) async fn change(
     headers: Sealed,
     at: Timestamp,
 ) -> Result<bool> {
-    let changed = diesel::update(tools::table)
+    diesel::update(tools::table)
         .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
         .filter(tools::revision.eq(revision))
         .set((
@@ -118,9 +114,8 @@ pub(crate) async fn change(
             tools::revision.eq(revision + 1),
             tools::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    Ok(changed > 0)
+        .changes(conn)
+        .await
 }
 
 /// Writes down the account's tools `ids` as they are now for a version that has none pinned; `false` if one of them is

@@ -77,7 +77,6 @@ pub(crate) async fn take(conn: &mut Conn, work: &str, account: AccountId) -> Res
     )
     .bind::<Text, _>(work)
     .bind::<sql::Uuid, _>(V(account))
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+    .await
 }

@@ -29,9 +29,8 @@ pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> 
             days::duration_seconds.eq(days::duration_seconds + more.duration_seconds),
             days::credits.eq(days::credits + more.credits),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 impl Store {

@@ -31,9 +31,8 @@ pub(crate) async fn add(
             hours::calls.eq(hours::calls + 1_i64),
             hours::failed.eq(hours::failed + failed),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 impl Store {

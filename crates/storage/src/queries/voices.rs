@@ -26,9 +26,8 @@ impl Store {
             Ok(settings::table
                 .find(GENERATION)
                 .select(settings::value)
-                .first(conn)
-                .await
-                .optional()?)
+                .found(conn)
+                .await?)
         })
     }
 }
@@ -112,12 +111,11 @@ pub(crate) async fn to_workspace(
     provider: VoiceProvider,
     voice_id: &str,
 ) -> Result<bool> {
-    let moved = diesel::update(voices::table.find((V(provider), voice_id)))
+    diesel::update(voices::table.find((V(provider), voice_id)))
         .filter(voices::source.eq(V(VoiceSource::Shared)))
         .set(voices::source.eq(V(VoiceSource::Workspace)))
-        .execute(conn)
-        .await?;
-    Ok(moved > 0)
+        .changes(conn)
+        .await
 }
 
 /// Tells every process that the voices are others now.
@@ -127,7 +125,6 @@ pub(crate) async fn renew_generation(conn: &mut Conn, value: &str) -> Result<()>
         .on_conflict(settings::name)
         .do_update()
         .set(settings::value.eq(value))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

@@ -214,9 +214,8 @@ pub(crate) async fn insert_reservation(
             reservations::month.eq(draw.month),
             reservations::credits.eq(credits),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Adds `credits` to what a call holds; the caller undoes it unless they are `Held`. The key's budget is asked as at

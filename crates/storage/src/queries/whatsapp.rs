@@ -102,15 +102,14 @@ async fn thread_of(
 
 /// A message is answered, or nobody will answer it; `false` if it was before.
 pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Result<bool> {
-    let done = diesel::update(received::table.find((V(account), wamid)))
+    diesel::update(received::table.find((V(account), wamid)))
         .filter(received::is_waiting)
         .set((
             received::is_waiting.eq(false),
             received::content.eq(None::<String>),
         ))
-        .execute(conn)
-        .await?;
-    Ok(done > 0)
+        .changes(conn)
+        .await
 }
 
 impl Store {
@@ -123,11 +122,10 @@ impl Store {
         now: Timestamp,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let wamid = &wamid;
             let Some(thread) = held(conn, hold, None).await? else {
                 return Ok(Fenced::Lost);
             };
-            let was_waiting = done(conn, thread.account_id, wamid).await?;
+            let was_waiting = done(conn, thread.account_id, &wamid).await?;
             if let (true, Some(note), Some(conversation)) =
                 (was_waiting, note, thread.conversation_id)
             {
@@ -146,7 +144,6 @@ impl Store {
         is_try: bool,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let wamid = &wamid;
             let Some(thread) = held(conn, hold, None).await? else {
                 return Ok(Fenced::Lost);
             };
@@ -314,7 +311,6 @@ pub(crate) async fn hold_restored(conn: &mut Conn, at: Timestamp) -> Result<()> 
             threads::node_id.eq(None::<NodeId>),
             threads::lease_expires_at.eq(None::<Timestamp>),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

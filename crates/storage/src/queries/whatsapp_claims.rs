@@ -144,9 +144,8 @@ pub(crate) async fn next(
         .filter(received::is_waiting)
         .order((received::sent_at, received::received_at))
         .select(WhatsAppReceived::as_select())
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(match waiting {
         Some(message) if message.due_at <= times.steady => WhatsAppStep::Answer(thread, message),
         _ => WhatsAppStep::Rest,
@@ -166,17 +165,15 @@ impl Store {
                 .filter(received::is_waiting)
                 .order((received::sent_at, received::received_at))
                 .select(received::due_at)
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             let outgoing: Option<Timestamp> = sent::table
                 .filter(sent::thread_id.eq(V(hold.thread)))
                 .filter(has_not_left())
                 .order((sent::queued_at, sent::part))
                 .select(sent::due_at)
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             // Nothing is answered before what waits to be sent.
             let due = outgoing.or(message);
             diesel::update(threads::table.find(V(hold.thread)))

@@ -110,9 +110,8 @@ pub(super) async fn first_queued(
         .filter(has_not_left())
         .order((sent::queued_at, sent::part))
         .select(WhatsAppOutgoing::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }
 
 /// Whoever had the claim before began to send these, and nobody learned what became of them.
@@ -252,7 +251,8 @@ impl Store {
         })
     }
 
-    /// Writes down what became of a message.
+    /// Writes down what became of a message. Without a fence: it is what is known of a request, whoever has the claim by now.
+    /// A status that came by webhook meanwhile stays.
     pub fn ended_whatsapp(
         &self,
         id: WhatsAppMessageId,

@@ -114,9 +114,8 @@ pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Re
             widgets::day.eq(counts.day),
             widgets::day_credits.eq(counts.day_credits),
         ))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Gives back credits that were held on `day` and not spent.
@@ -129,9 +128,8 @@ pub(crate) async fn release(
     diesel::update(widgets::table.find(V(agent)))
         .filter(widgets::day.eq(day))
         .set(widgets::day_credits.eq(widgets::day_credits - credits))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 /// Whether the widget names the origin.
@@ -139,9 +137,8 @@ pub(crate) async fn names(conn: &mut Conn, agent: AgentId, origin: &str) -> Resu
     let found: Option<AgentId> = origins::table
         .find((V(agent), origin))
         .select(origins::agent_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -151,9 +148,8 @@ pub(crate) async fn serves(conn: &mut Conn, agent: AgentId, origin: &str) -> Res
         .find(V(agent))
         .filter(widgets::enabled)
         .select(widgets::agent_id)
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(on.is_some() && names(conn, agent, origin).await?)
 }
 
@@ -166,9 +162,8 @@ pub(crate) async fn settings(conn: &mut Conn, agent: AgentId) -> Result<Option<W
             widgets::max_sessions_per_minute,
             widgets::daily_credit_cap,
         ))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     let Some((enabled, max_sessions_per_minute, daily_credit_cap)) = row else {
         return Ok(None);
     };
@@ -241,9 +236,8 @@ impl Store {
             let found: Option<Agent> = agents::table
                 .find(V(id))
                 .select(Agent::as_select())
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             let Some(agent) = found else { return Ok(None) };
             let account: Account = accounts::table
                 .find(V(agent.account_id))
@@ -253,9 +247,8 @@ impl Store {
             let config: Option<String> = agent_versions::table
                 .find((V(id), agent.published_version))
                 .select(agent_versions::config)
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             Ok(Some(WidgetAgent {
                 settings: settings(conn, id).await?,
                 agent,
@@ -268,15 +261,13 @@ impl Store {
     /// Whether a widget that is on, of whatever account, names the origin.
     pub fn is_widget_origin(&self, origin: String) -> Answer<'_, bool> {
         read!(self, |conn| {
-            let origin = &origin;
             let found: Option<AgentId> = origins::table
                 .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
                 .filter(origins::origin.eq(origin))
                 .filter(widgets::enabled)
                 .select(origins::agent_id)
-                .first(conn)
-                .await
-                .optional()?;
+                .found(conn)
+                .await?;
             Ok(found.is_some())
         })
     }

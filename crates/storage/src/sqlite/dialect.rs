@@ -82,7 +82,6 @@ pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<S
     Ok(service_settings::table
         .find(name)
         .select(service_settings::value)
-        .first(conn)
-        .await
-        .optional()?)
+        .found(conn)
+        .await?)
 }

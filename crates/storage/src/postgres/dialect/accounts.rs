@@ -19,9 +19,8 @@ pub(crate) async fn find_by_digest(
         .inner_join(accounts::table)
         .filter(api_keys::digest.eq(digest.to_vec()))
         .select((ApiKey::as_select(), Account::as_select(), clock_timestamp()))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.map(|(key, account, now)| {
         let now = Timestamp::from_micros(now.micros().saturating_add(offset));
         (key, account, now)

@@ -42,9 +42,8 @@ pub(crate) async fn insert_attempts(
     .bind::<Array<sql::Uuid>, _>(column(claimed, |a| a.delivery_id))
     .bind::<Array<Integer>, _>(column(claimed, |a| a.number))
     .bind::<sql::Instant, _>(V(at))
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+    .await
 }
 
 /// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force: two

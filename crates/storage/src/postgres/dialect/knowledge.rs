@@ -38,9 +38,8 @@ pub(crate) async fn insert_passages(
     .bind::<Array<Integer>, _>(column(&rows, |r| r.ordinal))
     .bind::<Array<Integer>, _>(column(&rows, |r| r.repeats))
     .bind::<Array<Text>, _>(column(&rows, |r| r.content.clone()))
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+.await
 }
 
 pub(crate) async fn insert_postings(
@@ -59,7 +58,6 @@ pub(crate) async fn insert_postings(
     .bind::<sql::Uuid, _>(V(document))
     .bind::<Array<Text>, _>(terms)
     .bind::<Array<Text>, _>(places)
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+    .await
 }

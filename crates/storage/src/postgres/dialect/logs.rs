@@ -34,7 +34,6 @@ pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) ->
     .bind::<Array<sql::Instant>, _>(column(entries, |e| e.created_at))
     .bind::<Array<Nullable<Text>>, _>(column(entries, |e| e.resource.map(ResourceKind::as_str)))
     .bind::<Array<Nullable<sql::Uuid>>, _>(column(entries, |e| e.resource_id))
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+.await
 }

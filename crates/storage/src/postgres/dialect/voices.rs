@@ -39,7 +39,6 @@ pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<
     .bind::<Array<Text>, _>(column(rows, |row| row.model_compat.as_str()))
     .bind::<Array<sql::Word>, _>(column(rows, |row| row.source))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.owner_id.as_deref()))
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+.await
 }

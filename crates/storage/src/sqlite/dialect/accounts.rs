@@ -18,8 +18,7 @@ pub(crate) async fn find_by_digest(
         .inner_join(accounts::table)
         .filter(api_keys::digest.eq(digest.to_vec()))
         .select((ApiKey::as_select(), Account::as_select()))
-        .first(conn)
-        .await
-        .optional()?;
+        .found(conn)
+        .await?;
     Ok(found.map(|(key, account)| (key, account, now)))
 }

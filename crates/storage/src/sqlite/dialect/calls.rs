@@ -19,11 +19,8 @@ pub(crate) async fn append_turn(
 ) -> Result<Fenced> {
     let counts = i32::from(turn.role != "tool");
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::state
-                .eq(V(CallState::Live))
-                .and(calls::claim_id.eq(V(claim))),
-        )
+        .filter(calls::state.eq(V(CallState::Live)))
+        .filter(calls::claim_id.eq(V(claim)))
         .set((
             calls::last_seq.eq(calls::last_seq + 1),
             calls::messages_count.eq(calls::messages_count + counts),

@@ -152,7 +152,8 @@ pub(crate) async fn finish(
             deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
         // A failure does not bring back what was cancelled or received meanwhile.
         let changed = diesel::update(deliveries::table)
-            .filter(mine.and(open.or(report.success.into_sql::<diesel::sql_types::Bool>())))
+            .filter(mine)
+            .filter(open.or(report.success.into_sql::<diesel::sql_types::Bool>()))
             .set(moved)
             .execute(conn)
             .await?;

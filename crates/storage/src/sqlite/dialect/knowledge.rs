@@ -50,7 +50,6 @@ pub(crate) async fn insert_postings(
     .bind::<sql::Uuid, _>(V(account))
     .bind::<sql::Uuid, _>(V(document))
     .bind::<Text, _>(serde_json::json!(rows).to_string())
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+    .await
 }
