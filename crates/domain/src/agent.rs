@@ -56,7 +56,7 @@ pub(crate) use vocabulary;
 pub struct UnknownWord;
 
 vocabulary! {
-    /// Who runs an agent (interface, fact 1).
+    /// Who runs an agent.
     Runtime {
         /// Fully manageable: configuration, versions, publish.
         Engine => "engine",
@@ -66,7 +66,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// An agent's status (decision 6.2).
+    /// An agent's status.
     AgentStatus {
         /// Never published.
         Draft => "draft",

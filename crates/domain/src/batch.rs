@@ -1,4 +1,4 @@
-//! Batch calls (decision 6.7): states and reasons.
+//! Batch calls: states and reasons.
 
 use crate::agent::vocabulary;
 

@@ -3,7 +3,7 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// What an entry of the wallet's ledger is (interface, Wallet transaction).
+    /// What an entry of the wallet's ledger is.
     TransactionType {
         /// Credits that were bought.
         Purchase => "purchase",
@@ -21,7 +21,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Where an invoice is on its way (decision 6.9).
+    /// Where an invoice is on its way.
     InvoiceStatus {
         /// Its month runs.
         Draft => "draft",

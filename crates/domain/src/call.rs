@@ -10,7 +10,7 @@ use crate::agent::vocabulary;
 use crate::ids::IdError;
 
 vocabulary! {
-    /// Where a conversation is in its life (decisions 8.1–8.6). What a client sees of it is narrower.
+    /// Where a conversation is in its life. What a client sees of it is narrower.
     CallState {
         /// Accepted, not yet claimed by a dialer.
         Queued => "queued",
@@ -34,7 +34,7 @@ impl CallState {
         matches!(self, Self::Completed | Self::Failed)
     }
 
-    /// What lists say of it: `unknown` while it lasts (decision 6.4).
+    /// What lists say of it: `unknown` while it lasts.
     #[must_use]
     pub const fn list_status(self) -> ConversationStatus {
         match self {
@@ -46,7 +46,7 @@ impl CallState {
         }
     }
 
-    /// What a read by id says of it: `initiated` while it lasts (decision 6.4).
+    /// What a read by id says of it: `initiated` while it lasts.
     #[must_use]
     pub const fn detail_status(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How a conversation that was answered ended (decision 6.4).
+    /// How a conversation that was answered ended.
     TerminationReason {
         /// The agent ended it.
         AgentHangup => "agent_hangup",
@@ -122,7 +122,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Why a call failed (decision 6.4).
+    /// Why a call failed.
     FailureReason {
         /// It rang out.
         NoAnswer => "no_answer",
@@ -146,7 +146,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// The events that webhooks carry (interface, Event types).
+    /// The events that webhooks carry.
     EventType {
         /// A call was triggered through `POST /v1/calls`.
         CallInitiated => "call.initiated",
@@ -191,7 +191,7 @@ impl CallOutcome {
 pub struct CallHandle(pub ConversationId);
 
 impl CallHandle {
-    /// The handle that test events carry (decision 6.4).
+    /// The handle that test events carry.
     pub const TEST: &'static str = "call_00000000-0000-7000-8000-000000000000";
 }
 

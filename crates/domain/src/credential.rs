@@ -1,4 +1,4 @@
-//! Whose credentials an account may store (decision 9).
+//! Whose credentials an account may store.
 
 use crate::VoiceProvider;
 use crate::agent::vocabulary;

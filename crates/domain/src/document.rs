@@ -1,4 +1,4 @@
-//! Knowledge documents (decision 6.5).
+//! Knowledge documents.
 
 use crate::agent::vocabulary;
 

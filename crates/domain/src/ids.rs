@@ -1,4 +1,4 @@
-//! Ids: UUIDs (version 7, lower case: decision 1.1), one type per kind of row, so that none is taken for another.
+//! Ids: UUIDs (version 7, lower case), one type per kind of row, so that none is taken for another.
 
 use std::fmt;
 use std::str::FromStr;
@@ -85,7 +85,7 @@ ids! {
     AgentId;
     /// One attempt of a webhook delivery (`X-Service-Delivery`).
     AttemptId;
-    /// The fence of a claim: every step of claimed work names it (decision 8.5).
+    /// The fence of a claim: every step of claimed work names it.
     ClaimId;
     /// A conversation on any channel; a call's handle is made of it.
     ConversationId;

@@ -3,7 +3,7 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// How an account stands to a toolkit of the catalog (decision 6.9).
+    /// How an account stands to a toolkit of the catalog.
     IntegrationStatus {
         /// Offered, and never connected.
         Available => "available",

@@ -3,7 +3,7 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// What a member may do (decision 6.9).
+    /// What a member may do.
     MemberRole {
         /// Whose account it is.
         Owner => "owner",

@@ -3,7 +3,7 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// Who carries the calls of a number (decision 6.6).
+    /// Who carries the calls of a number.
     NumberProvider {
         /// A SIP trunk.
         Sip => "sip",

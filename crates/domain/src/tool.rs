@@ -1,4 +1,4 @@
-//! Tools: what an agent may do besides speaking (decision 6.2).
+//! Tools: what an agent may do besides speaking.
 
 mod read;
 
@@ -9,7 +9,7 @@ use crate::E164;
 use crate::agent::vocabulary;
 use crate::json::{Json, Result};
 
-/// Tools of an account at most (decision 1.14).
+/// Tools of an account at most.
 pub const TOOLS_AT_MOST: i64 = 64;
 
 /// What is shown in place of a header's value.

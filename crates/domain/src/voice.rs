@@ -1,4 +1,4 @@
-//! Voices (interface, Voice).
+//! Voices.
 
 mod keepable;
 mod list;
@@ -84,7 +84,7 @@ pub struct Voice {
 
 impl Voice {
     /// The languages that it speaks, in whatever case the provider writes them: its main one, any other, and those of
-    /// locales; one may come more than once (decision 6.3).
+    /// locales; one may come more than once.
     pub fn spoken(&self) -> impl Iterator<Item = &str> {
         let all = self.language.iter().chain(&self.languages);
         all.chain(&self.locales)

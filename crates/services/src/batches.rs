@@ -1,4 +1,4 @@
-//! Batch calls of legacy agents (decision 6.7).
+//! Batch calls of legacy agents.
 
 mod csv_rows;
 mod read;

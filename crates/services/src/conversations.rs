@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
 use crate::{Caller, Page, PageRequest, Recording, Result, Shared};
 
-/// Turns that a conversation is read with at most (decision 6.4).
+/// Turns that a conversation is read with at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;
 
 /// Moments that a follower reads at once.

@@ -12,7 +12,7 @@ use crate::Shared;
 pub struct Health(pub(crate) Arc<Shared>);
 
 impl Health {
-    /// From now on this process is not ready and places no calls: it is being stopped (decision 8.8).
+    /// From now on this process is not ready and places no calls: it is being stopped.
     pub fn stop(&self) {
         self.0.stopping.store(true, Ordering::SeqCst);
     }

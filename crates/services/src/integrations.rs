@@ -1,4 +1,4 @@
-//! Integrations: the catalog, how an account stands to each of its toolkits (decision 6.9), and the connecting and use
+//! Integrations: the catalog, how an account stands to each of its toolkits, and the connecting and use
 //! of those that this service speaks to itself.
 
 mod calling;

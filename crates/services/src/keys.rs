@@ -1,4 +1,4 @@
-//! API keys: made once shown, looked up by digest, revoked at once (decisions §3).
+//! API keys: made once shown, looked up by digest, revoked at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::{Person, Result, Shared};
 
-/// What every token begins with (interface, Authentication 2).
+/// What every token begins with.
 const TOKEN_PREFIX: &str = "service_live_";
 
 /// Hexadecimal characters behind it.
@@ -24,7 +24,7 @@ const SHOWN_HEX: usize = 8;
 /// The longest name, in characters.
 const NAME_CHARS: usize = 120;
 
-/// How often a key's last use is written at most (decision 3.1).
+/// How often a key's last use is written at most.
 const LAST_USE_EVERY: Duration = Duration::from_secs(60);
 
 /// Who is asking: an account, with a key that is in force or as a member who is signed in, and what the plan grants.

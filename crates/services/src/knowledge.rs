@@ -1,4 +1,4 @@
-//! Knowledge: documents and folders, and what is found in them (decision 6.5).
+//! Knowledge: documents and folders, and what is found in them.
 
 mod agent;
 mod content;

@@ -1,4 +1,4 @@
-//! Legacy agents: listed, renamed and called here, configured at their provider (interface, fact 1).
+//! Legacy agents: listed, renamed and called here, configured at their provider.
 
 mod looks;
 mod reports;
@@ -85,7 +85,7 @@ pub(crate) fn price() -> Result<Price, CatalogError> {
 }
 
 impl Shared {
-    /// What a legacy call costs a minute, and what to hold before it has begun (decision 6.9).
+    /// What a legacy call costs a minute, and what to hold before it has begun.
     pub(crate) fn legacy_terms(&self) -> (Price, Credits) {
         (
             self.legacy_price,
@@ -199,7 +199,7 @@ fn listed_agent(mut agent: LegacyAgent) -> ListedAgent {
     }
 }
 
-/// What is stored of an agent's configuration: unknown members are null (decision 6.2).
+/// What is stored of an agent's configuration: unknown members are null.
 fn summary(agent: &LegacyAgent) -> Json {
     let text = |text: &Option<String>| text.clone().map_or(Json::Null, Json::String);
     let object = |members: Vec<(&str, Json)>| {

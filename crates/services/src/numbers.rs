@@ -1,4 +1,4 @@
-//! Phone numbers (decision 6.6).
+//! Phone numbers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Moving an account to another plan: what it loses is said first (decision 5).
+//! Moving an account to another plan: what it loses is said first.
 
 use std::sync::Arc;
 

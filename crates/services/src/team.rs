@@ -1,4 +1,4 @@
-//! The people who work with an account, and its seats (decision 6.9).
+//! The people who work with an account, and its seats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::error::InputError;
 use crate::keys::sha256;
 use crate::{Page, PageRequest, Shared};
 
-/// How long an invitation's link opens something (decision 6.9).
+/// How long an invitation's link opens something.
 const INVITATION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Random bytes of a link's token.

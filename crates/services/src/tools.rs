@@ -1,4 +1,4 @@
-//! Tools: what agents may do besides speaking (decision 6.2).
+//! Tools: what agents may do besides speaking.
 
 mod request;
 pub(crate) mod schema;

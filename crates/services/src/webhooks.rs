@@ -1,4 +1,4 @@
-//! Webhook endpoints and their deliveries (decisions 6.8 and §7).
+//! Webhook endpoints and their deliveries.
 
 mod looks;
 mod of_conversation;
@@ -23,10 +23,10 @@ use crate::signals::Signal;
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Shared, events};
 
-/// Endpoints of an account at most (decision 1.14).
+/// Endpoints of an account at most.
 const ENDPOINTS_AT_MOST: i64 = 20;
 
-/// How far back `recover` reaches (platform.md W13): as far as there are payloads.
+/// How far back `recover` reaches: as far as there are payloads.
 const RECOVER_AT_MOST: Duration = BODIES_KEPT;
 
 /// How long enabling an endpoint waits for what is still being cancelled since it was disabled.
@@ -357,7 +357,7 @@ fn disabled() -> ResourceError {
     ResourceError::Conflict(Refusal::EndpointDisabled)
 }
 
-/// In a PATCH, null clears a field that may be null; these may not (decision 1.2).
+/// In a PATCH, null clears a field that may be null; these may not.
 fn not_null<'a>(fields: &Fields<'_>, name: &str, value: &'a Json) -> Result<&'a Json, FieldError> {
     match value {
         Json::Null => Err(fields.fault(name, Rule::Null)),

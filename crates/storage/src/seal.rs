@@ -1,4 +1,4 @@
-//! Secrets at rest: AES-256-GCM under the master key, a random nonce, the row's id as associated data (decision 7.2).
+//! Secrets at rest: AES-256-GCM under the master key, a random nonce, the row's id as associated data.
 
 use std::fmt;
 

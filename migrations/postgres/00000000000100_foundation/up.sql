@@ -65,7 +65,7 @@ CREATE TABLE wallets (
     balance bigint NOT NULL,
     reserved bigint NOT NULL CHECK (reserved >= 0),
     last_seq bigint NOT NULL,
-    -- What accounts pay and use (decision 6.9). Months are year * 12 + month - 1, days those since 1970-01-01, both in UTC.
+    -- What accounts pay and use. Months are year * 12 + month - 1, days those since 1970-01-01, both in UTC.
     last_entry_at timestamptz,
     -- Auto-refill, set by the operator: below the threshold so many credits are bought, for so many cents.
     refill_threshold bigint,
@@ -422,7 +422,7 @@ CREATE TABLE knowledge_gone (
     deleted_at timestamptz NOT NULL
 );
 
--- Numbers that accounts call from. One belongs to one account (decision 6.6).
+-- Numbers that accounts call from. One belongs to one account.
 CREATE TABLE phone_numbers (
     id uuid NOT NULL PRIMARY KEY,
     account_id uuid NOT NULL REFERENCES accounts (id),
@@ -437,7 +437,7 @@ CREATE UNIQUE INDEX phone_numbers_number ON phone_numbers (phone_number);
 CREATE INDEX phone_numbers_page ON phone_numbers (account_id, created_at, id);
 CREATE INDEX phone_numbers_agent ON phone_numbers (account_id, agent_id, created_at, id);
 
--- Credentials of accounts at providers, sealed under the master key (decision 9).
+-- Credentials of accounts at providers, sealed under the master key.
 CREATE TABLE provider_credentials (
     id uuid NOT NULL PRIMARY KEY,
     account_id uuid NOT NULL REFERENCES accounts (id),
@@ -506,7 +506,7 @@ CREATE TABLE batch_recipients (
 CREATE UNIQUE INDEX batch_recipients_place ON batch_recipients (batch_id, place);
 CREATE INDEX batch_recipients_status ON batch_recipients (batch_id, status, place);
 
--- One call for each recipient and try (decision 8.5); it outlives the conversation, which retention deletes.
+-- One call for each recipient and try; it outlives the conversation, which retention deletes.
 CREATE TABLE batch_tries (
     recipient_id uuid NOT NULL REFERENCES batch_recipients (id),
     attempt integer NOT NULL,
@@ -522,7 +522,7 @@ CREATE TABLE account_seats (
     members bigint NOT NULL
 );
 
--- One-time links to a team; one that is accepted or run out is deleted (decision 6.9).
+-- One-time links to a team; one that is accepted or run out is deleted.
 CREATE TABLE invitations (
     id uuid NOT NULL PRIMARY KEY,
     account_id uuid NOT NULL REFERENCES accounts (id),

@@ -1,4 +1,4 @@
-//! What an account pays and uses, and what the operator does about it (decisions 6.9 and 10.2).
+//! What an account pays and uses, and what the operator does about it.
 
 use offhook_tests::{Account, Options, Server, both, text};
 use serde_json::{Value, json};

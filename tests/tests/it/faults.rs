@@ -1,4 +1,4 @@
-//! What clients and operators do wrong (issue: bad input and faults; decisions 1.7, 8.7, 8.8).
+//! What clients and operators do wrong.
 
 use std::time::Duration;
 

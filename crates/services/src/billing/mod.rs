@@ -1,4 +1,4 @@
-//! What an account pays and uses (decision 6.9).
+//! What an account pays and uses.
 
 mod doctor;
 mod months;

@@ -1,4 +1,4 @@
-//! Placing calls and ending them (decisions §8).
+//! Placing calls and ending them.
 
 mod hours;
 mod place;
@@ -27,9 +27,9 @@ pub(crate) use placed_by::PlacedBy;
 pub struct CallSettings {
     /// Numbers may only be dialed under these prefixes; empty allows every number.
     pub allowed_prefixes: Vec<String>,
-    /// A call not claimed this long after acceptance is never dialed (decision 8.4).
+    /// A call not claimed this long after acceptance is never dialed.
     pub max_queue: Duration,
-    /// How long live calls go on after the process is asked to stop (decision 8.8).
+    /// How long live calls go on after the process is asked to stop.
     pub drain: Duration,
     /// Calls that may wait before new ones are refused.
     pub queue_at_most: i64,
@@ -95,7 +95,7 @@ pub enum HangUpError {
 pub struct Calls(pub(crate) Arc<Shared>);
 
 impl Calls {
-    /// How many calls of an account are dialing, ringing, talking or closing (decision 6.1).
+    /// How many calls of an account are dialing, ringing, talking or closing.
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.

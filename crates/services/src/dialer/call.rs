@@ -31,7 +31,7 @@ use crate::talks::HELD_SECONDS;
 use crate::tools::Toolbox;
 use crate::{Network, Result, Shared};
 
-/// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
+/// The carrier's first byte leaves within this of the claim, or not at all.
 const DIAL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Seconds that a top-up adds.
@@ -227,7 +227,7 @@ pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
 /// What a call is held with.
 type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
 
-/// Looks at the agent and its hours once more (decision 8.4), and fills the call's variables in.
+/// Looks at the agent and its hours once more, and fills the call's variables in.
 async fn prepare(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -330,8 +330,8 @@ pub(crate) async fn persona_in(shared: &Shared, call: &Conversation) -> Result<O
     Ok(config.zip(metadata).and_then(|(c, m)| persona(&c, &m)))
 }
 
-/// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye
-/// (decision 6.9). Counted from the dialing, so never late.
+/// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye.
+/// Counted from the dialing, so never late.
 pub(super) async fn top_up(
     shared: &Shared,
     call: &Conversation,

@@ -1,4 +1,4 @@
-//! The end of a call: `closing`, the summary, then the closing transaction (decision 8.6).
+//! The end of a call: `closing`, the summary, then the closing transaction.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ use crate::chats::recalled;
 use crate::{Result, Shared};
 use follow::{Following, follow};
 
-/// The waits before a connection is tried again: it may be retried twice (decision 8.4).
+/// The waits before a connection is tried again: it may be retried twice.
 const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// How long a provider that takes no more requests is left alone at least, whatever it says.
@@ -100,7 +100,7 @@ pub(super) async fn hold(
 }
 
 /// Takes an orphaned call over where its media goes on at the provider; `false` if there is nothing to take over: it
-/// has been hung up, and was interrupted (decision 8.6).
+/// has been hung up, and was interrupted.
 pub(super) async fn adopt(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -161,7 +161,7 @@ async fn hang_up(
     }
 }
 
-/// Looks at the agent once more (decision 8.4), and at the credential that its provider wants.
+/// Looks at the agent once more, and at the credential that its provider wants.
 async fn prepare(
     shared: &Shared,
     call: &Conversation,

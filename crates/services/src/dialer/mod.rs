@@ -1,4 +1,4 @@
-//! The dialer: claims queued calls, holds them, keeps their leases, and ends what others have left (decisions 8.4–8.8).
+//! The dialer: claims queued calls, holds them, keeps their leases, and ends what others have left.
 
 mod call;
 mod came_in;

@@ -1,4 +1,4 @@
-//! Calls whose owner is gone (decisions 8.6 and 8.7).
+//! Calls whose owner is gone.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit (decision 6.2). Schemas of what is
+//! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit. Schemas of what is
 //! extracted from conversations have the same bounds.
 
 mod rules;

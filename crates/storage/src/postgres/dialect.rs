@@ -40,7 +40,7 @@ diesel::define_sql_function! {
     fn clock_timestamp() -> crate::sql::Instant;
 }
 
-/// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add (decision 8.7).
+/// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add.
 pub(crate) async fn key_clock(conn: &mut Conn, _now: Timestamp, offset: i64) -> Result<Timestamp> {
     let now: Timestamp = diesel::select(clock_timestamp()).get_result(conn).await?;
     Ok(Timestamp::from_micros(now.micros().saturating_add(offset)))
@@ -52,7 +52,7 @@ pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestam
 }
 
 /// The clocks of deliveries: what says that one is due, and what leases are judged by. Both are the database's, whatever a
-/// node's own clock is turned to (decision 8.7).
+/// node's own clock is turned to.
 pub(crate) async fn delivery_clocks(
     conn: &mut Conn,
     steady: Timestamp,

@@ -1,4 +1,4 @@
-//! Hearing what other processes on the same database say (platform.md W5).
+//! Hearing what other processes on the same database say.
 
 use std::pin::pin;
 

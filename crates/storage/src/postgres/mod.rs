@@ -28,7 +28,7 @@ mod listener;
 mod pulse;
 mod steps;
 
-/// Settings of every session (decision 9). Waiting is bounded everywhere, so that an outage is an answer, not a hang.
+/// Settings of every session. Waiting is bounded everywhere, so that an outage is an answer, not a hang.
 /// Statements are planned once and not for each of their values: every list has an index for each filter, and what is
 /// the index's to choose is written out. None runs long enough for the JIT compiler to pay, and indexes are on disks that
 /// seek for nothing: with the server's default a batch of 100 rows is found by a walk over the whole table.

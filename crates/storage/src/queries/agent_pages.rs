@@ -45,7 +45,7 @@ fn listed(account: AccountId, filter: &AgentFilter) -> agents::BoxedQuery<'stati
     query
 }
 
-/// A LIKE pattern in which `%`, `_` and `\` are ordinary characters (decision 1.12).
+/// A LIKE pattern in which `%`, `_` and `\` are ordinary characters.
 pub(super) fn contains(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');

@@ -75,7 +75,7 @@ pub(crate) async fn find(
 }
 
 /// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves calls,
-/// and the number that its calls are placed from: its oldest, else the account's (decision 6.4); where calls go by a
+/// and the number that its calls are placed from: its oldest, else the account's; where calls go by a
 /// trunk, only a number of the trunk may say who calls. One statement: placing a call waits for each.
 pub(crate) async fn to_call(
     conn: &mut Conn,
@@ -218,7 +218,7 @@ pub(crate) async fn publish(
     let Some((before, _)) = version(conn, id, new.version).await? else {
         return Ok(false);
     };
-    // A published version is immutable: what it pinned the first time stays (interface, rule 2 on versions).
+    // A published version is immutable: what it pinned the first time stays.
     let is_first = before.published_at.is_none();
     if is_first {
         if !tools::pin(conn, account, id, new.version, &new.tools).await? {

@@ -202,7 +202,7 @@ async fn place(
         reserve: look.reserve,
         at: look.at,
         steady: look.steady,
-        // `call.initiated` tells of POST /v1/calls alone (decision 6.4).
+        // `call.initiated` tells of POST /v1/calls alone.
         event: None,
         idempotency: None,
     };

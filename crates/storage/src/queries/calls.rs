@@ -1,4 +1,4 @@
-//! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing (decision 8.5).
+//! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, keep};

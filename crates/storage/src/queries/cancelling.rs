@@ -22,8 +22,7 @@ const AT_ONCE: i64 = 2_000;
 /// Deliveries that are cancelled in one transaction behind the change.
 const BATCH: i64 = 1_000;
 
-/// Cancels what is due, unless it is a lot; an attempt under way may still succeed, and success always wins (platform.md
-/// W2).
+/// Cancels what is due, unless it is a lot; an attempt under way may still succeed, and success always wins.
 pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<()> {
     diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
         .execute(conn)

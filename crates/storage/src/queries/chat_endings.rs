@@ -175,8 +175,8 @@ async fn take_over_of(
     Ok(taken)
 }
 
-/// The closing transaction: summary, credits, ledger, the day's totals. No event: text conversations emit none
-/// (decision 6.4). `false` if the claim is another's.
+/// The closing transaction: summary, credits, ledger, the day's totals. No event: text conversations emit none.
+/// `false` if the claim is another's.
 pub(crate) async fn settle(
     conn: &mut Conn,
     id: ConversationId,

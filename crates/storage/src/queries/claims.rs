@@ -1,4 +1,4 @@
-//! Who owns a call: claims, leases and orphans (decisions 8.4–8.7).
+//! Who owns a call: claims, leases and orphans.
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;

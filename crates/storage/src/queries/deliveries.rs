@@ -19,7 +19,7 @@ use crate::{
     Result, Store,
 };
 
-/// The most deliveries that one request recovers (platform.md W13).
+/// The most deliveries that one request recovers.
 const RECOVERED_AT_MOST: i64 = 10_000;
 
 /// What the filters show behind `after`, in no order.

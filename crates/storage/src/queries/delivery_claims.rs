@@ -1,5 +1,4 @@
-//! Deliveries that a dispatcher claims: each for one attempt, fenced by the claim and bounded by its lease (platform.md W3,
-//! W4).
+//! Deliveries that a dispatcher claims: each for one attempt, fenced by the claim and bounded by its lease.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as 
 use crate::sql::V;
 use crate::{AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, FailingEndpoint, Result};
 
-/// The third process in a row that dies in one attempt makes it a failed one (platform.md W4).
+/// The third process in a row that dies in one attempt makes it a failed one.
 const ABANDONED_AT_MOST: i32 = 3;
 
 /// What a claim is judged by and runs until.

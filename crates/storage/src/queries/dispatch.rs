@@ -1,4 +1,4 @@
-//! Deliveries as the dispatcher sees them: what is due, and how it goes back (platform.md W2–W6).
+//! Deliveries as the dispatcher sees them: what is due, and how it goes back.
 
 use crate::store::{Answer, keep};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::schema::{attempts, deliveries, resends};
 use crate::sql::V;
 use crate::{AttemptReport, DeliveryState, DueEndpoint, Result, Store};
 
-/// The conditions of a first attempt that is not held up by an earlier event of its call (decision 7.4). The partial
+/// The conditions of a first attempt that is not held up by an earlier event of its call. The partial
 /// index's own condition is written out, so that both databases see that it applies.
 macro_rules! first_attempts {
     () => {
@@ -149,7 +149,7 @@ pub(crate) async fn due_resends(conn: &mut Conn, judged_at: Timestamp) -> Result
 }
 
 impl Store {
-    /// Takes every claim from its owner: for the start of a process that has the database to itself (decision 8.7).
+    /// Takes every claim from its owner: for the start of a process that has the database to itself.
     pub fn orphan_deliveries(&self) -> Answer<'_, ()> {
         keep!(self, |conn| {
             let long_ago = Timestamp::from_micros(-1);

@@ -22,7 +22,7 @@ pub(crate) struct SealedSecret {
     pub(crate) sealed: Vec<u8>,
 }
 
-/// Secrets rotated out that may sign along at once (decision 7.2).
+/// Secrets rotated out that may sign along at once.
 const OVERLAPPING: usize = 5;
 
 pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {

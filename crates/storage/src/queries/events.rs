@@ -124,7 +124,7 @@ pub(crate) fn row(
     ))
 }
 
-/// The deliveries of the call's first event that no attempt has finished yet (decision 7.4). The type is written out,
+/// The deliveries of the call's first event that no attempt has finished yet. The type is written out,
 /// so that both databases see that the partial index applies.
 async fn earlier(
     conn: &mut Conn,

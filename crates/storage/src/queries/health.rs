@@ -1,4 +1,4 @@
-//! How endpoints fare: since when they fail, and how many deliveries were given up (decision 7.7, platform.md W12).
+//! How endpoints fare: since when they fail, and how many deliveries were given up.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Idempotency-Keys: unique per account and operation, for 24 hours to the millisecond (decision 8.3).
+//! Idempotency-Keys: unique per account and operation, for 24 hours to the millisecond.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, Result, StoreError, StoredAnswer};
 
-/// How long a key that another request is writing is waited for, in all (decision 8.3). On PostgreSQL the session's own
+/// How long a key that another request is writing is waited for, in all. On PostgreSQL the session's own
 /// `lock_timeout` is as long, so that a first wait needs no word.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a key is kept (interface, Limits).
+/// How long a key is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How an attempt to take a key went.

@@ -1,4 +1,4 @@
-//! Invoices: one an account and month, written line by line while it is a draft (decision 6.9).
+//! Invoices: one an account and month, written line by line while it is a draft.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};

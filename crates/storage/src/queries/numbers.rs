@@ -173,7 +173,7 @@ pub(crate) async fn change(
         .await
 }
 
-/// Takes an agent's numbers from it: for its archiving (decision 6.2).
+/// Takes an agent's numbers from it: for its archiving.
 pub(crate) async fn unassign(
     conn: &mut Conn,
     account: AccountId,

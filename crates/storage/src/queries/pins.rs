@@ -1,4 +1,4 @@
-//! What published versions answer from (decision 6.2).
+//! What published versions answer from.
 
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;

@@ -1,4 +1,4 @@
-//! What is kept of deliveries, and for how long (platform.md W15).
+//! What is kept of deliveries, and for how long.
 //!
 //! Ids begin with their time, so that the oldest rows are found by their primary keys.
 

@@ -1,4 +1,4 @@
-//! Daily totals (decision 6.9). A conversation counts on the UTC day that it began, once it has ended.
+//! Daily totals. A conversation counts on the UTC day that it began, once it has ended.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};

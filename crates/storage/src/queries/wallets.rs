@@ -1,4 +1,4 @@
-//! The wallet: reservations, settlement and the append-only ledger (decision 6.9).
+//! The wallet: reservations, settlement and the append-only ledger.
 
 use crate::database::RunQueryDsl;
 use diesel::dsl::case_when;

@@ -77,7 +77,7 @@ pub struct NewCall {
     /// The same by the process's steady clock ([`offhook_domain::Clock::steady`]), which its wait is counted by on the
     /// embedded database.
     pub steady: Timestamp,
-    /// `call.initiated`; none for a call that no client placed (decision 6.4).
+    /// `call.initiated`; none for a call that no client placed.
     pub event: Option<NewEvent>,
     /// The Idempotency-Key, if one was sent.
     pub idempotency: Option<IdempotencyClaim>,

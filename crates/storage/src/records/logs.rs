@@ -7,7 +7,7 @@ use offhook_domain::{
 
 use crate::schema;
 
-/// A request of an account and how it was answered (decision 6.9).
+/// A request of an account and how it was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::request_logs)]
 pub struct LogEntry {

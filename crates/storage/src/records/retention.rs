@@ -5,7 +5,7 @@ use offhook_domain::{AccountId, Timestamp};
 
 use crate::schema;
 
-/// How far back an account could last see, and what is held although it cannot see it any more (decision 5).
+/// How far back an account could last see, and what is held although it cannot see it any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::retention_windows)]
 pub struct RetentionWindow {

@@ -14,7 +14,7 @@ use crate::schema;
 pub const DISABLED_BY_CUSTOMER: &str = "customer";
 
 /// [`Endpoint::disabled_reason`] of one that failed for too long: its deliveries are stored as cancelled, so that they can
-/// be recovered (decision 7.7).
+/// be recovered.
 pub const DISABLED_AS_FAILING: &str = "failing";
 
 /// What a claim has brought.

@@ -199,7 +199,7 @@ fn connect(file: &Path, role: Role) -> Result<Conn> {
     })?;
     let mut conn = SqliteConnection::establish(path)
         .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
-    // FULL: a commit that was answered survives power loss (decision 8.1).
+    // FULL: a commit that was answered survives power loss.
     let pragmas = match role {
         Role::Writer => {
             "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \

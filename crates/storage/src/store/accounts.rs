@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// The key with this token's digest, whatever its state, its account, and the present by the clock that keys are
-    /// judged by: the database's on PostgreSQL, else `now` (decision 8.7). One indexed look-up.
+    /// judged by: the database's on PostgreSQL, else `now`. One indexed look-up.
     pub fn key_by_digest(
         &self,
         digest: [u8; 32],

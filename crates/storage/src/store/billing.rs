@@ -1,4 +1,4 @@
-//! The ledger, invoices, months and usage (decision 6.9).
+//! The ledger, invoices, months and usage.
 
 use offhook_domain::{AccountId, Credits, EventId, InvoiceId, InvoiceStatus};
 

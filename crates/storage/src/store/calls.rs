@@ -33,7 +33,7 @@ impl Store {
         })
     }
 
-    /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer (decision 8.1).
+    /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer.
     ///
     /// # Errors
     /// `StoreError::UnknownCommit` if the call may have been accepted, the others if it was not.

@@ -16,7 +16,7 @@ use crate::{
 
 impl Store {
     /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
-    /// the database's clock on PostgreSQL, else by `steady` (decision 8.7). Deliveries that wait for an earlier event of
+    /// the database's clock on PostgreSQL, else by `steady`. Deliveries that wait for an earlier event of
     /// their call do not count.
     pub fn due_endpoints(&self, steady: Timestamp) -> Answer<'_, Vec<DueEndpoint>> {
         let offset = self.offset();

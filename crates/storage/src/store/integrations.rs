@@ -1,4 +1,4 @@
-//! What accounts have connected (decision 6.9).
+//! What accounts have connected.
 
 use offhook_domain::{AccountId, EventId, IntegrationStatus, Timestamp};
 

@@ -84,7 +84,7 @@ pub fn lease() -> Duration {
 /// The setting that names the oldest schema which the database still serves.
 const OLDEST_SCHEMA: &str = "oldest_schema";
 
-/// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL (decision 8.1).
+/// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL.
 pub type Durability = String;
 
 /// What a method of the store answers, once it is waited for: nothing begins before.

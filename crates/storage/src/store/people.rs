@@ -1,4 +1,4 @@
-//! People who sign in, their links, passwords and invitations (decision 6.9).
+//! People who sign in, their links, passwords and invitations.
 
 use offhook_domain::{EmailAddress, EventId, Timestamp};
 

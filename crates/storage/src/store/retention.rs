@@ -1,4 +1,4 @@
-//! What is deleted when its time is over (platform.md W15).
+//! What is deleted when its time is over.
 
 use std::time::Duration;
 

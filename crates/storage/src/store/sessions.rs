@@ -1,4 +1,4 @@
-//! Sessions of people who have signed in (decision 6.9).
+//! Sessions of people who have signed in.
 
 use offhook_domain::{AccountId, EmailAddress, Timestamp};
 

@@ -1,4 +1,4 @@
-//! Members, invitations and seats (decision 6.9).
+//! Members, invitations and seats.
 
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
 

@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// Disables an endpoint that has received nothing since `since` and of which `exhausted` deliveries or more were given
-    /// up since, and cancels what is due; `false` if that is not so, or no more (decision 7.7).
+    /// up since, and cancels what is due; `false` if that is not so, or no more.
     pub fn disable_failing_endpoint(
         &self,
         id: EndpointId,

@@ -34,7 +34,7 @@ impl Store {
     }
 
     /// Up to `most` threads with something to do that nobody is at. `may_judge` says whether this process may say that a
-    /// lease is over (decision 8.7).
+    /// lease is over.
     pub fn due_whatsapp(
         &self,
         node: NodeId,
