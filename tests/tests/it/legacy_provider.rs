@@ -118,7 +118,9 @@ both! {
         fake.end(&call.id, 3, "Call ended by remote party");
         let ended = account.ended_within(&handle, SETTLED_WITHIN).await;
         assert_eq!(ended["status"], "completed", "{ended}");
-        assert_eq!((&ended["duration_seconds"], &ended["credits"]), (&3.into(), &1.into()), "{ended}");
+        // The provider told three seconds: no more than there was time for count.
+        let lasted = ended["duration_seconds"].as_i64().unwrap_or_default();
+        assert!((1..=3).contains(&lasted) && ended["credits"] == 1, "{ended}");
         assert_eq!(placings(&fake), 1);
         let faults = server.cli(&["doctor", "--books"]).await;
         assert_eq!(faults, json!({"faults": []}), "the books add up");
