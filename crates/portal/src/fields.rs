@@ -20,6 +20,20 @@ impl Fields {
         fields
     }
 
+    /// These fields.
+    pub(crate) fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut fields = Self::default();
+        for (name, value) in pairs {
+            fields.push(name, value);
+        }
+        fields
+    }
+
+    /// These fields without those of this name.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        Self::of(self.iter().filter(|(field, _)| *field != name))
+    }
+
     /// The field's value, without white space around it; `None` where it is absent or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|value| !value.is_empty())

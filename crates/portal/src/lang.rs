@@ -6,6 +6,17 @@ use actix_web::http::header::{AcceptLanguage, Header as _};
 /// The cookie in which a chosen language is kept.
 pub(crate) const COOKIE: &str = "offhook_lang";
 
+/// A sentence with what it names: English and Spanish, always both, with the same arguments.
+macro_rules! tell {
+    ($lang:expr, $english:literal, $spanish:literal $(, $argument:expr)* $(,)?) => {
+        match $lang {
+            $crate::lang::Lang::En => format!($english $(, $argument)*),
+            $crate::lang::Lang::Es => format!($spanish $(, $argument)*),
+        }
+    };
+}
+pub(crate) use tell;
+
 /// A language of the portal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lang {

@@ -1,10 +1,11 @@
 //! What stands around every page: head, navigation, notice.
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use maud::{DOCTYPE, Markup, html};
 use offhook_domain::MemberRole;
 
@@ -130,6 +131,19 @@ pub(crate) struct Frame<'a> {
     pub(crate) path: String,
 }
 
+impl Frame<'_> {
+    /// What stands around a page for those who are not signed in.
+    pub(crate) fn plain(req: &HttpRequest) -> Self {
+        Self {
+            lang: Lang::of(req),
+            section: None,
+            visitor: None,
+            notice: None,
+            path: req.uri().to_string(),
+        }
+    }
+}
+
 /// A whole page.
 pub(crate) fn page(
     frame: &Frame<'_>,
@@ -179,6 +193,17 @@ pub(crate) fn page(
 /// A part of a page, for htmx.
 pub(crate) fn part(body: &Markup) -> HttpResponse {
     respond(StatusCode::OK, body.clone())
+}
+
+/// A file to be kept, which browsers take for nothing else.
+pub(crate) fn attachment(content_type: &str, disposition: String) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::Ok();
+    answer
+        .content_type(content_type)
+        .insert_header((CONTENT_DISPOSITION, disposition))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, "no-store"));
+    answer
 }
 
 fn respond(status: StatusCode, markup: Markup) -> HttpResponse {

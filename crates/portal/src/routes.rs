@@ -11,10 +11,9 @@ use offhook_http::ApiError;
 use offhook_services::store::StoreError;
 use tracing::Instrument as _;
 
-use crate::lang::Lang;
 use crate::layout::{Frame, Section};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Needs, Post, Upload, Visit, looking, portal_of};
+use crate::visit::{Guest, Needs, Post, Upload, Visit, looking, portal_of};
 use crate::{Portal, assets, pages as rooms};
 
 /// A page that can be looked at, as the router knows it.
@@ -34,7 +33,7 @@ pub fn pages() -> Vec<PagePath> {
             whole,
         })
     };
-    table().into_iter().filter_map(looked_at).collect()
+    rooms::table().into_iter().filter_map(looked_at).collect()
 }
 
 /// A path behind `/portal` and what answers it.
@@ -65,105 +64,89 @@ impl Page {
     }
 
     /// A whole page for those who are signed in.
-    pub(crate) fn get<R: Needs, F, T>(self, handler: F) -> Self
-    where
-        F: Fn(Visit<R>) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
+    pub(crate) fn get<R: Needs>(
+        self,
+        handler: impl AsyncFn(Visit<R>) -> Answer + Copy + 'static,
+    ) -> Self {
         self.looked_at(true, handler)
     }
 
     /// A part of a page that htmx asks for, or a file.
-    pub(crate) fn part<R: Needs, F, T>(self, handler: F) -> Self
-    where
-        F: Fn(Visit<R>) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
+    pub(crate) fn part<R: Needs>(
+        self,
+        handler: impl AsyncFn(Visit<R>) -> Answer + Copy + 'static,
+    ) -> Self {
         self.looked_at(false, handler)
     }
 
-    fn looked_at<R: Needs, F, T>(mut self, whole: bool, handler: F) -> Self
-    where
-        F: Fn(Visit<R>) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
+    fn looked_at<R: Needs>(
+        mut self,
+        whole: bool,
+        handler: impl AsyncFn(Visit<R>) -> Answer + Copy + 'static,
+    ) -> Self {
         self.get = Some(whole);
-        let answer = move |req: HttpRequest| {
-            let handler = handler.clone();
+        self.routes.push(looked_at().to(move |req| {
             with_portal(req, async move |portal, req| {
                 handler(Visit::read(portal, req).await?).await
             })
-        };
-        self.routes.push(looked_at().to(answer));
+        }));
         self
     }
 
     /// A form.
-    pub(crate) fn post<R: Needs, F, T>(self, handler: F) -> Self
-    where
-        F: Fn(Post<R>) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
-        self.sent(Post::<R>::read, handler)
+    pub(crate) fn post<R: Needs>(
+        self,
+        handler: impl AsyncFn(Post<R>) -> Answer + Copy + 'static,
+    ) -> Self {
+        self.sent(Post::read, handler)
     }
 
     /// A form with a file.
-    pub(crate) fn upload<R: Needs, F, T>(self, handler: F) -> Self
-    where
-        F: Fn(Upload<R>) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
-        self.sent(Upload::<R>::read, handler)
+    pub(crate) fn upload<R: Needs>(
+        self,
+        handler: impl AsyncFn(Upload<R>) -> Answer + Copy + 'static,
+    ) -> Self {
+        self.sent(Upload::read, handler)
     }
 
-    fn sent<S: 'static, U, F, T>(
+    fn sent<S: 'static>(
         mut self,
-        read: fn(Portal, HttpRequest, Payload) -> U,
-        handler: F,
-    ) -> Self
-    where
-        U: Future<Output = Result<S>> + 'static,
-        F: Fn(S) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
-        let answer = move |req: HttpRequest, body: Payload| {
-            let handler = handler.clone();
+        read: impl AsyncFn(Portal, HttpRequest, Payload) -> Result<S> + Copy + 'static,
+        handler: impl AsyncFn(S) -> Answer + Copy + 'static,
+    ) -> Self {
+        self.routes.push(web::post().to(move |req, body| {
             with_portal(req, async move |portal, req| {
-                to_its_end(&portal.clone(), handler(read(portal, req, body).await?)).await
+                let sent = read(portal.clone(), req, body).await?;
+                to_its_end(&portal, async move { handler(sent).await }).await
             })
-        };
-        self.routes.push(web::post().to(answer));
+        }));
         self
     }
 
     /// A page for those who are not signed in.
-    pub(crate) fn open_get<F, T>(mut self, handler: F) -> Self
-    where
-        F: Fn(Portal, HttpRequest) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
+    pub(crate) fn open_get(
+        mut self,
+        handler: impl AsyncFn(Guest) -> Answer + Copy + 'static,
+    ) -> Self {
         self.get = Some(true);
-        let answer = move |req: HttpRequest| {
-            let handler = handler.clone();
-            with_portal(req, async move |portal, req| handler(portal, req).await)
-        };
-        self.routes.push(looked_at().to(answer));
+        self.routes.push(looked_at().to(move |req| {
+            with_portal(req, async move |portal, req| {
+                handler(Guest::new(portal, req)).await
+            })
+        }));
         self
     }
 
     /// A form of those who are not signed in. The handler checks its origin (`visit::check_origin`).
-    pub(crate) fn open_post<F, T>(mut self, handler: F) -> Self
-    where
-        F: Fn(Portal, HttpRequest, Payload) -> T + Clone + 'static,
-        T: Future<Output = Answer> + 'static,
-    {
-        let answer = move |req: HttpRequest, body: Payload| {
-            let handler = handler.clone();
+    pub(crate) fn open_post(
+        mut self,
+        handler: impl AsyncFn(Guest, Payload) -> Answer + Copy + 'static,
+    ) -> Self {
+        self.routes.push(web::post().to(move |req, body| {
             with_portal(req, async move |portal, req| {
-                handler(portal, req, body).await
+                handler(Guest::new(portal, req), body).await
             })
-        };
-        self.routes.push(web::post().to(answer));
+        }));
         self
     }
 }
@@ -187,8 +170,12 @@ where
     };
     match handler(portal.clone(), req.clone()).await {
         Ok(answer) => answer,
-        Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&portal, &req, typed).await,
-        Err(Trouble::Earlier(earlier)) => rooms::sign_in::once_more(&portal, &req, *earlier),
+        Err(Trouble::SignedOut { typed }) => {
+            rooms::sign_in::instead(&Guest::new(portal, req), typed).await
+        }
+        Err(Trouble::Earlier(earlier)) => {
+            rooms::sign_in::once_more(&Guest::new(portal, req), *earlier)
+        }
         Err(trouble) => told(portal, req, trouble).await,
     }
 }
@@ -218,28 +205,14 @@ async fn told(portal: Portal, req: HttpRequest, trouble: Trouble) -> HttpRespons
             section: None,
             ..visitor.frame(Section::Overview)
         }),
-        None => trouble.answer(&plain_frame(&req)),
+        None => trouble.answer(&Frame::plain(&req)),
     }
-}
-
-fn plain_frame(req: &HttpRequest) -> Frame<'static> {
-    Frame {
-        lang: Lang::of(req),
-        section: None,
-        visitor: None,
-        notice: None,
-        path: req.uri().to_string(),
-    }
-}
-
-fn table() -> Vec<Page> {
-    rooms::table()
 }
 
 /// Adds every path of the portal, and a page for all others under it.
 pub(crate) fn add(config: &mut ServiceConfig) {
     let mut scope = web::scope(crate::PATH).route("/assets/{name}", looked_at().to(assets::send));
-    for page in table() {
+    for page in rooms::table() {
         let allowed = page.allowed();
         let mut resource = web::resource(page.path);
         for route in page.routes {

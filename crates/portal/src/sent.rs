@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::trouble::{Result, Trouble};
 use crate::visit::{TOKEN_FIELD, Upload, Visitor};
 
@@ -77,14 +77,11 @@ pub(crate) fn chooser(label: &str, accept: &str, hint: &str) -> Markup {
 
 fn too_large(most: usize, lang: Lang) -> String {
     let mebibytes = most / (1024 * 1024);
-    match lang {
-        Lang::En => format!(
-            "The file is larger than {mebibytes} MiB. Split it, and send the parts one by one."
-        ),
-        Lang::Es => format!(
-            "El archivo pesa más de {mebibytes} MiB. Divídelo y envía las partes una por una."
-        ),
-    }
+    tell!(
+        lang,
+        "The file is larger than {mebibytes} MiB. Split it, and send the parts one by one.",
+        "El archivo pesa más de {mebibytes} MiB. Divídelo y envía las partes una por una."
+    )
 }
 
 /// Reads the form: its fields, as far as they came, and its file of at most `most` bytes; `None` if none was chosen.

@@ -10,7 +10,7 @@ use offhook_domain::MemberRole;
 use offhook_http::{ApiError, Code};
 
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::{self, Frame, role_name};
 use crate::spanish;
 
@@ -183,16 +183,11 @@ impl Trouble {
 
 fn too_low(needed: MemberRole, lang: Lang) -> String {
     let role = role_name(needed, lang);
-    match lang {
-        Lang::En => {
-            format!("This needs the role {role} or a higher one. Ask an owner of the account.")
-        }
-        Lang::Es => {
-            format!(
-                "Esto requiere el rol {role} o uno superior. Pídelo a un propietario de la cuenta."
-            )
-        }
-    }
+    tell!(
+        lang,
+        "This needs the role {role} or a higher one. Ask an owner of the account.",
+        "Esto requiere el rol {role} o uno superior. Pídelo a un propietario de la cuenta."
+    )
 }
 
 /// The field that a refusal names, and what is wrong with it: the rules begin their sentence with its path in backquotes.

@@ -1,8 +1,10 @@
 //! Who asks for what: a page that is looked at, or a form that was sent. The role that is needed stands in the type.
 
 mod forms;
+mod guest;
 mod notice;
 
+use std::fmt::Display;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::FromStr;
@@ -29,6 +31,7 @@ use crate::{Portal, PortalConfig};
 pub(crate) use forms::{
     TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, token_of,
 };
+pub(crate) use guest::Guest;
 pub(crate) use notice::{forget_notice, go};
 
 /// The cookie that holds a session's token.
@@ -255,6 +258,11 @@ impl Visitor {
         self.lang
     }
 
+    /// A text in it.
+    pub(crate) const fn t<'a>(&self, en: &'a str, es: &'a str) -> &'a str {
+        self.lang.t(en, es)
+    }
+
     /// The present.
     pub(crate) fn now(&self) -> Timestamp {
         self.portal.services.clock().now()
@@ -313,21 +321,15 @@ impl Visitor {
 
     /// A link to this page with one field of the query set to `value`.
     pub(crate) fn link_with(&self, name: &str, value: &str) -> String {
-        let mut fields = Fields::default();
-        for (field, kept) in self.query.iter().filter(|(field, _)| *field != name) {
-            fields.push(field, kept);
-        }
+        let mut fields = self.query.without(name);
         fields.push(name, value);
         format!("{}?{}", self.req.path(), fields.encode())
     }
 
     /// A link to the beginning of this list, with the same filters.
     pub(crate) fn link_to_beginning(&self) -> String {
-        let mut fields = Fields::default();
-        for (field, kept) in self.query.iter().filter(|(field, _)| *field != "after") {
-            fields.push(field, kept);
-        }
-        format!("{}?{}", self.req.path(), fields.encode())
+        let filters = self.query.without("after").encode();
+        format!("{}?{filters}", self.req.path())
     }
 
     /// The token that a form of this session carries: the session's own, digested, so that a page never holds it.
@@ -402,7 +404,13 @@ impl Visitor {
     }
 
     /// As [`Visitor::go`], and the audit log tells what was changed: `action` such as `agent.publish`, `target` an id.
-    pub(crate) async fn done(&self, action: &str, target: &str, path: &str, said: &str) -> Answer {
+    pub(crate) async fn done(
+        &self,
+        action: &str,
+        target: impl Display,
+        path: &str,
+        said: &str,
+    ) -> Answer {
         self.note(action, target).await;
         Ok(self.go(path, said))
     }
@@ -411,20 +419,36 @@ impl Visitor {
     pub(crate) async fn done_once(
         &self,
         action: &str,
-        target: &str,
+        target: impl Display,
         path: &str,
         said: &str,
     ) -> Answer {
         let people = self.services().people();
-        people.note_once(&self.person, action, target).await;
+        let target = target.to_string();
+        people.note_once(&self.person, action, &target).await;
         Ok(self.go(path, said))
     }
 
     /// Writes a change to the audit log.
-    pub(crate) async fn note(&self, action: &str, target: &str) {
+    pub(crate) async fn note(&self, action: &str, target: impl Display) {
         let people = self.services().people();
-        people.note(&self.person, action, target).await;
+        let target = target.to_string();
+        people.note(&self.person, action, &target).await;
     }
+
+    /// What a form is told that asked for what cannot be, with its fields called as its labels call them.
+    pub(crate) fn told(
+        &self,
+        error: impl Into<Trouble>,
+        labels: &[(&str, &str)],
+    ) -> Result<String> {
+        error.into().of_fields(self.lang, labels)
+    }
+}
+
+/// The beginning of a list.
+pub(crate) const fn first<Id>(limit: u32) -> PageRequest<Id> {
+    PageRequest { after: None, limit }
 }
 
 /// Who looks at a page that tells of a trouble, unless nobody is signed in, a part of a page was asked for, or the store

@@ -33,33 +33,30 @@ const Q_CHARS: usize = 100;
 pub(super) fn routes() -> Vec<Page> {
     let of = |path| Page::at(path);
     vec![
-        of("/agents").get::<Viewer, _, _>(list),
-        of("/agents/new")
-            .get::<Developer, _, _>(new::show)
-            .post::<Developer, _, _>(new::create),
-        of("/agents/{id}").get::<Viewer, _, _>(show::agent),
-        of("/agents/{id}/name").post::<Developer, _, _>(show::rename),
-        of("/agents/{id}/status").post::<Developer, _, _>(show::set_status),
-        of("/agents/{id}/archive").post::<Developer, _, _>(show::archive),
+        of("/agents").get(list),
+        of("/agents/new").get(new::show).post(new::create),
+        of("/agents/{id}").get(show::agent),
+        of("/agents/{id}/name").post(show::rename),
+        of("/agents/{id}/status").post(show::set_status),
+        of("/agents/{id}/archive").post(show::archive),
         of("/agents/{id}/edit")
-            .get::<Developer, _, _>(editor::edit)
-            .post::<Developer, _, _>(editor::save_fields),
+            .get(editor::edit)
+            .post(editor::save_fields),
         of("/agents/{id}/json")
-            .get::<Developer, _, _>(editor::edit_json)
-            .post::<Developer, _, _>(editor::save_json),
-        of("/agents/{id}/versions").get::<Viewer, _, _>(versions::history),
-        of("/agents/{id}/versions/{version}").get::<Viewer, _, _>(versions::version),
-        of("/agents/{id}/versions/{version}/publish")
-            .post::<Developer, _, _>(versions::publish_version),
-        of("/agents/{id}/versions/{version}/restore").post::<Developer, _, _>(versions::restore),
-        of("/agents/{id}/diff").get::<Viewer, _, _>(versions::diff),
+            .get(editor::edit_json)
+            .post(editor::save_json),
+        of("/agents/{id}/versions").get(versions::history),
+        of("/agents/{id}/versions/{version}").get(versions::version),
+        of("/agents/{id}/versions/{version}/publish").post(versions::publish_version),
+        of("/agents/{id}/versions/{version}/restore").post(versions::restore),
+        of("/agents/{id}/diff").get(versions::diff),
         of("/agents/{id}/widget")
-            .get::<Viewer, _, _>(widget::show)
-            .post::<Developer, _, _>(widget::set),
+            .get(widget::show)
+            .post(widget::set),
         of("/agents/{id}/analysis")
-            .get::<Viewer, _, _>(analysis::show)
-            .post::<Developer, _, _>(analysis::set),
-        of("/agents/{id}/analysis/clear").post::<Developer, _, _>(analysis::clear),
+            .get(analysis::show)
+            .post(analysis::set),
+        of("/agents/{id}/analysis/clear").post(analysis::clear),
     ]
 }
 

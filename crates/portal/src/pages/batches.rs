@@ -26,17 +26,17 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/batch-calls").get(list),
         Page::at("/batch-calls/new")
             .get(new::form)
-            .upload::<Developer, _, _>(new::look),
+            .upload(new::look),
         Page::at("/batch-calls/send")
             .get(new::form)
-            .upload::<Developer, _, _>(new::send),
+            .upload(new::send),
         Page::at("/batch-calls/{id}").get(detail::show),
         Page::at("/batch-calls/{id}/progress").part(detail::progress),
         Page::at("/batch-calls/{id}/results").part(results::file),
-        Page::at("/batch-calls/{id}/pause").post::<Developer, _, _>(detail::pause),
-        Page::at("/batch-calls/{id}/resume").post::<Developer, _, _>(detail::resume),
-        Page::at("/batch-calls/{id}/cancel").post::<Developer, _, _>(detail::cancel),
-        Page::at("/batch-calls/{id}/retry").post::<Developer, _, _>(detail::retry),
+        Page::at("/batch-calls/{id}/pause").post(detail::pause),
+        Page::at("/batch-calls/{id}/resume").post(detail::resume),
+        Page::at("/batch-calls/{id}/cancel").post(detail::cancel),
+        Page::at("/batch-calls/{id}/retry").post(detail::retry),
     ]
 }
 

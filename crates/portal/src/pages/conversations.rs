@@ -30,14 +30,14 @@ const FILTERS: [&str; 6] = ["from", "to", "agent", "status", "channel", "phone"]
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
-        Page::at("/conversations").get::<Viewer, _, _>(all),
-        Page::at("/conversations/live").get::<Viewer, _, _>(watch::live),
-        Page::at("/conversations/live/calls").part::<Viewer, _, _>(watch::live_calls),
-        Page::at("/conversations/{id}").get::<Viewer, _, _>(detail::show),
-        Page::at("/conversations/{id}/turns").part::<Viewer, _, _>(watch::turns),
-        Page::at("/conversations/{id}/analysis").part::<Viewer, _, _>(analysis::part),
-        Page::at("/conversations/{id}/audio").part::<Viewer, _, _>(detail::audio),
-        Page::at("/conversations/{id}/hang-up").post::<Developer, _, _>(detail::hang_up),
+        Page::at("/conversations").get(all),
+        Page::at("/conversations/live").get(watch::live),
+        Page::at("/conversations/live/calls").part(watch::live_calls),
+        Page::at("/conversations/{id}").get(detail::show),
+        Page::at("/conversations/{id}/turns").part(watch::turns),
+        Page::at("/conversations/{id}/analysis").part(analysis::part),
+        Page::at("/conversations/{id}/audio").part(detail::audio),
+        Page::at("/conversations/{id}/hang-up").post(detail::hang_up),
     ]
 }
 

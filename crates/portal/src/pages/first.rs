@@ -1,22 +1,21 @@
 //! The first account of a service, made by whoever reads its log.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
-use actix_web::{HttpRequest, HttpResponse};
 use maud::{Markup, html};
 use offhook_domain::Plan;
 use offhook_services::{BeginError, NewService};
 
 use super::passwords;
-use super::sign_in::{add_cookie, frame, insecure, session_cookie};
+use super::sign_in::{add_session, insecure};
+use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout;
 use crate::parts::form::{self, Input, Select};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result};
-use crate::visit::{check_origin, go, read_form};
-use crate::{PATH, Portal};
+use crate::visit::Guest;
 
 /// The plan that stands there at first: the smallest with everything that a page shows.
 const PLAN: Plan = Plan::Pro;
@@ -27,36 +26,33 @@ pub(super) fn routes() -> Vec<Page> {
 }
 
 /// `GET /portal/first`
-async fn show(portal: Portal, req: HttpRequest) -> Answer {
-    if !portal.services.people().awaits_first_account().await? {
-        return Ok(go(&portal, "/sign-in", ""));
+async fn show(guest: Guest) -> Answer {
+    if !guest
+        .portal
+        .services
+        .people()
+        .awaits_first_account()
+        .await?
+    {
+        return Ok(guest.go("/sign-in", ""));
     }
-    Ok(page(
-        &portal,
-        &req,
-        StatusCode::OK,
-        &Fields::default(),
-        None,
-    ))
+    Ok(page(&guest, StatusCode::OK, &Fields::default(), None))
 }
 
 /// `POST /portal/first`
-async fn begin(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
-    check_origin(&req)?;
-    let lang = Lang::of(&req);
-    let fields = read_form(&req, body).await?;
-    if !portal.may_sign_in(&req) {
-        return Ok(page(
-            &portal,
-            &req,
-            StatusCode::FORBIDDEN,
-            &fields,
-            Some(insecure(lang)),
-        ));
+async fn begin(guest: Guest, body: Payload) -> Answer {
+    let fields = guest.form(body).await?;
+    let refused = |status, said| Ok(page(&guest, status, &fields, Some(said)));
+    if !guest.may_sign_in() {
+        return refused(StatusCode::FORBIDDEN, insecure(guest.lang));
     }
     // The form offers the plans that there are: another one came from elsewhere, and is not taken for one of them.
     let Ok(plan) = fields.get("plan").map_or(Ok(PLAN), str::parse) else {
-        return Ok(refused(&portal, &req, &fields, unknown_plan(lang)));
+        let said = guest.t(
+            "There is no such plan: choose one of the list.",
+            "No existe ese plan: elige uno de la lista.",
+        );
+        return refused(StatusCode::UNPROCESSABLE_ENTITY, said);
     };
     let new = NewService {
         code: fields.text("code"),
@@ -66,35 +62,22 @@ async fn begin(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
         name: fields.text("name"),
         password: fields.raw(passwords::NEW),
     };
-    match portal.services.people().begin(new).await {
+    match guest.portal.services.people().begin(new).await {
         Ok(signed_in) => {
-            let said = lang.t(
+            let said = guest.t(
                 "Your account is made. This page says what to do next.",
                 "Tu cuenta está lista. Esta página dice qué sigue.",
             );
-            let mut answer = go(&portal, "/", said);
-            add_cookie(&mut answer, &session_cookie(&portal, &signed_in.token))?;
+            let mut answer = guest.go("/", said);
+            add_session(&mut answer, &guest.portal, &signed_in.token)?;
             Ok(answer)
         }
-        Err(BeginError::Begun) => Ok(go(&portal, "/sign-in", "")),
-        Err(error) => {
-            let said = sentence(error, lang)?;
-            Ok(refused(&portal, &req, &fields, said))
-        }
+        Err(BeginError::Begun) => Ok(guest.go("/sign-in", "")),
+        Err(error) => refused(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            sentence(error, guest.lang)?,
+        ),
     }
-}
-
-/// The form with what was typed, and why it was refused.
-fn refused(portal: &Portal, req: &HttpRequest, typed: &Fields, said: &str) -> HttpResponse {
-    let status = StatusCode::UNPROCESSABLE_ENTITY;
-    page(portal, req, status, typed, Some(said))
-}
-
-const fn unknown_plan(lang: Lang) -> &'static str {
-    lang.t(
-        "There is no such plan: choose one of the list.",
-        "No existe ese plan: elige uno de la lista.",
-    )
 }
 
 fn sentence(error: BeginError, lang: Lang) -> Result<&'static str> {
@@ -112,34 +95,24 @@ fn sentence(error: BeginError, lang: Lang) -> Result<&'static str> {
             "The e-mail address must be one, such as ana@example.com.",
             "El correo debe ser una dirección, como ana@example.com.",
         ),
-        BeginError::Name => lang.t(
-            "Your name must have 1 to 120 characters, none of them a control character.",
-            "Tu nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
-        ),
+        BeginError::Name => passwords::name_fault(lang),
         BeginError::Password(fault) => passwords::fault(fault, lang),
         BeginError::Store(error) => return Err(error.into()),
     })
 }
 
-fn page(
-    portal: &Portal,
-    req: &HttpRequest,
-    status: StatusCode,
-    typed: &Fields,
-    said: Option<&str>,
-) -> HttpResponse {
-    let lang = Lang::of(req);
-    let is_open = portal.may_sign_in(req);
+fn page(guest: &Guest, status: StatusCode, typed: &Fields, said: Option<&str>) -> HttpResponse {
+    let lang = guest.lang;
     let body = html! {
         (form::refusal(said))
         p.lead { (lang.t(
             "This service has no account yet. Make the first one, and its owner: you.",
             "Este servicio aún no tiene cuentas. Crea la primera y su propietario: tú.",
         )) }
-        @if is_open { (fields(typed, lang)) } @else { p.warning { (insecure(lang)) } }
+        @if guest.may_sign_in() { (fields(typed, lang)) } @else { p.warning { (insecure(lang)) } }
     };
     let title = lang.t("Welcome to Offhook", "Te damos la bienvenida a Offhook");
-    layout::page(&frame(req), status, title, &body)
+    guest.page(status, title, &body)
 }
 
 fn fields(typed: &Fields, lang: Lang) -> Markup {

@@ -32,26 +32,26 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/knowledge").get(list),
         Page::at("/knowledge/text")
             .get(add::text_form)
-            .post::<Developer, _, _>(add::text),
+            .post(add::text),
         Page::at("/knowledge/address")
             .get(add::address_form)
-            .post::<Developer, _, _>(add::address),
+            .post(add::address),
         Page::at("/knowledge/upload")
             .get(add::file_form)
-            .upload::<Developer, _, _>(add::file),
+            .upload(add::file),
         Page::at("/knowledge/search").get(search::show),
         Page::at("/knowledge/folders")
             .get(folders::list)
-            .post::<Developer, _, _>(folders::add),
+            .post(folders::add),
         Page::at("/knowledge/folders/{id}")
             .get(folders::show)
-            .post::<Developer, _, _>(folders::rename),
-        Page::at("/knowledge/folders/{id}/delete").post::<Developer, _, _>(folders::delete),
+            .post(folders::rename),
+        Page::at("/knowledge/folders/{id}/delete").post(folders::delete),
         Page::at("/knowledge/documents/{id}")
             .get(document::show)
-            .post::<Developer, _, _>(document::change),
+            .post(document::change),
         Page::at("/knowledge/documents/{id}/text").part(document::text),
-        Page::at("/knowledge/documents/{id}/delete").post::<Developer, _, _>(document::delete),
+        Page::at("/knowledge/documents/{id}/delete").post(document::delete),
     ]
 }
 

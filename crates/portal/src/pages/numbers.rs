@@ -21,16 +21,12 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/phone-numbers").get(list),
-        Page::at("/phone-numbers/new")
-            .get(add_form)
-            .post::<Developer, _, _>(add),
+        Page::at("/phone-numbers/new").get(add_form).post(add),
         Page::at("/phone-numbers/import")
             .get(import_form)
-            .post::<Developer, _, _>(import),
-        Page::at("/phone-numbers/{id}")
-            .get(show)
-            .post::<Developer, _, _>(change),
-        Page::at("/phone-numbers/{id}/delete").post::<Developer, _, _>(delete),
+            .post(import),
+        Page::at("/phone-numbers/{id}").get(show).post(change),
+        Page::at("/phone-numbers/{id}/delete").post(delete),
     ]
 }
 

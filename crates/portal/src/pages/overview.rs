@@ -31,10 +31,7 @@ const WAITS: [i32; 7] = [0, 400, 800, 1_200, 1_600, 2_000, 3_000];
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
-    vec![
-        Page::at("").get::<Viewer, _, _>(show),
-        Page::at("/").get::<Viewer, _, _>(show),
-    ]
+    vec![Page::at("").get(show), Page::at("/").get(show)]
 }
 
 /// `GET /portal/`

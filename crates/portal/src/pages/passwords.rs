@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::RETRY_AFTER;
 use offhook_services::PasswordFault;
 
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::parts::form::Input;
 
 /// The field of a password that is to be set.
@@ -28,13 +28,22 @@ pub(super) const fn fault(fault: PasswordFault, lang: Lang) -> &'static str {
     }
 }
 
+/// Why a person's own name is not taken.
+pub(super) const fn name_fault(lang: Lang) -> &'static str {
+    lang.t(
+        "Your name must have 1 to 120 characters, none of them a control character.",
+        "Tu nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
+    )
+}
+
 /// After how long somebody may try again.
 pub(super) fn throttled(seconds: u64, lang: Lang) -> String {
     let minutes = seconds.div_ceil(60);
-    match lang {
-        Lang::En => format!("Too many attempts. Try again in {minutes} min."),
-        Lang::Es => format!("Demasiados intentos. Inténtalo de nuevo en {minutes} min."),
-    }
+    tell!(
+        lang,
+        "Too many attempts. Try again in {minutes} min.",
+        "Demasiados intentos. Inténtalo de nuevo en {minutes} min."
+    )
 }
 
 /// The same, for the header.

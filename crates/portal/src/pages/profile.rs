@@ -23,12 +23,12 @@ const SECTION: Section = Section::Profile;
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
-        Page::at("/profile").get::<Viewer, _, _>(show),
-        Page::at("/profile/name").post::<Viewer, _, _>(rename),
-        Page::at("/profile/password").post::<Viewer, _, _>(change_password),
-        Page::at("/profile/sessions").post::<Viewer, _, _>(end_sessions),
-        Page::at("/profile/account").post::<Viewer, _, _>(switch),
-        Page::at("/profile/leave").post::<Viewer, _, _>(leave),
+        Page::at("/profile").get(show),
+        Page::at("/profile/name").post(rename),
+        Page::at("/profile/password").post(change_password),
+        Page::at("/profile/sessions").post(end_sessions),
+        Page::at("/profile/account").post(switch),
+        Page::at("/profile/leave").post(leave),
     ]
 }
 

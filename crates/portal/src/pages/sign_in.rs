@@ -14,14 +14,13 @@ use offhook_services::{SignInError, SignedIn};
 use super::passwords;
 use crate::fields::{Fields, local_path};
 use crate::lang::{self, Lang};
-use crate::layout::{self, Frame};
 use crate::parts::form::{self, Input};
 use crate::parts::version::SHOWN_VERSION;
 use crate::routes::Page;
 use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::visit::{
-    Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, account_named, check_origin, go, portal_of,
-    read_form_of, token_of,
+    Guest, Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, account_named, check_origin, read_form_of,
+    token_of,
 };
 use crate::{PATH, Portal};
 
@@ -49,8 +48,8 @@ pub(crate) const SIGN_OUT: &str = "/sign-out";
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/sign-in").open_get(show).open_post(sign_in),
-        Page::at(SIGN_OUT).post::<Viewer, _, _>(sign_out),
-        Page::at("/language").post::<Viewer, _, _>(choose_language),
+        Page::at(SIGN_OUT).post(sign_out),
+        Page::at("/language").post(choose_language),
     ]
 }
 
@@ -69,37 +68,35 @@ struct Kept {
 
 /// Instead of a page that needs somebody who is signed in. What was typed into a form is kept in the page: nothing of it
 /// is stored.
-pub(crate) async fn instead(
-    portal: &Portal,
-    req: &HttpRequest,
-    typed: Option<Typed>,
-) -> HttpResponse {
+pub(crate) async fn instead(guest: &Guest, typed: Option<Typed>) -> HttpResponse {
     // A part of a page cannot hold the form: the page's script sends it once more, as browsers send a form by themselves.
-    if req.headers().contains_key("hx-request") {
+    if guest.req.headers().contains_key("hx-request") {
         return HttpResponse::Unauthorized().finish();
     }
     let Some(typed) = typed else {
         // Nobody can sign in yet. A store that does not answer is told of where it is asked for more.
-        if let Ok(true) = portal.services.people().awaits_first_account().await {
-            return go(portal, "/first", "");
+        let people = guest.portal.services.people();
+        if let Ok(true) = people.awaits_first_account().await {
+            return guest.go("/first", "");
         }
         let kept = Kept {
-            next: req.uri().to_string(),
+            next: guest.req.uri().to_string(),
             ..Kept::default()
         };
-        return page(req, StatusCode::UNAUTHORIZED, &kept, "", None);
+        return page(guest, StatusCode::UNAUTHORIZED, &kept, "", None);
     };
     // Whoever wants to be signed out is.
     if typed.path.strip_prefix(PATH) == Some(SIGN_OUT) {
-        return go(portal, "/sign-in", "");
+        return guest.go("/sign-in", "");
     }
-    page(req, StatusCode::UNAUTHORIZED, &Kept::from(typed), "", None)
+    let kept = Kept::from(typed);
+    page(guest, StatusCode::UNAUTHORIZED, &kept, "", None)
 }
 
 /// Instead of doing what a form says that was drawn for an earlier session of this browser: what was typed, to be sent in
 /// the present one. As after signing in, whoever sits there says so with a click.
-pub(crate) fn once_more(portal: &Portal, req: &HttpRequest, earlier: Earlier) -> HttpResponse {
-    if req.headers().contains_key("hx-request") {
+pub(crate) fn once_more(guest: &Guest, earlier: Earlier) -> HttpResponse {
+    if guest.req.headers().contains_key("hx-request") {
         return HttpResponse::Unauthorized().finish();
     }
     let Earlier {
@@ -108,107 +105,99 @@ pub(crate) fn once_more(portal: &Portal, req: &HttpRequest, earlier: Earlier) ->
         account,
     } = earlier;
     if typed.has_file {
-        return onward(portal, &Kept::from(typed), Lang::of(req));
+        return onward(guest, &Kept::from(typed));
     }
     let to = (token.as_str(), account.as_str());
-    let mut answer = resume(req, to, &typed.path, &typed.fields);
+    let mut answer = resume(guest, to, &typed.path, &typed.fields);
     *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
     answer
 }
 
 /// To the page that was asked for.
-fn onward(portal: &Portal, kept: &Kept, lang: Lang) -> HttpResponse {
+fn onward(guest: &Guest, kept: &Kept) -> HttpResponse {
     let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
     let next = next.filter(|path| !path.starts_with("/sign-in"));
     let said = match kept.has_file {
-        true => lang.t(
+        true => guest.t(
             "You are signed in again. What you typed is in the form; choose the file once more.",
             "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario; elige otra vez el archivo.",
         ),
         false => "",
     };
-    go(portal, next.unwrap_or("/"), said)
+    guest.go(next.unwrap_or("/"), said)
 }
 
 /// `GET /portal/sign-in`
-async fn show(portal: Portal, req: HttpRequest) -> Answer {
-    if portal.services.people().awaits_first_account().await? {
-        return Ok(go(&portal, "/first", ""));
+async fn show(guest: Guest) -> Answer {
+    if guest
+        .portal
+        .services
+        .people()
+        .awaits_first_account()
+        .await?
+    {
+        return Ok(guest.go("/first", ""));
     }
-    let query = Fields::parse(req.query_string().as_bytes());
+    let query = Fields::parse(guest.req.query_string().as_bytes());
     let kept = Kept {
         next: query.text("next").to_owned(),
         ..Kept::default()
     };
-    Ok(page(&req, StatusCode::OK, &kept, "", None))
+    Ok(page(&guest, StatusCode::OK, &kept, "", None))
 }
 
 /// `POST /portal/sign-in`
-async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
-    check_origin(&req)?;
-    let lang = Lang::of(&req);
-    let fields = read_form_of(&req, body, MAX_KEPT_BYTES).await?;
+async fn sign_in(guest: Guest, body: Payload) -> Answer {
+    check_origin(&guest.req)?;
+    let fields = read_form_of(&guest.req, body, MAX_KEPT_BYTES).await?;
     let kept = Kept::of(&fields);
     let email = fields.text("email");
-    if !portal.may_sign_in(&req) {
-        return Ok(page(
-            &req,
-            StatusCode::FORBIDDEN,
-            &kept,
-            email,
-            Some(insecure(lang)),
-        ));
+    let again = |status, said: &str| page(&guest, status, &kept, email, Some(said));
+    if !guest.may_sign_in() {
+        return Ok(again(StatusCode::FORBIDDEN, insecure(guest.lang)));
     }
-    let address = address(&req);
-    let people = portal.services.people();
+    let address = address(&guest.req);
+    let people = guest.portal.services.people();
     let signed_in = match people.sign_in(email, fields.raw("password"), address).await {
         Ok(signed_in) => signed_in,
         Err(SignInError::Wrong) => {
-            let said = lang.t(
+            let said = guest.t(
                 "This e-mail address and password do not belong together.",
                 "Este correo y esta contraseña no corresponden.",
             );
-            return Ok(page(
-                &req,
-                StatusCode::UNPROCESSABLE_ENTITY,
-                &kept,
-                email,
-                Some(said),
-            ));
+            return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, said));
         }
         Err(SignInError::Throttled { seconds }) => {
-            let said = passwords::throttled(seconds, lang);
-            let status = StatusCode::TOO_MANY_REQUESTS;
-            let mut answer = page(&req, status, &kept, email, Some(&said));
+            let said = passwords::throttled(seconds, guest.lang);
+            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &said);
             passwords::retry_after(&mut answer, seconds);
             return Ok(answer);
         }
         Err(SignInError::Store(error)) => return Err(error.into()),
     };
     // A session is never taken over from before: this browser's old one ends.
-    if let Some(old) = req.cookie(SESSION_COOKIE) {
+    if let Some(old) = guest.req.cookie(SESSION_COOKIE) {
         people.sign_out(old.value()).await?;
     }
-    let signed_in = moved(&portal, signed_in, kept.account).await?;
+    let signed_in = moved(&guest.portal, signed_in, kept.account).await?;
     let here = signed_in.person.caller.account.id;
     let mut answer = match &kept.resume {
         // Somebody else's, who used this browser before: it is not theirs to read.
         _ if kept.account.is_some_and(|account| account != here) => {
-            let said = lang.t(
+            let said = guest.t(
                 "What was typed before is of an account that you are no member of. It was not kept.",
                 "Lo que se escribió antes es de una cuenta de la que no eres miembro. No se conservó.",
             );
-            go(&portal, "/", said)
+            guest.go("/", said)
         }
         Some((path, typed)) => {
             let account = &signed_in.person.caller.account;
             let token = token_of(&signed_in.token, account.id);
-            resume(&req, (token.as_str(), account.name.as_str()), path, typed)
+            resume(&guest, (token.as_str(), account.name.as_str()), path, typed)
         }
-        None => onward(&portal, &kept, lang),
+        None => onward(&guest, &kept),
     };
-    let cookie = session_cookie(&portal, &signed_in.token);
-    add_cookie(&mut answer, &cookie)?;
+    add_session(&mut answer, &guest.portal, &signed_in.token)?;
     Ok(answer)
 }
 
@@ -221,8 +210,7 @@ async fn moved(portal: &Portal, begun: SignedIn, account: Option<AccountId>) -> 
     if !people.switch(&begun.token, account).await? {
         return Ok(begun);
     }
-    let person = people.who(&begun.token).await?;
-    Ok(match person {
+    Ok(match people.who(&begun.token).await? {
         Some(person) => SignedIn { person, ..begun },
         None => begun,
     })
@@ -231,12 +219,12 @@ async fn moved(portal: &Portal, begun: SignedIn, account: Option<AccountId>) -> 
 /// The form that was interrupted, with what was typed: to be sent with one click. It is not sent by itself, since it
 /// came from outside the session, whose forms carry `token`.
 fn resume(
-    req: &HttpRequest,
+    guest: &Guest,
     (token, account): (&str, &str),
     path: &str,
     typed: &Fields,
 ) -> HttpResponse {
-    let lang = Lang::of(req);
+    let lang = guest.lang;
     let fields = || typed.iter().filter(|(name, _)| *name != TOKEN_FIELD);
     let body = html! {
         p.lead { (lang.t(
@@ -255,7 +243,7 @@ fn resume(
         }
     };
     let title = lang.t("Welcome back", "Bienvenido de nuevo");
-    layout::page(&frame(req), StatusCode::OK, title, &body)
+    guest.page(StatusCode::OK, title, &body)
 }
 
 /// What a field of this name holds is not shown: it is a secret, or nothing that somebody typed.
@@ -276,7 +264,7 @@ pub(super) fn address(req: &HttpRequest) -> IpAddr {
 /// `POST /portal/sign-out`
 async fn sign_out(post: Post<Viewer>) -> Answer {
     post.services().people().sign_out(post.session()).await?;
-    let mut answer = go(&post.portal, "/sign-in", "");
+    let mut answer = post.go("/sign-in", "");
     let mut gone = Cookie::build(SESSION_COOKIE, "").path(PATH).finish();
     gone.make_removal();
     add_cookie(&mut answer, &gone)?;
@@ -286,23 +274,22 @@ async fn sign_out(post: Post<Viewer>) -> Answer {
 /// `POST /portal/language`
 async fn choose_language(post: Post<Viewer>) -> Answer {
     let back = local_path(post.fields.text("back")).and_then(|path| path.strip_prefix(PATH));
-    let mut answer = go(&post.portal, back.unwrap_or("/"), "");
+    let mut answer = post.go(back.unwrap_or("/"), "");
     if let Some(chosen) = Lang::named(post.fields.text("lang")) {
-        let cookie = Cookie::build(lang::COOKIE, chosen.t("en", "es"))
-            .path(PATH)
-            .http_only(true)
-            .secure(post.portal.is_https())
-            .same_site(SameSite::Lax)
-            .max_age(CookieTime::days(365))
-            .finish();
+        let mut cookie = cookie(&post.portal, lang::COOKIE, chosen.t("en", "es"));
+        cookie.set_max_age(CookieTime::days(365));
         add_cookie(&mut answer, &cookie)?;
     }
     Ok(answer)
 }
 
 /// The cookie of a session that was just begun. It ends with the browser, or earlier on the server.
-pub(super) fn session_cookie(portal: &Portal, token: &str) -> Cookie<'static> {
-    Cookie::build(SESSION_COOKIE, token.to_owned())
+pub(super) fn add_session(answer: &mut HttpResponse, portal: &Portal, token: &str) -> Result<()> {
+    add_cookie(answer, &cookie(portal, SESSION_COOKIE, token))
+}
+
+fn cookie<'a>(portal: &Portal, name: &'a str, value: &'a str) -> Cookie<'a> {
+    Cookie::build(name, value)
         .path(PATH)
         .http_only(true)
         .secure(portal.is_https())
@@ -310,7 +297,7 @@ pub(super) fn session_cookie(portal: &Portal, token: &str) -> Cookie<'static> {
         .finish()
 }
 
-pub(super) fn add_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) -> Result<()> {
+fn add_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) -> Result<()> {
     answer.add_cookie(cookie).map_err(|_| Trouble::Unreadable)
 }
 
@@ -361,10 +348,7 @@ impl From<Typed> for Kept {
                 ..Self::default()
             };
         }
-        let mut fields = Fields::default();
-        for (name, value) in typed.fields.iter().filter(|(name, _)| *name != TOKEN_FIELD) {
-            fields.push(name, value);
-        }
+        let fields = typed.fields.without(TOKEN_FIELD);
         let next = format!("{}?{}", typed.path, fields.encode());
         Self {
             next: Some(next)
@@ -377,26 +361,14 @@ impl From<Typed> for Kept {
     }
 }
 
-/// What stands around a page before signing in.
-pub(super) fn frame(req: &HttpRequest) -> Frame<'static> {
-    Frame {
-        lang: Lang::of(req),
-        section: None,
-        visitor: None,
-        notice: None,
-        path: req.uri().to_string(),
-    }
-}
-
 fn page(
-    req: &HttpRequest,
+    guest: &Guest,
     status: StatusCode,
     kept: &Kept,
     email: &str,
     said: Option<&str>,
 ) -> HttpResponse {
-    let lang = Lang::of(req);
-    let is_open = portal_of(req).is_some_and(|portal| portal.may_sign_in(req));
+    let lang = guest.lang;
     let body = html! {
         (form::refusal(said))
         @if kept.has_file {
@@ -411,7 +383,7 @@ fn page(
                 "Tu sesión terminó. No se perdió nada de lo que escribiste: inicia sesión y envíalo de nuevo con un clic.",
             )) }
         }
-        @if is_open {
+        @if guest.may_sign_in() {
             form method="post" action={ (PATH) "/sign-in" } {
                 (kept.hidden())
                 (Input::text("email", lang.t("E-mail", "Correo electrónico")).kind("email").value(email).autocomplete("username").required())
@@ -424,10 +396,5 @@ fn page(
             )) }
         } @else { p.warning { (insecure(lang)) } }
     };
-    layout::page(
-        &frame(req),
-        status,
-        lang.t("Sign in", "Inicia sesión"),
-        &body,
-    )
+    guest.page(status, lang.t("Sign in", "Inicia sesión"), &body)
 }

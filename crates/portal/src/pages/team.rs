@@ -20,11 +20,11 @@ const SECTION: Section = Section::Team;
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
-        Page::at("/team").get::<Viewer, _, _>(show),
-        Page::at("/team/invitations").post::<Admin, _, _>(invite),
-        Page::at("/team/invitations/withdraw").post::<Admin, _, _>(withdraw),
-        Page::at("/team/{id}/role").post::<Admin, _, _>(set_role),
-        Page::at("/team/{id}/remove").post::<Admin, _, _>(remove),
+        Page::at("/team").get(show),
+        Page::at("/team/invitations").post(invite),
+        Page::at("/team/invitations/withdraw").post(withdraw),
+        Page::at("/team/{id}/role").post(set_role),
+        Page::at("/team/{id}/remove").post(remove),
     ]
 }
 

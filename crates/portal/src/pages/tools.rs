@@ -23,14 +23,10 @@ use form::{body_of, definition_text, draw, fields_of};
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
-        Page::at("/tools").get::<Viewer, _, _>(list),
-        Page::at("/tools/new")
-            .get::<Developer, _, _>(new)
-            .post::<Developer, _, _>(create),
-        Page::at("/tools/{id}")
-            .get::<Viewer, _, _>(tool)
-            .post::<Developer, _, _>(change),
-        Page::at("/tools/{id}/delete").post::<Developer, _, _>(delete),
+        Page::at("/tools").get(list),
+        Page::at("/tools/new").get(new).post(create),
+        Page::at("/tools/{id}").get(tool).post(change),
+        Page::at("/tools/{id}/delete").post(delete),
     ]
 }
 

@@ -19,15 +19,11 @@ use crate::visit::{Developer, Visitor};
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
-        Page::at("/try/call")
-            .get::<Developer, _, _>(call::show)
-            .post::<Developer, _, _>(call::place),
-        Page::at("/try/chat")
-            .get::<Developer, _, _>(chat::begin)
-            .post::<Developer, _, _>(chat::open),
-        Page::at("/try/chat/{id}").get::<Developer, _, _>(chat::show),
-        Page::at("/try/chat/{id}/messages").post::<Developer, _, _>(chat::say),
-        Page::at("/try/chat/{id}/end").post::<Developer, _, _>(chat::end),
+        Page::at("/try/call").get(call::show).post(call::place),
+        Page::at("/try/chat").get(chat::begin).post(chat::open),
+        Page::at("/try/chat/{id}").get(chat::show),
+        Page::at("/try/chat/{id}/messages").post(chat::say),
+        Page::at("/try/chat/{id}/end").post(chat::end),
     ]
 }
 

@@ -2,12 +2,11 @@
 
 use maud::{Markup, Render as _, html};
 use offhook_domain::AgentId;
-use offhook_services::PageRequest;
 use offhook_services::store::{Agent, AgentFilter};
 
 use super::form::{Input, Select};
 use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::visit::{Visitor, first};
 
 /// Agents that a choice offers at most; with more of them the id is typed in.
 const MOST: u32 = 300;
@@ -21,12 +20,8 @@ pub(crate) struct AgentChoice {
 impl AgentChoice {
     /// Those that pass the filter.
     pub(crate) async fn of(visitor: &Visitor, filter: AgentFilter) -> Result<Self> {
-        let page = PageRequest {
-            after: None,
-            limit: MOST,
-        };
         let agents = visitor.services().agents();
-        let page = agents.list(visitor.account(), filter, page).await?;
+        let page = agents.list(visitor.account(), filter, first(MOST)).await?;
         Ok(Self {
             agents: page.items,
             is_whole: !page.has_more,
@@ -58,9 +53,8 @@ impl AgentChoice {
         chosen: &str,
         none: Option<&str>,
     ) -> Markup {
-        let t = visitor.lang();
         if !self.is_whole {
-            let hint = t.t(
+            let hint = visitor.t(
                 "There are too many agents for a list: type the agent's id, as its page shows it.",
                 "Hay demasiados agentes para una lista: escribe el id del agente, como lo muestra su página.",
             );

@@ -1,11 +1,85 @@
 //! Lists: tables, what stands in an empty one, the way to the next page.
 
-use maud::{Markup, Render, html};
+use maud::{Markup, PreEscaped, Render, html};
 use offhook_domain::Timestamp;
 use offhook_services::Page;
 use uuid::Uuid;
 
+use super::form::Select;
 use crate::visit::Visitor;
+
+/// A table of things, column by column: its head, and what is read of each thing below it.
+pub(crate) struct Table<'a, T> {
+    caption: &'a str,
+    things: &'a [T],
+    heads: Vec<&'a str>,
+    /// The cells of each thing so far.
+    rows: Vec<String>,
+}
+
+impl<'a, T> Table<'a, T> {
+    /// A table of these things, without columns yet.
+    pub(crate) fn of(caption: &'a str, things: &'a [T]) -> Self {
+        Self {
+            caption,
+            things,
+            heads: Vec::new(),
+            rows: vec![String::new(); things.len()],
+        }
+    }
+
+    /// One more column.
+    pub(crate) fn column<C: Render>(self, head: &'a str, cell: impl Fn(&'a T) -> C) -> Self {
+        self.with(head, |thing| html! { td { (cell(thing)) } })
+    }
+
+    /// One more column, of numbers.
+    pub(crate) fn number<C: Render>(self, head: &'a str, cell: impl Fn(&'a T) -> C) -> Self {
+        self.with(head, |thing| html! { td.number { (cell(thing)) } })
+    }
+
+    /// One more column, for those who may see it.
+    pub(crate) fn column_if<C: Render>(
+        self,
+        may: bool,
+        head: &'a str,
+        cell: impl Fn(&'a T) -> C,
+    ) -> Self {
+        if may { self.column(head, cell) } else { self }
+    }
+
+    fn with(mut self, head: &'a str, cell: impl Fn(&'a T) -> Markup) -> Self {
+        self.heads.push(head);
+        for (row, thing) in self.rows.iter_mut().zip(self.things) {
+            row.push_str(&cell(thing).into_string());
+        }
+        self
+    }
+}
+
+impl<T> Render for Table<'_, T> {
+    fn render(&self) -> Markup {
+        let rows = self.rows.iter();
+        let rows: Vec<Markup> = rows
+            .map(|cells| html! { tr { (PreEscaped(cells)) } })
+            .collect();
+        table(self.caption, &self.heads, &rows)
+    }
+}
+
+/// A filter of a list: all, which is called `everything`, or one of these.
+pub(crate) fn filter<'a, V: Into<String>, T: Into<String>>(
+    visitor: &'a Visitor,
+    name: &'a str,
+    label: &'a str,
+    everything: &str,
+    options: impl IntoIterator<Item = (V, T)>,
+) -> Select<'a> {
+    Select::new(name, label)
+        .option("", everything)
+        .options(options)
+        .chosen(visitor.query().text(name))
+}
 
 /// A table that scrolls by itself on narrow screens. `caption` is read to those who do not see it; `rows` are `tr`s.
 pub(crate) fn table(caption: &str, heads: &[&str], rows: &[Markup]) -> Markup {

@@ -1,12 +1,15 @@
 //! Two people at one record: a form carries the version of the record that its page showed, and a save that would replace
 //! a later one is refused once.
 
+use std::future::Future;
+
 use maud::{Markup, html};
 use ring::digest::{SHA256, digest};
 
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::visit::TOKEN_FIELD;
+use crate::trouble::{Result, Trouble};
+use crate::visit::{Post, TOKEN_FIELD};
 
 /// The hidden field of a form: the version of the record that its page showed.
 pub(crate) const SHOWN_VERSION: &str = "shown_version";
@@ -43,6 +46,30 @@ pub(crate) fn stale(stored: &Fields, sent: &Fields) -> Option<Fields> {
     let mut again = sent.clone();
     again.set(SHOWN_VERSION, &version);
     Some(again)
+}
+
+/// A form that was not taken, and why.
+pub(crate) struct Refused {
+    pub(crate) fields: Fields,
+    pub(crate) said: String,
+}
+
+/// Does what a form of a stored record says, unless the record has changed since its page was opened. The inner error is for
+/// the form, which calls its fields by these labels.
+pub(crate) async fn save<R, T, E: Into<Trouble>>(
+    post: &Post<R>,
+    stored: &Fields,
+    labels: &[(&str, &str)],
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<Result<T, Refused>> {
+    let (fields, said) = match stale(stored, &post.fields) {
+        Some(late) => (late, said(post.lang()).to_owned()),
+        None => match work.await {
+            Ok(done) => return Ok(Ok(done)),
+            Err(error) => (post.fields.clone(), post.told(error, labels)?),
+        },
+    };
+    Ok(Err(Refused { fields, said }))
 }
 
 /// Whether these values are those that the page of the form showed.
