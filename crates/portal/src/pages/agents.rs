@@ -17,21 +17,22 @@ use offhook_domain::{AgentId, AgentStatus, MemberRole, Runtime};
 use offhook_services::AgentView;
 use offhook_services::store::{Agent, AgentFilter};
 
+use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::form::{Input, Select};
-use crate::parts::list;
+use crate::parts::form::Input;
+use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor};
 
 /// The longest search text.
 const Q_CHARS: usize = 100;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
-    let of = |path| Page::at(path);
+    let of = Page::at;
     vec![
         of("/agents").get(list),
         of("/agents/new").get(new::show).post(new::create),
@@ -62,12 +63,8 @@ pub(super) fn routes() -> Vec<Page> {
 
 /// The agent of the path.
 async fn agent_of(visitor: &Visitor) -> Result<AgentView> {
-    let id = visitor.id::<AgentId>("id")?;
-    Ok(visitor
-        .services()
-        .agents()
-        .get(visitor.account(), id)
-        .await?)
+    let agents = visitor.services().agents();
+    Ok(agents.get(visitor.account(), visitor.id("id")?).await?)
 }
 
 /// The agent, if this service runs it.
@@ -125,7 +122,7 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
             nav.tabs aria-label=(t.t("Pages of this agent", "Páginas de este agente")) {
                 @for (page, name, _) in shown {
                     @let slash = if page.is_empty() { "" } else { "/" };
-                    a href={ (crate::PATH) "/agents/" (agent.id) (slash) (page) }
+                    a href={ (PATH) "/agents/" (agent.id) (slash) (page) }
                         aria-current=[(page == current).then_some("page")] { (name) }
                 }
             }
@@ -136,6 +133,7 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
 /// `GET /portal/agents`
 async fn list(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
+    let title = Section::Agents.name(t);
     let query = visit.query();
     let filter = AgentFilter {
         runtime: query.text("runtime").parse().ok(),
@@ -147,80 +145,67 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let is_first = page.after.is_none();
     let agents = visit.services().agents();
     let found = agents.list(visit.account(), filter, page).await?;
-    let rows: Vec<Markup> = found.items.iter().map(|agent| row(agent, t)).collect();
-    let heads = [
-        t.t("Name", "Nombre"),
-        t.t("Status", "Estado"),
-        t.t("Runtime", "Entorno"),
-        t.t("Language", "Idioma"),
-        t.t("Versions", "Versiones"),
-        t.t("Changed", "Modificado"),
-    ];
+    let is_empty = found.items.is_empty();
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
-            p { a.button.primary href={ (crate::PATH) "/agents/new" } { (t.t("New agent", "Nuevo agente")) } }
+            p { a.button.primary href={ (PATH) "/agents/new" } { (t.t("New agent", "Nuevo agente")) } }
         }
-        @if !rows.is_empty() || is_filtered || !is_first {
+        @if !is_empty || is_filtered || !is_first {
             (filters(&visit))
         }
-        @if rows.is_empty() && is_filtered {
+        @if is_empty && is_filtered {
             (list::empty(t.t("Nothing fits", "Nada coincide"), t.t(
                 "No agent has that name, status and runtime.",
                 "Ningún agente tiene ese nombre, estado y entorno.",
             ), Some(("/agents", t.t("Show all", "Mostrar todos")))))
-        } @else if rows.is_empty() {
+        } @else if is_empty {
             (list::empty(t.t("No agent yet", "Aún no hay agentes"), t.t(
                 "An agent is who talks: what it says, with which model and which voice. Make one, try it, publish it.",
                 "Un agente es quien habla: qué dice, con qué modelo y con qué voz. Crea uno, pruébalo y publícalo.",
             ), may_make.then_some(("/agents/new", t.t("Make the first agent", "Crear el primer agente")))))
         } @else {
-            (list::table(t.t("Agents", "Agentes"), &heads, &rows))
+            (Table::of(title, &found.items)
+                .column(t.t("Name", "Nombre"), |agent| html! { a href={ (PATH) "/agents/" (agent.id) } { (agent.name) } })
+                .column(t.t("Status", "Estado"), |agent| html! {
+                    (status_badge(agent.status, t))
+                    @if has_news(agent) { " " (badge(Tone::Busy, t.t("unpublished changes", "cambios sin publicar"))) }
+                })
+                .column(t.t("Runtime", "Entorno"), |agent| runtime_name(agent.runtime, t))
+                .column(t.t("Language", "Idioma"), |agent| &agent.language)
+                .column(t.t("Versions", "Versiones"), |agent| html! {
+                    @if agent.runtime == Runtime::Engine {
+                        (agent.head_version)
+                        @if agent.published_version != 0 {
+                            " " span.soft { "(" (t.t("published: ", "publicada: ")) (agent.published_version) ")" }
+                        }
+                    } @else { "–" }
+                })
+                .column(t.t("Changed", "Modificado"), |agent| when(agent.updated_at)))
             (list::more(&visit, &found, |last| (last.created_at, last.id.uuid())))
         }
     };
-    Ok(visit.page(Section::Agents, t.t("Agents", "Agentes"), &body))
+    Ok(visit.page(Section::Agents, title, &body))
 }
 
-fn row(agent: &Agent, t: Lang) -> Markup {
-    let is_engine = agent.runtime == Runtime::Engine;
-    html! {
-        tr {
-            td { a href={ (crate::PATH) "/agents/" (agent.id) } { (agent.name) } }
-            td {
-                (status_badge(agent.status, t))
-                @if is_engine && agent.published_version != 0 && agent.published_version != agent.head_version {
-                    " " (badge(Tone::Busy, t.t("unpublished changes", "cambios sin publicar")))
-                }
-            }
-            td { (runtime_name(agent.runtime, t)) }
-            td { (agent.language) }
-            td {
-                @if is_engine {
-                    (agent.head_version)
-                    @if agent.published_version != 0 {
-                        " " span.soft { "(" (t.t("published: ", "publicada: ")) (agent.published_version) ")" }
-                    }
-                } @else { "–" }
-            }
-            td { (when(agent.updated_at)) }
-        }
-    }
+/// Whether something was saved since the version that serves.
+fn has_news(agent: &Agent) -> bool {
+    let published = agent.published_version;
+    agent.runtime == Runtime::Engine && published != 0 && published != agent.head_version
 }
 
 fn filters(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
-    let query = visitor.query();
-    let statuses = AgentStatus::ALL.iter();
-    let statuses = statuses.map(|status| (status.as_str(), status_name(*status, t)));
-    let runtimes = Runtime::ALL.iter();
-    let runtimes = runtimes.map(|runtime| (runtime.as_str(), runtime_name(*runtime, t)));
     let all = t.t("All", "Todos");
+    let statuses = AgentStatus::ALL.iter();
+    let runtimes = Runtime::ALL.iter();
     html! {
-        form.filters method="get" action={ (crate::PATH) "/agents" } {
-            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(query.text("q")))
-            (Select::new("status", t.t("Status", "Estado")).option("", all).options(statuses).chosen(query.text("status")))
-            (Select::new("runtime", t.t("Runtime", "Entorno")).option("", all).options(runtimes).chosen(query.text("runtime")))
+        form.filters method="get" action={ (PATH) "/agents" } {
+            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(visitor.query().text("q")))
+            (list::filter(visitor, "status", t.t("Status", "Estado"), all,
+                statuses.map(|status| (status.as_str(), status_name(*status, t)))))
+            (list::filter(visitor, "runtime", t.t("Runtime", "Entorno"), all,
+                runtimes.map(|runtime| (runtime.as_str(), runtime_name(*runtime, t)))))
             button type="submit" { (t.t("Filter", "Filtrar")) }
         }
     }

@@ -10,15 +10,14 @@ use offhook_domain::{AgentId, BatchId, BatchStatus, MemberRole, PausedReason, Ru
 use offhook_services::store::{AgentFilter, Batch, BatchFilter};
 
 use crate::PATH;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::Select;
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, count, when, when_if};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor};
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -78,38 +77,30 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(BatchId::from_uuid);
     let batches = batches.list(visit.account(), filter, page).await?;
     let agents = callers(&visit).await?;
-    let rows: Vec<Markup> = batches
-        .items
-        .iter()
-        .map(|batch| line(batch, &agents, t))
-        .collect();
-    let heads = [
-        t.t("Name", "Nombre"),
-        t.t("Agent", "Agente"),
-        t.t("State", "Estado"),
-        t.t("Done", "Hecho"),
-        t.t("Begins", "Comienza"),
-        t.t("Made", "Creado"),
-    ];
     let states = BatchStatus::ALL.iter();
-    let everyone = Some(t.t("All", "Todos"));
+    let all = t.t("All", "Todos");
     let may = visit.may(MemberRole::Developer);
     let body = html! {
         @if may && !agents.is_empty() {
             div.bar-of-actions {
-                a.button.primary href={ (PATH) "/batch-calls/new" } { (t.t("Call many people", "Llamar a muchas personas")) }
+                a.button.primary href={ (PATH) "/batch-calls/new" } { (new::title(&visit)) }
             }
         }
         form.filters method="get" action={ (PATH) "/batch-calls" } {
-            (Select::new("status", t.t("State", "Estado"))
-                .option("", t.t("All", "Todos"))
-                .options(states.map(|status| (status.as_str(), status_name(*status, t))))
-                .chosen(query.text("status")))
-            (agents.field(&visit, "agent", t.t("Agent", "Agente"), query.text("agent"), everyone))
+            (list::filter(&visit, "status", t.t("State", "Estado"), all,
+                states.map(|status| (status.as_str(), status_name(*status, t)))))
+            (agents.field(&visit, "agent", t.t("Agent", "Agente"), query.text("agent"), Some(all)))
             button type="submit" { (t.t("Show", "Mostrar")) }
         }
-        @if rows.is_empty() { (nothing(&visit, &agents, filter)) }
-        @else { (list::table(title, &heads, &rows)) }
+        @if batches.items.is_empty() { (nothing(&visit, &agents, filter)) } @else {
+            (Table::of(title, &batches.items)
+                .column(t.t("Name", "Nombre"), |batch| html! { a href={ (PATH) "/batch-calls/" (batch.id) } { (batch.name) } })
+                .column(t.t("Agent", "Agente"), |batch| agents.link(batch.agent_id))
+                .column(t.t("State", "Estado"), |batch| state(batch, t))
+                .column(t.t("Done", "Hecho"), |batch| bar(batch, t))
+                .column(t.t("Begins", "Comienza"), |batch| when_if(batch.started_at.or(batch.scheduled_at)))
+                .column(t.t("Made", "Creado"), |batch| when(batch.created_at)))
+        }
         (list::more(&visit, &batches, |batch| (batch.created_at, batch.id.uuid())))
     };
     Ok(visit.page(Section::Batches, title, &body))
@@ -131,18 +122,13 @@ fn nothing(visitor: &Visitor, agents: &AgentChoice, filter: BatchFilter) -> Mark
     if agents.is_empty() {
         return list::empty(heading, no_callers(t), None);
     }
-    let make = (
-        "/batch-calls/new",
-        t.t("Call many people", "Llamar a muchas personas"),
+    let text = t.t(
+        "Give a list of people as a CSV file, and an agent calls each of them once.",
+        "Da una lista de personas como archivo CSV, y un agente llama una vez a cada una.",
     );
-    list::empty(
-        heading,
-        t.t(
-            "Give a list of people as a CSV file, and an agent calls each of them once.",
-            "Da una lista de personas como archivo CSV, y un agente llama una vez a cada una.",
-        ),
-        visitor.may(MemberRole::Developer).then_some(make),
-    )
+    let make = ("/batch-calls/new", new::title(visitor));
+    let may_make = visitor.may(MemberRole::Developer);
+    list::empty(heading, text, may_make.then_some(make))
 }
 
 const fn no_callers(t: Lang) -> &'static str {
@@ -150,19 +136,6 @@ const fn no_callers(t: Lang) -> &'static str {
         "Batches are called by legacy agents, and this account has none. Agents made here call people one by one.",
         "Los lotes los llaman los agentes heredados, y esta cuenta no tiene. Los agentes hechos aquí llaman de uno en uno.",
     )
-}
-
-fn line(batch: &Batch, agents: &AgentChoice, t: Lang) -> Markup {
-    html! {
-        tr {
-            td { a href={ (PATH) "/batch-calls/" (batch.id) } { (batch.name) } }
-            td { (agents.link(batch.agent_id)) }
-            td { (state(batch, t)) }
-            td { (bar(batch, t)) }
-            td { (when_if(batch.started_at.or(batch.scheduled_at))) }
-            td { (when(batch.created_at)) }
-        }
-    }
 }
 
 /// A batch's state, and why it waits if it does.
@@ -212,18 +185,8 @@ const fn paused_name(reason: PausedReason, t: Lang) -> &'static str {
 /// How many of a batch's calls are over, as a bar and in numbers.
 fn bar(batch: &Batch, t: Lang) -> Markup {
     let over = batch.completed + batch.failed + batch.cancelled;
-    let told = match t {
-        Lang::En => format!(
-            "{} of {}",
-            count(i64::from(over)),
-            count(i64::from(batch.total))
-        ),
-        Lang::Es => format!(
-            "{} de {}",
-            count(i64::from(over)),
-            count(i64::from(batch.total))
-        ),
-    };
+    let (done, all) = (count(i64::from(over)), count(i64::from(batch.total)));
+    let told = tell!(t, "{done} of {all}", "{done} de {all}");
     html! {
         progress max=(batch.total) value=(over) aria-label=(told) {}
         " " (told)

@@ -1,6 +1,5 @@
 //! Billing: plan, credits, ledger, invoices, usage. Nothing is bought here: credits are the operator's to add.
 
-use actix_web::HttpResponse;
 use maud::{Markup, html};
 use offhook_domain::{InvoiceId, InvoiceStatus, PlanTerms, Timestamp, TransactionType};
 use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wallet};
@@ -8,7 +7,7 @@ use uuid::Uuid;
 
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::layout::{Section, attachment};
 use crate::parts::chart::{self, Bar};
 use crate::parts::form::{self, Select};
 use crate::parts::words::{Tone, badge, count, when, when_if, yes};
@@ -332,15 +331,8 @@ async fn pdf(visit: Visit<Viewer>) -> Answer {
     let billing = visit.services().billing();
     let pdf = billing.invoice_pdf(visit.caller(), id).await?;
     let pdf = pdf.ok_or_else(Trouble::not_found)?;
-    Ok(HttpResponse::Ok()
-        .content_type("application/pdf")
-        .insert_header((
-            "Content-Disposition",
-            format!("attachment; filename=\"invoice-{id}.pdf\""),
-        ))
-        .insert_header(("X-Content-Type-Options", "nosniff"))
-        .insert_header(("Cache-Control", "no-store"))
-        .body(pdf))
+    let disposition = format!("attachment; filename=\"invoice-{id}.pdf\"");
+    Ok(attachment("application/pdf", disposition).body(pdf))
 }
 
 #[cfg(test)]

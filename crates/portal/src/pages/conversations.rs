@@ -22,7 +22,7 @@ use crate::parts::form::{self, Input, Select};
 use crate::parts::{list, words};
 use crate::routes::Page;
 use crate::trouble::Answer;
-use crate::visit::{Developer, Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor};
 
 /// The fields that narrow the list.
 const FILTERS: [&str; 6] = ["from", "to", "agent", "status", "channel", "phone"];

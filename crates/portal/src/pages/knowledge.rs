@@ -18,7 +18,7 @@ use crate::parts::list;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor};
 
 /// The largest file.
 const MOST: usize = 20 * 1024 * 1024;

@@ -1,15 +1,14 @@
 //! The member's own page: name, password, language, sessions, accounts.
 
-use actix_web::HttpResponse;
 use maud::{Markup, html};
 use offhook_domain::AccountId;
 use offhook_services::{ChangePasswordError, TeamRefusal};
 
 use super::passwords;
-use super::sign_in::{add_cookie, session_cookie};
+use super::sign_in::add_session;
 use super::team::refusal;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::tell;
 use crate::layout::{Section, role_name};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
@@ -54,29 +53,24 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 /// `POST /portal/profile/name`
 async fn rename(post: Post<Viewer>) -> Answer {
     let lang = post.lang();
-    let stored = name_of(&post);
-    if let Some(late) = version::stale(&stored, &post.fields) {
+    let again = async |typed: &Fields, why: &str| {
         let said = Refused {
-            name: Some((&late, version::said(lang))),
+            name: Some((typed, why)),
             ..Refused::default()
         };
-        return refused(&post, &said).await;
+        refused(&post, &said).await
+    };
+    if let Some(late) = version::stale(&name_of(&post), &post.fields) {
+        return again(&late, version::said(lang)).await;
     }
     let name = post.fields.text("name");
     match post.services().people().rename(&post.person, name).await {
-        Ok(()) => Ok(post.go(
-            "/profile",
-            lang.t("Your name is changed.", "Tu nombre cambió."),
-        )),
-        Err(TeamRefusal::Store(error)) => Err(error.into()),
-        Err(why) => {
-            let why = refusal(&why, lang);
-            let said = Refused {
-                name: Some((&post.fields, &why)),
-                ..Refused::default()
-            };
-            refused(&post, &said).await
+        Ok(()) => {
+            let said = lang.t("Your name is changed.", "Tu nombre cambió.");
+            Ok(post.go("/profile", said))
         }
+        Err(TeamRefusal::Store(error)) => Err(error.into()),
+        Err(why) => again(&post.fields, &refusal(&why, lang)).await,
     }
 }
 
@@ -92,17 +86,16 @@ async fn change_password(post: Post<Viewer>) -> Answer {
                 "Tu contraseña cambió y tus otras sesiones terminaron.",
             );
             let mut answer = post.go("/profile", said);
-            add_cookie(&mut answer, &session_cookie(&post.portal, &token))?;
+            add_session(&mut answer, &post.portal, &token)?;
             return Ok(answer);
         }
-        Err(ChangePasswordError::Wrong) => (
-            lang.t(
+        Err(ChangePasswordError::Wrong) => {
+            let said = lang.t(
                 "The present password is another one.",
                 "La contraseña actual es otra.",
-            )
-            .to_owned(),
-            None,
-        ),
+            );
+            (said.to_owned(), None)
+        }
         Err(ChangePasswordError::Throttled { seconds }) => {
             (passwords::throttled(seconds, lang), Some(seconds))
         }
@@ -126,20 +119,18 @@ async fn change_password(post: Post<Viewer>) -> Answer {
 async fn end_sessions(post: Post<Viewer>) -> Answer {
     let people = post.services().people();
     people.end_other_sessions(&post.person).await?;
-    let said = post.lang().t(
+    let said = post.t(
         "Your other sessions have ended.",
         "Tus otras sesiones terminaron.",
     );
-    let member = post.person.member.id.to_string();
-    post.done("sessions.end", &member, "/profile", said).await
+    let member = post.person.member.id;
+    post.done("sessions.end", member, "/profile", said).await
 }
 
 /// `POST /portal/profile/account`
 async fn switch(post: Post<Viewer>) -> Answer {
-    let account: AccountId = match post.fields.text("account").parse() {
-        Ok(account) => account,
-        Err(_) => return Err(Trouble::not_found()),
-    };
+    let account = post.fields.text("account").parse();
+    let account: AccountId = account.map_err(|_| Trouble::not_found())?;
     let people = post.services().people();
     match people.switch(post.session(), account).await? {
         true => Ok(post.go("/", "")),
@@ -151,11 +142,10 @@ async fn switch(post: Post<Viewer>) -> Answer {
 async fn leave(post: Post<Viewer>) -> Answer {
     let people = post.services().people();
     match people.remove(&post.person, post.person.member.id).await {
-        Ok(_) => Ok(post.go(
-            "/sign-in",
-            post.lang()
-                .t("You have left the team.", "Saliste del equipo."),
-        )),
+        Ok(_) => {
+            let said = post.t("You have left the team.", "Saliste del equipo.");
+            Ok(post.go("/sign-in", said))
+        }
         Err(TeamRefusal::Store(error)) => Err(error.into()),
         Err(why) => {
             let why = refusal(&why, post.lang());
@@ -170,8 +160,7 @@ async fn leave(post: Post<Viewer>) -> Answer {
 
 async fn refused(visitor: &Visitor, said: &Refused<'_>) -> Answer {
     let body = body(visitor, said).await?;
-    let answer: HttpResponse = visitor.refused(SECTION, title(visitor), &body);
-    Ok(answer)
+    Ok(visitor.refused(SECTION, title(visitor), &body))
 }
 
 async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
@@ -206,13 +195,10 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
         section aria-labelledby="sessions" {
             h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
             p {
-                @match (t, others) {
-                    (Lang::En, 0) => { "You are signed in here alone." }
-                    (Lang::Es, 0) => { "Solo tienes esta sesión abierta." }
-                    (Lang::En, 1) => { "You are signed in at one other place." }
-                    (Lang::Es, 1) => { "Tienes otra sesión abierta." }
-                    (Lang::En, others) => { "You are signed in at " (others) " other places." }
-                    (Lang::Es, others) => { "Tienes otras " (others) " sesiones abiertas." }
+                @match others {
+                    0 => { (t.t("You are signed in here alone.", "Solo tienes esta sesión abierta.")) }
+                    1 => { (t.t("You are signed in at one other place.", "Tienes otra sesión abierta.")) }
+                    _ => { (tell!(t, "You are signed in at {others} other places.", "Tienes otras {others} sesiones abiertas.")) }
                 }
             }
             @if others > 0 {
@@ -236,9 +222,7 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
 }
 
 fn name_of(visitor: &Visitor) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("name", &visitor.person.member.name);
-    fields
+    Fields::of([("name", visitor.person.member.name.as_str())])
 }
 
 /// Their name, to be changed.
@@ -268,12 +252,8 @@ fn naming(visitor: &Visitor, refused: Option<(&Fields, &str)>) -> Markup {
 fn accounts(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let here = visitor.account();
-    let others: Vec<_> = visitor
-        .person
-        .accounts
-        .iter()
-        .filter(|(id, _)| *id != here)
-        .collect();
+    let all = visitor.person.accounts.iter();
+    let others: Vec<_> = all.filter(|(id, _)| *id != here).collect();
     html! {
         @if !others.is_empty() {
             section aria-labelledby="accounts" {

@@ -4,21 +4,23 @@ mod form;
 
 use maud::{Markup, html};
 use offhook_domain::tool::ToolKind;
-use offhook_domain::{MemberRole, ToolId};
+use offhook_domain::{Json, MemberRole, ToolId};
 use offhook_services::ToolView;
 
+use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
+use crate::pages::agents::document::pretty;
 use crate::parts::form::danger;
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-use form::{body_of, definition_text, draw, fields_of};
+use form::{body_of, draw, fields_of};
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -68,12 +70,8 @@ fn kind_of(view: &ToolView) -> Option<ToolKind> {
 }
 
 async fn tool_of(visitor: &Visitor) -> Result<ToolView> {
-    let id = visitor.id::<ToolId>("id")?;
-    Ok(visitor
-        .services()
-        .tools()
-        .get(visitor.account(), id)
-        .await?)
+    let tools = visitor.services().tools();
+    Ok(tools.get(visitor.account(), visitor.id("id")?).await?)
 }
 
 /// `GET /portal/tools`
@@ -81,56 +79,40 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let page = visit.page_of(ToolId::from_uuid);
     let found = visit.services().tools().list(visit.account(), page).await?;
-    let row = |view: &ToolView| {
-        let what = view
-            .definition
-            .get("description")
-            .and_then(|text| text.as_str());
-        html! {
-            tr {
-                td { a href={ (crate::PATH) "/tools/" (view.row.id) } { (view.row.name) } }
-                td { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind.as_str())) } }
-                td { (what.unwrap_or_default()) }
-                td { (when(view.row.updated_at)) }
-            }
-        }
-    };
-    let rows: Vec<Markup> = found.items.iter().map(row).collect();
-    let heads = [
-        t.t("Name", "Nombre"),
-        t.t("Kind", "Tipo"),
-        t.t("What for", "Para qué"),
-        t.t("Changed", "Modificada"),
-    ];
+    let title = Section::Tools.name(t);
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
-            p { a.button.primary href={ (crate::PATH) "/tools/new" } { (t.t("New tool", "Nueva herramienta")) } }
+            p { a.button.primary href={ (PATH) "/tools/new" } { (t.t("New tool", "Nueva herramienta")) } }
         }
-        @if rows.is_empty() {
+        @if found.items.is_empty() {
             (list::empty(t.t("No tool yet", "Aún no hay herramientas"), t.t(
                 "A tool is something that an agent can do in a conversation: ask a server of yours, transfer, end the call. Make one, then tick it in an agent.",
                 "Una herramienta es algo que un agente puede hacer en una conversación: consultar un servidor tuyo, transferir, terminar la llamada. Crea una y luego márcala en un agente.",
             ), may_make.then_some(("/tools/new", t.t("Make the first tool", "Crear la primera herramienta")))))
         } @else {
-            (list::table(t.t("Tools", "Herramientas"), &heads, &rows))
+            (Table::of(title, &found.items)
+                .column(t.t("Name", "Nombre"), |view| html! { a href={ (PATH) "/tools/" (view.row.id) } { (view.row.name) } })
+                .column(t.t("Kind", "Tipo"), |view| html! { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind.as_str())) } })
+                .column(t.t("What for", "Para qué"), |view| view.definition.get("description").and_then(Json::as_str).unwrap_or(""))
+                .column(t.t("Changed", "Modificada"), |view| when(view.row.updated_at)))
             (list::more(&visit, &found, |last| (last.row.created_at, last.row.id.uuid())))
         }
     };
-    Ok(visit.page(Section::Tools, t.t("Tools", "Herramientas"), &body))
+    Ok(visit.page(Section::Tools, title, &body))
 }
 
 /// `GET /portal/tools/new?kind=`: first which kind, then its fields.
 async fn new(visit: Visit<Developer>) -> Answer {
     let t = visit.lang();
-    let title = t.t("New tool", "Nueva herramienta");
+    let title = new_title(t);
     let Ok(kind) = visit.query().text("kind").parse::<ToolKind>() else {
         let body = html! {
             p.lead { (t.t("What shall it do?", "¿Qué debe hacer?")) }
             div.cards {
                 @for kind in ToolKind::ALL.iter().copied() {
                     div.card {
-                        h2 { a href={ (crate::PATH) "/tools/new?kind=" (kind.as_str()) } { (kind_name(kind, t)) } }
+                        h2 { a href={ (PATH) "/tools/new?kind=" (kind.as_str()) } { (kind_name(kind, t)) } }
                         p { (kind_use(kind, t)) }
                     }
                 }
@@ -138,46 +120,46 @@ async fn new(visit: Visit<Developer>) -> Answer {
         };
         return Ok(visit.page(Section::Tools, title, &body));
     };
-    let mut fields = Fields::default();
-    fields.push("kind", kind.as_str());
+    let fields = Fields::of([("kind", kind.as_str())]);
     let body = draw(&visit, "/tools/new", kind, &fields, None);
     Ok(visit.page(Section::Tools, title, &body))
 }
 
 /// `POST /portal/tools/new`
 async fn create(post: Post<Developer>) -> Answer {
-    let t = post.lang();
-    let title = t.t("New tool", "Nueva herramienta");
-    let kind: ToolKind = post
-        .fields
-        .text("kind")
-        .parse()
-        .map_err(|_| Trouble::Unreadable)?;
+    let (t, title) = (post.lang(), new_title(post.lang()));
+    let kind = post.fields.text("kind").parse();
+    let kind: ToolKind = kind.map_err(|_| Trouble::Unreadable)?;
     let again = |said: Option<&str>| draw(&post, "/tools/new", kind, &post.fields, said);
     if post.fields.is_set("add") {
         return Ok(post.page(Section::Tools, title, &again(None)));
     }
-    let made = match body_of(kind, &post.fields, None) {
-        Ok(body) => {
-            let made = post.services().tools().create(post.account(), &body).await;
-            made.map_err(Trouble::from)
-        }
-        Err(fault) => Err(fault.into()),
-    };
+    let made: Result<ToolView> = async {
+        let body = body_of(kind, &post.fields, None)?;
+        Ok(post
+            .services()
+            .tools()
+            .create(post.account(), &body)
+            .await?)
+    }
+    .await;
     match made {
         Ok(view) => {
-            let id = view.row.id.to_string();
             let said = t.t(
                 "The tool is made. Tick it in an agent, and publish the agent.",
                 "La herramienta está lista. Márcala en un agente y publica el agente.",
             );
-            post.done("tool.create", &id, "/tools", said).await
+            post.done("tool.create", view.row.id, "/tools", said).await
         }
         Err(trouble) => {
-            let said = trouble.of_fields(post.lang(), &form::labels(post.lang()))?;
+            let said = post.told(trouble, &form::labels(t))?;
             Ok(post.refused(Section::Tools, title, &again(Some(&said))))
         }
     }
+}
+
+const fn new_title(t: Lang) -> &'static str {
+    t.t("New tool", "Nueva herramienta")
 }
 
 /// `GET /portal/tools/{id}`
@@ -185,7 +167,7 @@ async fn tool(visit: Visit<Viewer>) -> Answer {
     let view = tool_of(&visit).await?;
     let body = match visit.may(MemberRole::Developer) && kind_of(&view).is_some() {
         true => edit(&visit, &view, &version::stamped(fields_of(&view)), None),
-        false => html! { pre tabindex="0" { (definition_text(&view.definition)) } },
+        false => html! { pre tabindex="0" { (pretty(&view.definition)) } },
     };
     Ok(visit.page(Section::Tools, &view.row.name, &body))
 }
@@ -222,41 +204,25 @@ async fn change(post: Post<Developer>) -> Answer {
         let body = edit(&post, &view, &post.fields, None);
         return Ok(post.page(Section::Tools, title, &body));
     }
-    let t = post.lang();
-    if let Some(late) = version::stale(&fields_of(&view), &post.fields) {
-        let body = edit(&post, &view, &late, Some(version::said(t)));
-        return Ok(post.refused(Section::Tools, title, &body));
-    }
-    let changed = match body_of(kind, &post.fields, Some(&view.definition)) {
-        Ok(body) => {
-            let tools = post.services().tools();
-            let changed = tools.update(post.account(), view.row.id, &body).await;
-            changed.map_err(Trouble::from)
-        }
-        Err(fault) => Err(fault.into()),
+    let (id, t) = (view.row.id, post.lang());
+    let work = async {
+        let body = body_of(kind, &post.fields, Some(&view.definition))?;
+        let tools = post.services().tools();
+        Ok::<_, Trouble>(tools.update(post.account(), id, &body).await?)
     };
-    match changed {
-        Ok(_) => {
-            let id = view.row.id.to_string();
-            let said = t.t("Saved.", "Guardado.");
-            post.done("tool.update", &id, &format!("/tools/{id}"), said)
-                .await
-        }
-        Err(trouble) => {
-            let said = trouble.of_fields(t, &form::labels(t))?;
-            let body = edit(&post, &view, &post.fields, Some(&said));
-            Ok(post.refused(Section::Tools, title, &body))
-        }
-    }
+    let (stored, labels) = (fields_of(&view), form::labels(t));
+    let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
+        let (path, said) = (format!("/tools/{id}"), t.t("Saved.", "Guardado."));
+        return post.done("tool.update", id, &path, said).await;
+    };
+    let body = edit(&post, &view, &refused.fields, Some(&refused.said));
+    Ok(post.refused(Section::Tools, title, &body))
 }
 
 /// `POST /portal/tools/{id}/delete`
 async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id::<ToolId>("id")?;
     post.services().tools().delete(post.account(), id).await?;
-    let said = post
-        .lang()
-        .t("The tool is deleted.", "La herramienta se eliminó.");
-    post.done("tool.delete", &id.to_string(), "/tools", said)
-        .await
+    let said = post.t("The tool is deleted.", "La herramienta se eliminó.");
+    post.done("tool.delete", id, "/tools", said).await
 }

@@ -14,7 +14,7 @@ use crate::parts::form::Input;
 use crate::parts::list;
 use crate::routes::Page;
 use crate::trouble::Result;
-use crate::visit::{Developer, Visitor};
+use crate::visit::Visitor;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {

@@ -14,6 +14,16 @@ pub(crate) fn form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
     }
 }
 
+/// As [`form`], one that is not left without a question once it was changed.
+pub(crate) fn kept(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
+    html! {
+        form method="post" action={ (crate::PATH) (path) } data-keep="" {
+            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            (fields)
+        }
+    }
+}
+
 /// A form of one button, with hidden fields.
 pub(crate) fn button(
     visitor: &Visitor,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use offhook_domain::Timestamp;
+use offhook_domain::{Json, Timestamp};
 
 use crate::lang::Lang;
 
@@ -64,6 +64,13 @@ pub(crate) fn count(number: i64) -> String {
         text.push(digit);
     }
     if number < 0 { format!("-{text}") } else { text }
+}
+
+/// A value of JSON: a text without its quotes, everything else as it is.
+pub(crate) fn shown(value: &Json) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_compact(), str::to_owned)
 }
 
 /// Yes or no.

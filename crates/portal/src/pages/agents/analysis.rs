@@ -7,15 +7,14 @@ use offhook_services::{AgentView, AnalysisSchemaView};
 
 use super::document::{parse, pretty, unix_lines};
 use super::{engine_agent, tabs};
-use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::tell;
 use crate::layout::Section;
-use crate::parts::form::{danger, refusal};
+use crate::parts::form::{danger, kept, refusal};
 use crate::parts::version;
 use crate::parts::words::when;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
+use crate::trouble::{Answer, Result};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// What a schema looks like, for those who have none yet.
 const EXAMPLE: &str = r#"{
@@ -32,10 +31,8 @@ const EXAMPLE: &str = r#"{
 const LABELS: [(&str, &str); 1] = [("schema", "JSON Schema")];
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
-    match visitor.lang() {
-        Lang::En => format!("Analysis of {}", view.agent.name),
-        Lang::Es => format!("Análisis de {}", view.agent.name),
-    }
+    let name = &view.agent.name;
+    tell!(visitor.lang(), "Analysis of {name}", "Análisis de {name}")
 }
 
 async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaView> {
@@ -44,10 +41,8 @@ async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaVi
 }
 
 fn fields_of(schema: &AnalysisSchemaView) -> Fields {
-    let mut fields = Fields::default();
     let text = schema.schema.as_ref().map(pretty).unwrap_or_default();
-    fields.push("schema", &text);
-    fields
+    Fields::of([("schema", text.as_str())])
 }
 
 /// `GET /portal/agents/{id}/analysis`
@@ -100,12 +95,10 @@ fn draw(
     }
 }
 
-/// A form that is not left without a question once it was changed.
 fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
     let t = visitor.lang();
     html! {
-        form method="post" action={ (PATH) (path) } data-keep="" {
-            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+        (kept(visitor, path, &html! {
             (version::hidden(fields))
             div.field {
                 label for="field-schema" { (t.t("JSON Schema", "JSON Schema")) }
@@ -118,7 +111,7 @@ fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
                 )) }
             }
             button.primary type="submit" { (t.t("Save", "Guardar")) }
-        }
+        }))
     }
 }
 
@@ -126,39 +119,27 @@ fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
 pub(super) async fn set(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     let schema = current(&post, &view).await?;
-    let refused = |fields: &Fields, said: &str| {
-        let body = draw(&post, &view, &schema, fields, Some(said));
-        Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+    let work = async {
+        let wanted = parse(&unix_lines(post.fields.raw("schema")));
+        let wanted = wanted.map_err(|fault| FieldError::new("schema", fault))?;
+        save(&post, &view, wanted).await
     };
-    if let Some(late) = version::stale(&fields_of(&schema), &post.fields) {
-        return refused(&late, version::said(post.lang()));
-    }
-    let said = match parse(&unix_lines(post.fields.raw("schema"))) {
-        Ok(schema) => match save(&post, &view, schema).await {
-            Ok(()) => {
-                let said = post.lang().t(
-                    "Saved. It holds for conversations that end from now on.",
-                    "Guardado. Vale para las conversaciones que terminen a partir de ahora.",
-                );
-                return done(&post, &view, said).await;
-            }
-            Err(trouble) => trouble.of_fields(post.lang(), &LABELS)?,
-        },
-        Err(fault) => {
-            let fault = FieldError::new("schema", fault);
-            Trouble::from(fault).of_fields(post.lang(), &LABELS)?
-        }
+    let Err(refused) = version::save(&post, &fields_of(&schema), &LABELS, work).await? else {
+        let said = post.t(
+            "Saved. It holds for conversations that end from now on.",
+            "Guardado. Vale para las conversaciones que terminen a partir de ahora.",
+        );
+        return done(&post, &view, said).await;
     };
-    refused(&post.fields, &said)
+    let body = draw(&post, &view, &schema, &refused.fields, Some(&refused.said));
+    Ok(post.refused(Section::Agents, &title(&post, &view), &body))
 }
 
 /// `POST /portal/agents/{id}/analysis/clear`
 pub(super) async fn clear(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     save(&post, &view, Json::Null).await?;
-    let said = post
-        .lang()
-        .t("Nothing is extracted any more.", "Ya no se extrae nada.");
+    let said = post.t("Nothing is extracted any more.", "Ya no se extrae nada.");
     done(&post, &view, said).await
 }
 
@@ -173,6 +154,5 @@ async fn save(post: &Post<Developer>, view: &AgentView, schema: Json) -> Result<
 async fn done(post: &Post<Developer>, view: &AgentView, said: &str) -> Answer {
     let id = view.agent.id;
     let path = format!("/agents/{id}/analysis");
-    post.done("analysis.set", &id.to_string(), &path, said)
-        .await
+    post.done("analysis.set", id, &path, said).await
 }

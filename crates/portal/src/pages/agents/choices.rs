@@ -1,13 +1,13 @@
 //! What the editor's selects offer: models, voices, tools, documents and folders.
 
-use offhook_domain::{DocumentId, FolderId, ToolId};
+use offhook_domain::DocumentId;
 use offhook_services::store::DocumentFilter;
 use offhook_services::{Agents, ListedVoice, Model, ModelKind, PageRequest, VoiceFilter};
 
 use super::document::{DOCUMENTS, FOLDERS, TOOLS, plain};
 use crate::fields::Fields;
 use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::visit::{Visitor, first};
 
 /// What is searched for among voices and documents, and what the results that are shown were found by.
 pub(super) const VOICES_Q: &str = "voices-q";
@@ -27,13 +27,16 @@ const NAMED_AT_MOST: usize = 100;
 /// The longest search text.
 const Q_CHARS: usize = 100;
 
-/// What is offered; each with the value that is sent and what is read.
+/// What is sent, and what is read.
+type Named = Vec<(String, String)>;
+
+/// What is offered.
 pub(super) struct Choices {
     /// `provider|voice_id`, name, where it can be heard.
     pub(super) voices: Vec<(String, String, Option<String>)>,
-    pub(super) tools: Vec<(String, String)>,
-    pub(super) folders: Vec<(String, String)>,
-    pub(super) documents: Vec<(String, String)>,
+    pub(super) tools: Named,
+    pub(super) folders: Named,
+    pub(super) documents: Named,
     /// Background sounds.
     pub(super) ambient: Vec<&'static str>,
     /// Whether the account's plan has knowledge at all.
@@ -71,7 +74,7 @@ pub(super) fn wants_search(fields: &Fields) -> bool {
 }
 
 /// Models of a kind, as a `datalist` offers them: the model's name, and whose it is.
-pub(super) fn models(visitor: &Visitor, kind: ModelKind) -> Vec<(String, String)> {
+pub(super) fn models(visitor: &Visitor, kind: ModelKind) -> Named {
     let plan = visitor.caller().account.plan;
     let models = visitor.services().catalog().models().iter();
     let named = |model: &&Model| model.kind == kind && model.model != "*";
@@ -106,10 +109,8 @@ async fn voices(
         ..VoiceFilter::default()
     };
     let voices = visitor.services().voices();
-    let found = voices
-        .list(visitor.account(), &filter, None, VOICES_SHOWN_AT_MOST)
-        .await?;
-    Ok(found.items.iter().map(shown_voice).collect())
+    let found = voices.list(visitor.account(), &filter, None, VOICES_SHOWN_AT_MOST);
+    Ok(found.await?.items.iter().map(shown_voice).collect())
 }
 
 fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
@@ -124,41 +125,30 @@ fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
             told.push_str(&more);
         }
     }
-    let heard = voice
-        .preview_url
-        .clone()
-        .filter(|url| url.starts_with("https://"));
-    (
-        format!("{}|{}", voice.provider, voice.voice_id),
-        told,
-        heard,
-    )
+    let heard = voice.preview_url.clone();
+    let heard = heard.filter(|url| url.starts_with("https://"));
+    let sent = format!("{}|{}", voice.provider, voice.voice_id);
+    (sent, told, heard)
 }
 
-async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>> {
-    let page = PageRequest::<ToolId> {
-        after: None,
-        limit: AT_ONCE,
-    };
+async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Named> {
     let tools = visitor.services().tools();
-    let page = tools.list(visitor.account(), page).await?;
+    let page = tools.list(visitor.account(), first(AT_ONCE)).await?;
     let known = page.items.iter().map(|view| {
         let kind = view.definition.get("kind").map(plain).unwrap_or_default();
-        (
-            view.row.id.to_string(),
-            format!("{} ({kind})", view.row.name),
-        )
+        let label = format!("{} ({kind})", view.row.name);
+        (view.row.id.to_string(), label)
     });
     Ok(chosen_first(fields, TOOLS, known.collect()))
 }
 
-async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>> {
+async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Named> {
     let knowledge = visitor.services().knowledge();
-    let mut known: Vec<(String, String)> = Vec::new();
+    let mut known = Named::new();
     let mut after = None;
     // An account has at most 1,000 folders.
     for _ in 0..10 {
-        let page = PageRequest::<FolderId> {
+        let page = PageRequest {
             after,
             limit: AT_ONCE,
         };
@@ -174,7 +164,7 @@ async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, Stri
 }
 
 /// The newest documents, or those that are searched for, and all that are chosen.
-async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>> {
+async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Named> {
     let knowledge = visitor.services().knowledge();
     let filter = DocumentFilter {
         q: fields
@@ -182,15 +172,9 @@ async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, St
             .map(|q| q.chars().take(Q_CHARS).collect()),
         ..DocumentFilter::default()
     };
-    let page = PageRequest::<DocumentId> {
-        after: None,
-        limit: AT_ONCE,
-    };
-    let page = knowledge.documents(visitor.account(), filter, page).await?;
-    let rows = page.items.iter();
-    let mut known: Vec<(String, String)> = rows
-        .map(|row| (row.id.to_string(), row.name.clone()))
-        .collect();
+    let page = knowledge.documents(visitor.account(), filter, first(AT_ONCE));
+    let rows = page.await?.items.into_iter();
+    let mut known: Named = rows.map(|row| (row.id.to_string(), row.name)).collect();
     let is_known = |id: &str| known.iter().any(|(other, _)| other == id);
     let others: Vec<&str> = fields.all(DOCUMENTS).filter(|id| !is_known(id)).collect();
     for id in others.into_iter().take(NAMED_AT_MOST) {
@@ -206,11 +190,7 @@ async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, St
 
 /// Those that the form has chosen, in its order, then the others. What is not known any more keeps its id as its name:
 /// it does not go unseen.
-fn chosen_first(
-    fields: &Fields,
-    name: &str,
-    known: Vec<(String, String)>,
-) -> Vec<(String, String)> {
+fn chosen_first(fields: &Fields, name: &str, known: Named) -> Named {
     let mut all = listed(fields, name);
     for (id, shown) in &mut all {
         if let Some((_, label)) = known.iter().find(|(known, _)| known == id) {
@@ -227,8 +207,8 @@ fn chosen_first(
 }
 
 /// The ids that the form has chosen, each named by itself.
-fn listed(fields: &Fields, name: &str) -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = Vec::new();
+fn listed(fields: &Fields, name: &str) -> Named {
+    let mut all = Named::new();
     for id in fields.all(name).map(str::trim) {
         if !id.is_empty() && !all.iter().any(|(other, _)| other == id) {
             all.push((id.to_owned(), id.to_owned()));

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use maud::{Markup, html};
 
-use super::document::{FALLBACK_VOICES, Row, VARIABLES, cell, rows};
+use super::document::{FALLBACK_VOICES, MATCH_CASE, VARIABLES, cell, rows, rows_and_more};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::trouble::field_of;
@@ -39,12 +39,8 @@ fn named_row(path: &str, fields: &Fields) -> Option<String> {
             let rest = name.strip_prefix(row.values[0]);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })?;
-        let column = if name.ends_with(".default") || of == FALLBACK_VOICES.0 {
-            1
-        } else {
-            0
-        };
-        Some(cell(of, place, columns[column]))
+        let is_value = name.ends_with(".default") || of == FALLBACK_VOICES.0;
+        Some(cell(of, place, columns[usize::from(is_value)]))
     });
     found.next()
 }
@@ -192,16 +188,7 @@ impl Sheet<'_> {
         heads: [Says<'_>; 2],
         beside: &dyn Fn(&str, bool) -> Markup,
     ) -> Markup {
-        let filled = rows(self.fields, of, columns);
-        let empty = if self.add == of { 3 } else { 1 };
-        let blank = || Row {
-            place: usize::MAX,
-            values: ["", ""],
-        };
-        let all: Vec<Row<'_>> = filled
-            .into_iter()
-            .chain((0..empty).map(|_| blank()))
-            .collect();
+        let all = rows_and_more(self.fields, of, columns, self.add);
         self.call(of, legend);
         for place in 0..all.len() {
             for (column, head) in columns.into_iter().zip(heads) {
@@ -212,7 +199,7 @@ impl Sheet<'_> {
         html! {
             fieldset.rows {
                 legend { (legend) }
-                @if let Some(fault) = self.fault_at(of) { p.fault { (fault) } }
+                @if let Some(fault) = self.fault_of(of) { p.fault { (fault) } }
                 @for (place, row) in all.into_iter().enumerate() {
                     div.row {
                         @for (at, column) in columns.into_iter().enumerate() {
@@ -227,7 +214,8 @@ impl Sheet<'_> {
                                 (self.told(&name))
                             }
                         }
-                        (beside(&cell(of, place, ""), self.fields.is_set(&beside_name(of, row.place))))
+                        // By the number that the row had when it was sent.
+                        (beside(&cell(of, place, ""), self.fields.is_set(&cell(of, row.place, MATCH_CASE))))
                     }
                 }
                 @for head in heads.iter().filter(|head| !head.hint.is_empty()) { p.hint { (head.hint) } }
@@ -267,12 +255,6 @@ impl Sheet<'_> {
         Some(&fault.message)
     }
 
-    /// A fault of the rows as a whole, or of one that has no field.
-    fn fault_at(&self, of: &str) -> Option<&str> {
-        let fault = self.fault.as_ref().filter(|fault| fault.path == of)?;
-        Some(&fault.message)
-    }
-
     /// A fault of what begins with this path.
     pub(super) fn fault_in(&self, begins: &str) -> Option<&str> {
         let fault = self.fault.as_ref()?;
@@ -280,11 +262,6 @@ impl Sheet<'_> {
         let inside = rest.is_empty() || rest.starts_with(['.', '[']);
         inside.then_some(fault.message.as_str())
     }
-}
-
-/// The tick of a row, by the number that the row had when it was sent.
-fn beside_name(of: &str, place: usize) -> String {
-    cell(of, place, super::document::MATCH_CASE)
 }
 
 /// The id of the sentence that says why a field was refused.

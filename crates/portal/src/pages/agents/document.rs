@@ -99,31 +99,27 @@ pub(super) fn fields_of(config: &Json) -> Fields {
             fields.push(path, &plain(id));
         }
     }
-    let mut row = |of: &str, place: usize, values: [(&str, String); 2]| {
-        for (column, value) in values {
+    let mut row = |(of, columns): (&str, [&str; 2]), place: usize, values: [String; 2]| {
+        for (column, value) in columns.into_iter().zip(values) {
             fields.push(&cell(of, place, column), &value);
         }
     };
     let text = |item: &Json, name: &str| item.get(name).map(plain).unwrap_or_default();
-    for (path, columns) in [FALLBACK, PRONUNCIATION] {
-        for (place, item) in items(config, path).iter().enumerate() {
-            row(
-                path,
-                place,
-                columns.map(|column| (column, text(item, column))),
-            );
+    for of in [FALLBACK, PRONUNCIATION] {
+        for (place, item) in items(config, of.0).iter().enumerate() {
+            row(of, place, of.1.map(|column| text(item, column)));
         }
     }
     for (place, (provider, voice)) in members(config, FALLBACK_VOICES.0).iter().enumerate() {
-        let [first, second] = FALLBACK_VOICES.1;
-        let values = [(first, provider.clone()), (second, plain(voice))];
-        row(FALLBACK_VOICES.0, place, values);
+        row(FALLBACK_VOICES, place, [provider.clone(), plain(voice)]);
     }
     for (place, (name, variable)) in members(config, VARIABLES.0).iter().enumerate() {
-        let [first, second] = VARIABLES.1;
         let default = variable.get("default").map(default_text);
-        let values = [(first, name.clone()), (second, default.unwrap_or_default())];
-        row(VARIABLES.0, place, values);
+        row(
+            VARIABLES,
+            place,
+            [name.clone(), default.unwrap_or_default()],
+        );
     }
     for (place, rule) in items(config, PRONUNCIATION.0).iter().enumerate() {
         if rule.get(MATCH_CASE).and_then(Json::as_bool) == Some(true) {
@@ -173,19 +169,12 @@ pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
         set(&mut config, path, ids.into_iter().map(Json::from).collect());
     }
     let (path, columns) = FALLBACK;
-    let models = rows(fields, path, columns);
-    let models = models
-        .iter()
-        .map(|row| Json::object(columns.into_iter().zip(row.values.map(Json::from))));
-    set(&mut config, path, models.collect());
-    let (path, [_, _]) = FALLBACK_VOICES;
+    set(&mut config, path, objects(fields, path, columns));
     let voices = named(fields, FALLBACK_VOICES, |voice| Json::from(voice))?;
-    set(&mut config, path, voices);
-    let (path, [_, default]) = VARIABLES;
-    let variables = named(fields, VARIABLES, |text| {
-        Json::object([(default, default_of(text))])
-    })?;
-    set(&mut config, path, variables);
+    set(&mut config, FALLBACK_VOICES.0, voices);
+    let variable = |text: &str| Json::object([("default", default_of(text))]);
+    let variables = named(fields, VARIABLES, variable)?;
+    set(&mut config, VARIABLES.0, variables);
     let (path, [term, say]) = PRONUNCIATION;
     let rules = rows(fields, path, [term, say]);
     let rules = rules.iter().map(|row| {
@@ -254,9 +243,32 @@ pub(in crate::pages) fn rows<'a>(fields: &'a Fields, of: &str, columns: [&str; 2
         .collect()
 }
 
+/// These rows, with empty ones to fill in: more of them where that was asked for.
+pub(in crate::pages) fn rows_and_more<'a>(
+    fields: &'a Fields,
+    of: &str,
+    columns: [&str; 2],
+    add: &str,
+) -> Vec<Row<'a>> {
+    let mut all = rows(fields, of, columns);
+    let empty = if add == of { 3 } else { 1 };
+    all.extend((0..empty).map(|_| Row {
+        place: usize::MAX,
+        values: ["", ""],
+    }));
+    all
+}
+
 /// The name of a field of a row.
 pub(in crate::pages) fn cell(of: &str, place: usize, column: &str) -> String {
     member_path(&item_path(of, place), column)
+}
+
+/// The rows, each as an object of its columns.
+pub(in crate::pages) fn objects(fields: &Fields, of: &str, columns: [&str; 2]) -> Json {
+    let rows = rows(fields, of, columns).into_iter();
+    rows.map(|row| Json::object(columns.into_iter().zip(row.values.map(Json::from))))
+        .collect()
 }
 
 /// An object of rows whose first column is the member's name.
@@ -396,10 +408,9 @@ fn set(json: &mut Json, path: &str, value: Json) {
     let Json::Object(members) = json else {
         return;
     };
-    let (name, rest) = match path.split_once('.') {
-        Some((name, rest)) => (name, Some(rest)),
-        None => (path, None),
-    };
+    let (name, rest) = path
+        .split_once('.')
+        .map_or((path, None), |(name, rest)| (name, Some(rest)));
     let place = members.iter().position(|(member, _)| member == name);
     let place = place.unwrap_or_else(|| {
         members.push((name.to_owned(), Json::Object(Vec::new())));

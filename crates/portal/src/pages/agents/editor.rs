@@ -15,17 +15,16 @@ use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save
 use super::show::name_fields;
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::tell;
 use crate::layout::Section;
+use crate::parts::form::kept;
 use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
+use crate::visit::{Developer, Post, Visit, Visitor};
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
-    match visitor.lang() {
-        Lang::En => format!("Edit {}", view.agent.name),
-        Lang::Es => format!("Editar {}", view.agent.name),
-    }
+    let name = &view.agent.name;
+    tell!(visitor.lang(), "Edit {name}", "Editar {name}")
 }
 
 /// `GET /portal/agents/{id}/edit`
@@ -43,37 +42,32 @@ pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
 /// `POST /portal/agents/{id}/edit`
 pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
-    let (id, title) = (view.agent.id, title(&post, &view));
+    let title = title(&post, &view);
     if looks_again(&post.fields) {
         let body = draw(&post, &view, &post.fields, base_of(&post.fields)?, None).await?;
         return Ok(post.page(Section::Agents, &title, &body));
     }
     // The name is of no version: what somebody else has stored of it is looked at by itself, and stays where only the
     // versions were edited.
-    let t = post.lang();
     let mut typed = name_fields(post.fields.text("name"));
     let is_renamed = !version::is_untouched(&typed, &post.fields);
     typed.set(SHOWN_VERSION, post.fields.text(SHOWN_VERSION));
-    if is_renamed && let Some(late) = version::stale(&name_fields(&view.agent.name), &typed) {
-        let refused = Refused::of(version::said(t).to_owned(), base_of(&post.fields)?);
-        let mut fields = post.fields.clone();
-        fields.set(SHOWN_VERSION, late.text(SHOWN_VERSION));
-        let body = draw(&post, &view, &fields, refused.base, Some(&refused)).await?;
-        return Ok(post.refused(Section::Agents, &title, &body));
-    }
-    if let Some(said) = forgotten_hours(&post, &view).await? {
-        let refused = Refused::of(said, base_of(&post.fields)?);
-        let body = draw(&post, &view, &post.fields, refused.base, Some(&refused)).await?;
-        return Ok(post.refused(Section::Agents, &title, &body));
-    }
-    let name = is_renamed.then(|| post.fields.text("name"));
-    match save(&post, &view, document(&post.fields), name).await? {
-        Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
-        Err(refused) => {
-            let body = draw(&post, &view, &post.fields, refused.base, Some(&refused)).await?;
-            Ok(post.refused(Section::Agents, &title, &body))
-        }
-    }
+    let mut fields = post.fields.clone();
+    let refused =
+        if is_renamed && let Some(late) = version::stale(&name_fields(&view.agent.name), &typed) {
+            fields.set(SHOWN_VERSION, late.text(SHOWN_VERSION));
+            Refused::of(version::said(post.lang()).to_owned(), base_of(&fields)?)
+        } else if let Some(said) = forgotten_hours(&post, &view).await? {
+            Refused::of(said, base_of(&fields)?)
+        } else {
+            let name = is_renamed.then(|| post.fields.text("name"));
+            match save(&post, &view, document(&post.fields), name).await? {
+                Ok(said) => return Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
+                Err(refused) => refused,
+            }
+        };
+    let body = draw(&post, &view, &fields, refused.base, Some(&refused)).await?;
+    Ok(post.refused(Section::Agents, &title, &body))
 }
 
 /// Why calling hours would be lost that were typed where there were none, and their box was not ticked.
@@ -85,21 +79,11 @@ async fn forgotten_hours(post: &Post<Developer>, view: &AgentView) -> Result<Opt
     if has_hours(&config_at(post, view, base_of(&post.fields)?).await?) {
         return Ok(None);
     }
-    let why = post.lang().t(
+    let why = post.t(
         "the calling hours are filled in, but their box is not ticked. Tick \"Place calls within these hours alone\", or clear them",
         "el horario está lleno, pero su casilla no está marcada. Marca \"Llamar solo en este horario\", o vacíalo",
     );
     Ok(Some(format!("`config.{path}`: {why}")))
-}
-
-/// A form that is not left without a question once it was changed.
-fn kept_form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
-    html! {
-        form method="post" action={ (crate::PATH) (path) } data-keep="" {
-            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
-            (fields)
-        }
-    }
 }
 
 async fn draw(
@@ -128,7 +112,7 @@ async fn draw(
     Ok(html! {
         (tabs(visitor, &view.agent, "edit"))
         div.editor {
-            (kept_form(visitor, &path, &html! {
+            (kept(visitor, &path, &html! {
                 (version::hidden(fields))
                 (head_of_form(visitor, id, base, told.as_ref()))
                 (groups)
@@ -173,7 +157,7 @@ fn draw_json(
     html! {
         (tabs(visitor, &view.agent, "json"))
         div.editor {
-            (kept_form(visitor, &format!("/agents/{id}/json"), &html! {
+            (kept(visitor, &format!("/agents/{id}/json"), &html! {
                 (head_of_form(visitor, id, base, refused))
                 div.field {
                     label for="field-config" { (t.t("The whole configuration", "La configuración completa")) }

@@ -7,7 +7,7 @@ use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, form, refusal};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::Answer;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
 /// Languages that are offered; any other BCP 47 tag may be typed.
@@ -28,8 +28,7 @@ const fn title(lang: Lang) -> &'static str {
 /// `GET /portal/agents/new`
 pub(super) async fn show(visit: Visit<Developer>) -> Answer {
     let t = visit.lang();
-    let mut fields = Fields::default();
-    fields.push("language", t.t("en-US", "es-MX"));
+    let fields = Fields::of([("language", t.t("en-US", "es-MX"))]);
     let body = draw(&visit, &fields, None);
     Ok(visit.page(Section::Agents, title(t), &body))
 }
@@ -74,21 +73,19 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
     ]);
     match agents.create(post.account(), &body).await {
         Ok(view) => {
-            let id = view.agent.id.to_string();
-            let said = post.lang().t(
+            let (id, path) = (view.agent.id, format!("/agents/{}", view.agent.id));
+            let said = post.t(
                 "The agent is a draft. Change what it says, then publish it.",
                 "El agente es un borrador. Cambia lo que dice y luego publícalo.",
             );
-            post.done("agent.create", &id, &format!("/agents/{id}"), said)
-                .await
+            post.done("agent.create", id, &path, said).await
         }
         Err(error) => {
-            let t = post.lang();
             let labels = [
-                ("name", t.t("Name", "Nombre")),
-                ("language", t.t("Language", "Idioma")),
+                ("name", post.t("Name", "Nombre")),
+                ("language", post.t("Language", "Idioma")),
             ];
-            let said = Trouble::from(error).of_fields(t, &labels)?;
+            let said = post.told(error, &labels)?;
             let body = draw(&post, &post.fields, Some(&said));
             Ok(post.refused(Section::Agents, title(post.lang()), &body))
         }

@@ -7,7 +7,7 @@ use offhook_services::AgentView;
 
 use super::document::patch;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::trouble::{Result, Trouble};
 use crate::visit::{Developer, Post, Visitor};
 
@@ -89,10 +89,7 @@ pub(super) async fn save(
     let base = base_of(fields)?;
     let wanted = match wanted {
         Ok(wanted) => wanted,
-        Err(fault) => {
-            let said = Trouble::from(fault).of_form(post.lang())?;
-            return Ok(Err(Refused::of(said, base)));
-        }
+        Err(fault) => return Ok(Err(Refused::of(post.told(fault, &[])?, base))),
     };
     let expected = fields
         .get(ONTO)
@@ -108,21 +105,19 @@ pub(super) async fn save(
     let saved = match agents.update(post.account(), id, &Json::object(body)).await {
         Ok(saved) => saved,
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = post.told(error, &[])?;
             let head = agents.get(post.account(), id).await?.agent.head_version;
             let newer = (head != expected).then_some(head);
             return Ok(Err(Refused {
-                said,
-                base,
                 newer,
-                is_saved: false,
+                ..Refused::of(said, base)
             }));
         }
     };
     let head = saved.agent.head_version;
     let changed = saved.agent.updated_at != view.agent.updated_at;
     if changed {
-        post.note("agent.update", &id.to_string()).await;
+        post.note("agent.update", id).await;
     }
     if !fields.is_set(PUBLISH) {
         return Ok(Ok(saved_sentence(post.lang(), head, changed)));
@@ -130,10 +125,8 @@ pub(super) async fn save(
     match publish(post, id, head, None).await? {
         Ok(said) => Ok(Ok(said)),
         Err(said) => Ok(Err(Refused {
-            said,
-            base: head,
-            newer: None,
             is_saved: true,
+            ..Refused::of(said, head)
         })),
     }
 }
@@ -147,32 +140,30 @@ pub(super) async fn publish(
 ) -> Result<Result<String, String>> {
     let mut body = vec![("version", Json::from(i64::from(version)))];
     body.extend(note.map(|note| ("note", Json::from(note))));
-    let agents = post.services().agents();
-    if let Err(error) = agents
-        .publish(post.account(), id, &Json::object(body))
-        .await
-    {
-        return Ok(Err(Trouble::from(error).of_form(post.lang())?));
+    let (agents, body) = (post.services().agents(), Json::object(body));
+    if let Err(error) = agents.publish(post.account(), id, &body).await {
+        return Ok(Err(post.told(error, &[])?));
     }
-    post.note("agent.publish", &id.to_string()).await;
-    Ok(Ok(match post.lang() {
-        Lang::En => format!("Version {version} is published: conversations from now on have it."),
-        Lang::Es => format!("La versión {version} está publicada: las conversaciones ya la usan."),
-    }))
+    post.note("agent.publish", id).await;
+    Ok(Ok(tell!(
+        post.lang(),
+        "Version {version} is published: conversations from now on have it.",
+        "La versión {version} está publicada: las conversaciones ya la usan."
+    )))
 }
 
 fn saved_sentence(lang: Lang, head: i32, changed: bool) -> String {
-    match (lang, changed) {
-        (Lang::En, true) => {
-            format!("Saved. Version {head} is the newest; calls have it once it is published.")
-        }
-        (Lang::Es, true) => {
-            format!(
-                "Guardado. La versión {head} es la más nueva; las llamadas la usarán cuando se publique."
-            )
-        }
-        (Lang::En, false) => "Nothing was changed, so nothing was saved.".to_owned(),
-        (Lang::Es, false) => "No cambió nada, así que no se guardó nada.".to_owned(),
+    match changed {
+        true => tell!(
+            lang,
+            "Saved. Version {head} is the newest; calls have it once it is published.",
+            "Guardado. La versión {head} es la más nueva; las llamadas la usarán cuando se publique."
+        ),
+        false => tell!(
+            lang,
+            "Nothing was changed, so nothing was saved.",
+            "No cambió nada, así que no se guardó nada."
+        ),
     }
 }
 
@@ -193,10 +184,9 @@ pub(super) fn head_of_form(
             (Some(newer), _) => { (conflict(visitor, id, base, newer)) }
             (None, refused) => {
                 @if refused.is_some_and(|refused| refused.is_saved) {
-                    p.notice role="status" { (match t {
-                        Lang::En => format!("Version {base} is saved, but it cannot be published yet:"),
-                        Lang::Es => format!("La versión {base} se guardó, pero aún no se puede publicar:"),
-                    }) }
+                    p.notice role="status" { (tell!(t,
+                        "Version {base} is saved, but it cannot be published yet:",
+                        "La versión {base} se guardó, pero aún no se puede publicar:")) }
                 }
                 (crate::parts::form::refusal(refused.map(|refused| refused.said.as_str())))
             }
@@ -204,10 +194,7 @@ pub(super) fn head_of_form(
         div.bar-of-actions.sticky {
             @if let Some(newer) = newer {
                 button.primary type="submit" name=(ONTO) value=(newer) {
-                    (match t {
-                        Lang::En => format!("Make my changes on version {newer}"),
-                        Lang::Es => format!("Aplicar mis cambios sobre la versión {newer}"),
-                    })
+                    (tell!(t, "Make my changes on version {newer}", "Aplicar mis cambios sobre la versión {newer}"))
                 }
             } @else {
                 button.primary type="submit" name="save" value="on" { (t.t("Save", "Guardar")) }
@@ -220,25 +207,16 @@ pub(super) fn head_of_form(
 
 fn conflict(visitor: &Visitor, id: AgentId, base: i32, newer: i32) -> Markup {
     let t = visitor.lang();
-    let said = match t {
-        Lang::En => format!(
-            "While you were writing, somebody saved version {newer}; you began with version {base}. Nothing of yours is \
-             lost: it is still in the form below, and not saved yet."
-        ),
-        Lang::Es => format!(
-            "Mientras escribías, alguien guardó la versión {newer}; tú empezaste con la versión {base}. No se perdió nada \
-             de lo tuyo: sigue en el formulario de abajo, aún sin guardar."
-        ),
-    };
     html! {
         div.refusal role="alert" tabindex="-1" {
-            p { (said) }
+            p { (tell!(t,
+                "While you were writing, somebody saved version {newer}; you began with version {base}. Nothing of yours is \
+                 lost: it is still in the form below, and not saved yet.",
+                "Mientras escribías, alguien guardó la versión {newer}; tú empezaste con la versión {base}. No se perdió nada \
+                 de lo tuyo: sigue en el formulario de abajo, aún sin guardar.")) }
             p {
                 a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (base) "&to=" (newer) } target="_blank" rel="noopener" {
-                    (match t {
-                        Lang::En => format!("What version {newer} changed (in a new tab)"),
-                        Lang::Es => format!("Qué cambió la versión {newer} (en otra pestaña)"),
-                    })
+                    (tell!(t, "What version {newer} changed (in a new tab)", "Qué cambió la versión {newer} (en otra pestaña)"))
                 }
             }
             p { (t.t(

@@ -9,13 +9,12 @@ use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
 use super::{agent_of, runtime_name, status_badge, tabs};
 use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, danger, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::when;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/agents/{id}`
@@ -58,13 +57,9 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
     let agent = &view.agent;
     let of = |path: &str| member(view, path);
     let pair = |one: &str, other: &str| {
-        let both = [of(one), of(other)];
-        let named: Vec<&str> = both
-            .iter()
-            .map(String::as_str)
-            .filter(|text| !text.is_empty())
-            .collect();
-        named.join(" · ")
+        let mut both = vec![of(one), of(other)];
+        both.retain(|text| !text.is_empty());
+        both.join(" · ")
     };
     let published = match agent.published_version {
         0 => t.t("never", "nunca").to_owned(),
@@ -95,16 +90,15 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
         (unpublished(visitor, view))
         @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) }
         h2 { (t.t("What it says first", "Lo primero que dice")) }
-        @match of("first_message").as_str() {
-            "" => p.soft { (t.t("Nothing: the other side begins.", "Nada: empieza la otra persona.")) },
-            text => pre.prose dir="auto" { (text) },
-        }
+        (prose(&of("first_message"), t.t("Nothing: the other side begins.", "Nada: empieza la otra persona.")))
         h2 { (t.t("Instructions", "Instrucciones")) }
-        @match of("system_prompt").as_str() {
-            "" => p.soft { (t.t("Not written yet: it cannot be published without.", "Sin escribir: no se puede publicar así.")) },
-            text => pre.prose dir="auto" { (text) },
-        }
+        (prose(&of("system_prompt"), t.t("Not written yet: it cannot be published without.", "Sin escribir: no se puede publicar así.")))
     }
+}
+
+/// A text of the agent's, or what it means that there is none.
+fn prose(text: &str, none: &str) -> Markup {
+    html! { @if text.is_empty() { p.soft { (none) } } @else { pre.prose dir="auto" { (text) } } }
 }
 
 fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
@@ -113,9 +107,8 @@ fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
     let id = agent.id;
     let status = agent.status;
     if status == AgentStatus::Archived {
-        return html! {
-            div.bar-of-actions { (status_button(visitor, view, "paused", t.t("Restore", "Restaurar"))) }
-        };
+        let restore = status_button(visitor, view, "paused", t.t("Restore", "Restaurar"));
+        return html! { div.bar-of-actions { (restore) } };
     }
     let is_news = agent.head_version != agent.published_version || status == AgentStatus::Error;
     html! {
@@ -170,20 +163,15 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
             ("first_message", t.t("What it says first", "Lo primero que dice")),
             ("system_prompt", t.t("Instructions", "Instrucciones")),
         ] {
-            @let text = of(path);
             h2 { (name) }
-            @if text.is_empty() {
-                p.soft { (t.t("The provider does not say.", "El proveedor no lo indica.")) }
-            } @else { pre.prose dir="auto" { (text) } }
+            (prose(&of(path), t.t("The provider does not say.", "El proveedor no lo indica.")))
         }
     }
 }
 
 /// The field of an agent's name.
 pub(super) fn name_fields(name: &str) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("name", name);
-    fields
+    Fields::of([("name", name)])
 }
 
 fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> Markup {
@@ -216,8 +204,11 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
         return Ok(post.refused(Section::Agents, &view.agent.name, &body));
     }
     let body = Json::object([("name", Json::from(post.fields.text("name")))]);
+    let agents = post.services().agents();
+    let done = agents.update(post.account(), view.agent.id, &body).await;
     let said = t.t("Renamed.", "Renombrado.");
-    change(&post, &view, body, "agent.update", said, Some(&post.fields)).await
+    let typed = Some(&post.fields);
+    ended(&post, &view, typed, done.map(drop), "agent.update", said).await
 }
 
 /// `POST /portal/agents/{id}/status`
@@ -225,60 +216,44 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
     let status = post.fields.text("status");
     let body = Json::object([("status", Json::from(status))]);
-    let said = match (post.lang(), status) {
-        (Lang::En, "active") => "The agent takes calls again.",
-        (Lang::Es, "active") => "El agente vuelve a recibir llamadas.",
-        (Lang::En, _) => "The agent is paused: it takes no calls until it is activated.",
-        (Lang::Es, _) => "El agente está en pausa: no recibe llamadas hasta que lo actives.",
+    let said = match status {
+        "active" => post.t(
+            "The agent takes calls again.",
+            "El agente vuelve a recibir llamadas.",
+        ),
+        _ => post.t(
+            "The agent is paused: it takes no calls until it is activated.",
+            "El agente está en pausa: no recibe llamadas hasta que lo actives.",
+        ),
     };
-    change(&post, &view, body, "agent.status", said, None).await
+    let agents = post.services().agents();
+    let done = agents.update(post.account(), view.agent.id, &body).await;
+    ended(&post, &view, None, done.map(drop), "agent.status", said).await
 }
 
-async fn change(
+/// Back to the agent, with what became of the wish; a name that was typed stays in its form.
+async fn ended<E: Into<Trouble>>(
     post: &Post<Developer>,
     view: &AgentView,
-    body: Json,
+    typed: Option<&Fields>,
+    done: Result<(), E>,
     action: &str,
     said: &str,
-    typed: Option<&Fields>,
 ) -> Answer {
     let id = view.agent.id;
-    let agents = post.services().agents();
-    match agents.update(post.account(), id, &body).await {
-        Ok(_) => {
-            post.done(action, &id.to_string(), &format!("/agents/{id}"), said)
-                .await
-        }
-        Err(error) => {
-            let labels = [("name", post.lang().t("Name", "Nombre"))];
-            let said = Trouble::from(error).of_fields(post.lang(), &labels)?;
-            let body = draw(post, view, Some(&said), typed);
-            Ok(post.refused(Section::Agents, &view.agent.name, &body))
-        }
-    }
+    let Err(error) = done else {
+        return post.done(action, id, &format!("/agents/{id}"), said).await;
+    };
+    let said = post.told(error, &[("name", post.t("Name", "Nombre"))])?;
+    let body = draw(post, view, Some(&said), typed);
+    Ok(post.refused(Section::Agents, &view.agent.name, &body))
 }
 
 /// `POST /portal/agents/{id}/archive`
 pub(super) async fn archive(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
-    let id = view.agent.id;
-    match post.services().agents().archive(post.account(), id).await {
-        Ok(()) => {
-            let said = post
-                .lang()
-                .t("The agent is archived.", "El agente está archivado.");
-            post.done(
-                "agent.archive",
-                &id.to_string(),
-                &format!("/agents/{id}"),
-                said,
-            )
-            .await
-        }
-        Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
-            let body = draw(&post, &view, Some(&said), None);
-            Ok(post.refused(Section::Agents, &view.agent.name, &body))
-        }
-    }
+    let agents = post.services().agents();
+    let done = agents.archive(post.account(), view.agent.id).await;
+    let said = post.t("The agent is archived.", "El agente está archivado.");
+    ended(&post, &view, None, done, "agent.archive", said).await
 }

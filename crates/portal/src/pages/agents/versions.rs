@@ -1,7 +1,6 @@
 //! Versions of an agent: history, what each says, what changed between two.
 
 use maud::{Markup, html};
-use offhook_domain::json::FieldError;
 use offhook_domain::{Json, MemberRole};
 use offhook_services::{AgentVersionView, AgentView};
 use uuid::Uuid;
@@ -9,11 +8,12 @@ use uuid::Uuid;
 use super::document::{plain, pretty};
 use super::saving::{publish, save, without_version};
 use super::{agent_of, tabs};
-use crate::lang::Lang;
+use crate::PATH;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
 use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, button, form, refusal};
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -32,54 +32,41 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(|uuid| uuid);
     let after = page.after.map(|(place, _)| place);
     let agents = visit.services().agents();
-    let page = agents
-        .versions(visit.account(), id, after, page.limit)
-        .await?;
-    let heads = [
-        t.t("Version", "Versión"),
-        t.t("Saved", "Guardada"),
-        t.t("Published", "Publicada"),
-        t.t("Note", "Nota"),
-        t.t("Changes", "Cambios"),
-    ];
-    let row = |version: &AgentVersionView| {
-        let number = version.version.version;
-        html! {
-            tr {
-                td { a href={ (crate::PATH) "/agents/" (id) "/versions/" (number) } { (number) } }
-                td { (when(version.version.created_at)) }
-                td {
-                    (when_if(version.version.published_at))
-                    @if version.is_published { " " (badge(Tone::Good, t.t("serves now", "en servicio"))) }
-                }
-                td { (version.version.note.as_deref().unwrap_or("–")) }
-                td { @if number > 1 {
-                    a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (number - 1) "&to=" (number) } {
-                        (t.t("against the one before", "contra la anterior"))
-                        span.unseen { " " (number) }
-                    }
-                } }
-            }
-        }
-    };
-    let rows: Vec<Markup> = page.items.iter().map(row).collect();
+    let page = agents.versions(visit.account(), id, after, page.limit);
+    let page = page.await?;
     let body = html! {
         (tabs(&visit, &view.agent, "versions"))
-        @if rows.is_empty() {
+        @if page.items.is_empty() {
             (list::empty(t.t("No version yet", "Aún no hay versiones"), t.t(
                 "The first is saved with the agent's first configuration.",
                 "La primera se guarda con la primera configuración del agente.",
             ), None))
         } @else {
             (compare_form(&visit, &view, view.agent.published_version, view.agent.head_version))
-            (list::table(t.t("Versions", "Versiones"), &heads, &rows))
+            (Table::of(t.t("Versions", "Versiones"), &page.items)
+                .column(t.t("Version", "Versión"), |shown| {
+                    let number = shown.version.version;
+                    html! { a href={ (PATH) "/agents/" (id) "/versions/" (number) } { (number) } }
+                })
+                .column(t.t("Saved", "Guardada"), |shown| when(shown.version.created_at))
+                .column(t.t("Published", "Publicada"), |shown| html! {
+                    (when_if(shown.version.published_at))
+                    @if shown.is_published { " " (badge(Tone::Good, t.t("serves now", "en servicio"))) }
+                })
+                .column(t.t("Note", "Nota"), |shown| shown.version.note.as_deref().unwrap_or("–"))
+                .column(t.t("Changes", "Cambios"), |shown| {
+                    let number = shown.version.version;
+                    html! { @if number > 1 {
+                        a href={ (PATH) "/agents/" (id) "/diff?from=" (number - 1) "&to=" (number) } {
+                            (t.t("against the one before", "contra la anterior"))
+                            span.unseen { " " (number) }
+                        }
+                    } }
+                }))
             (list::more(&visit, &page, |last| (last.place(), Uuid::nil())))
         }
     };
-    let title = match t {
-        Lang::En => format!("Versions of {}", view.agent.name),
-        Lang::Es => format!("Versiones de {}", view.agent.name),
-    };
+    let title = tell!(t, "Versions of {}", "Versiones de {}", view.agent.name);
     Ok(visit.page(Section::Agents, &title, &body))
 }
 
@@ -87,7 +74,7 @@ fn compare_form(visitor: &Visitor, view: &AgentView, from: i32, to: i32) -> Mark
     let t = visitor.lang();
     let (from, to) = (from.max(1).to_string(), to.to_string());
     html! {
-        form.filters method="get" action={ (crate::PATH) "/agents/" (view.agent.id) "/diff" } {
+        form.filters method="get" action={ (PATH) "/agents/" (view.agent.id) "/diff" } {
             (Input::text("from", t.t("From version", "De la versión")).kind("number").value(&from))
             (Input::text("to", t.t("to version", "a la versión")).kind("number").value(&to))
             button type="submit" { (t.t("Compare", "Comparar")) }
@@ -98,9 +85,8 @@ fn compare_form(visitor: &Visitor, view: &AgentView, from: i32, to: i32) -> Mark
 async fn version_of(visitor: &Visitor, view: &AgentView, number: &str) -> Result<AgentVersionView> {
     let number: i32 = number.parse().map_err(|_| Trouble::not_found())?;
     let agents = visitor.services().agents();
-    Ok(agents
-        .version(visitor.account(), view.agent.id, number)
-        .await?)
+    let version = agents.version(visitor.account(), view.agent.id, number);
+    Ok(version.await?)
 }
 
 /// `GET /portal/agents/{id}/versions/{version}`
@@ -113,10 +99,12 @@ pub(super) async fn version(visit: Visit<Viewer>) -> Answer {
 
 fn version_title(visitor: &Visitor, view: &AgentView) -> String {
     let number = visitor.param("version");
-    match visitor.lang() {
-        Lang::En => format!("Version {number} of {}", view.agent.name),
-        Lang::Es => format!("Versión {number} de {}", view.agent.name),
-    }
+    let (t, name) = (visitor.lang(), &view.agent.name);
+    tell!(
+        t,
+        "Version {number} of {name}",
+        "Versión {number} de {name}"
+    )
 }
 
 fn draw_version(
@@ -146,7 +134,7 @@ fn draw_version(
         p {
             @for (other, name) in [(published, t.t("the published one", "la publicada")), (head, t.t("the newest", "la más nueva"))] {
                 @if other != 0 && other != number {
-                    a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (other) "&to=" (number) } {
+                    a href={ (PATH) "/agents/" (id) "/diff?from=" (other) "&to=" (number) } {
                         (t.t("Compare with ", "Comparar con ")) (name) " (" (other) ")"
                     } " "
                 }
@@ -179,21 +167,24 @@ fn draw_version(
 /// Publishing a version: rolling back, where it is older than the one that serves.
 pub(super) fn publish_form(visitor: &Visitor, view: &AgentView, number: i32) -> Markup {
     let t = visitor.lang();
-    let label = match (t, number < view.agent.published_version) {
-        (Lang::En, false) => format!("Publish version {number}"),
-        (Lang::Es, false) => format!("Publicar la versión {number}"),
-        (Lang::En, true) => format!("Roll back to version {number}"),
-        (Lang::Es, true) => format!("Volver a la versión {number}"),
+    let label = match number < view.agent.published_version {
+        false => tell!(
+            t,
+            "Publish version {number}",
+            "Publicar la versión {number}"
+        ),
+        true => tell!(
+            t,
+            "Roll back to version {number}",
+            "Volver a la versión {number}"
+        ),
     };
     let path = format!("/agents/{}/versions/{number}/publish", view.agent.id);
-    form(
-        visitor,
-        &path,
-        &html! {
-            (Input::text("note", t.t("Note (optional)", "Nota (opcional)")))
-            button.primary type="submit" { (label) }
-        },
-    )
+    let fields = html! {
+        (Input::text("note", t.t("Note (optional)", "Nota (opcional)")))
+        button.primary type="submit" { (label) }
+    };
+    form(visitor, &path, &fields)
 }
 
 /// `POST /portal/agents/{id}/versions/{version}/publish`
@@ -201,11 +192,22 @@ pub(super) async fn publish_version(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
     let shown = version_of(&post, &view, post.param("version")).await?;
     let number = shown.version.version;
-    match publish(&post, view.agent.id, number, post.fields.get("note")).await? {
+    let done = publish(&post, view.agent.id, number, post.fields.get("note")).await?;
+    ended(&post, &view, shown, done)
+}
+
+/// To the agent, or the version's page again with why nothing was done.
+fn ended(
+    post: &Post<Developer>,
+    view: &AgentView,
+    shown: AgentVersionView,
+    done: Result<String, String>,
+) -> Answer {
+    match done {
         Ok(said) => Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
         Err(said) => {
-            let body = draw_version(&post, &view, shown, Some(&said));
-            Ok(post.refused(Section::Agents, &version_title(&post, &view), &body))
+            let body = draw_version(post, view, shown, Some(&said));
+            Ok(post.refused(Section::Agents, &version_title(post, view), &body))
         }
     }
 }
@@ -215,13 +217,8 @@ pub(super) async fn restore(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
     let shown = version_of(&post, &view, post.param("version")).await?;
     let config = without_version(shown.config.clone().unwrap_or(Json::Null));
-    match save(&post, &view, Ok::<Json, FieldError>(config), None).await? {
-        Ok(said) => Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
-        Err(refused) => {
-            let body = draw_version(&post, &view, shown, Some(&refused.said));
-            Ok(post.refused(Section::Agents, &version_title(&post, &view), &body))
-        }
-    }
+    let done = save(&post, &view, Ok(config), None).await?;
+    ended(&post, &view, shown, done.map_err(|refused| refused.said))
 }
 
 /// `GET /portal/agents/{id}/diff?from=&to=`
@@ -264,10 +261,12 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
             }
         }
     };
-    let title = match t {
-        Lang::En => format!("{}: version {} to {}", agent.name, numbers.0, numbers.1),
-        Lang::Es => format!("{}: versión {} a {}", agent.name, numbers.0, numbers.1),
-    };
+    let ((from, to), name) = (numbers, &agent.name);
+    let title = tell!(
+        t,
+        "{name}: version {from} to {to}",
+        "{name}: versión {from} a {to}"
+    );
     Ok(visit.page(Section::Agents, &title, &body))
 }
 
@@ -318,19 +317,15 @@ fn lines(of: &str, before: &str, after: &str) -> Markup {
 /// A way to what is not published yet.
 pub(super) fn unpublished(visitor: &Visitor, view: &AgentView) -> Markup {
     let t = visitor.lang();
-    let (id, published, head) = (
-        view.agent.id,
-        view.agent.published_version,
-        view.agent.head_version,
-    );
+    let id = view.agent.id;
+    let (published, head) = (view.agent.published_version, view.agent.head_version);
     html! {
         @if published != 0 && published != head {
             p {
-                (match t {
-                    Lang::En => format!("Version {published} serves; version {head} is the newest. "),
-                    Lang::Es => format!("La versión {published} está en servicio; la {head} es la más nueva. "),
-                })
-                a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (published) "&to=" (head) } {
+                (tell!(t,
+                    "Version {published} serves; version {head} is the newest. ",
+                    "La versión {published} está en servicio; la {head} es la más nueva. "))
+                a href={ (PATH) "/agents/" (id) "/diff?from=" (published) "&to=" (head) } {
                     (t.t("What is different", "Qué es distinto"))
                 }
             }
@@ -345,10 +340,6 @@ pub(super) fn status_button(
     status: &str,
     label: &str,
 ) -> Markup {
-    button(
-        visitor,
-        &format!("/agents/{}/status", view.agent.id),
-        label,
-        &[("status", status)],
-    )
+    let path = format!("/agents/{}/status", view.agent.id);
+    button(visitor, &path, label, &[("status", status)])
 }

@@ -8,20 +8,27 @@ use offhook_services::store::WidgetSettings;
 
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::tell;
 use crate::layout::Section;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::yes;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::Answer;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
+/// The fields of its form, as refusals and facts call them.
+const ORIGINS: (&str, &str, &str) = ("allowed_origins", "Allowed origins", "Orígenes permitidos");
+const SESSIONS: (&str, &str, &str) = (
+    "max_sessions_per_minute",
+    "Sessions a minute",
+    "Sesiones por minuto",
+);
+const CREDITS: (&str, &str, &str) = ("daily_credit_cap", "Credits a day", "Créditos por día");
+
 fn title(visitor: &Visitor, view: &AgentView) -> String {
-    match visitor.lang() {
-        Lang::En => format!("Widget of {}", view.agent.name),
-        Lang::Es => format!("Widget de {}", view.agent.name),
-    }
+    let name = &view.agent.name;
+    tell!(visitor.lang(), "Widget of {name}", "Widget de {name}")
 }
 
 /// `GET /portal/agents/{id}/widget`
@@ -41,18 +48,14 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn fields_of(settings: &WidgetSettings) -> Fields {
-    let mut fields = Fields::default();
-    if settings.enabled {
-        fields.push("enabled", "on");
-    }
-    fields.push("allowed_origins", &settings.origins.join("\n"));
-    fields.push(
-        "max_sessions_per_minute",
-        &settings.max_sessions_per_minute.to_string(),
-    );
+    let sessions = settings.max_sessions_per_minute.to_string();
     let cap = settings.daily_credit_cap.map(|cap| cap.to_string());
-    fields.push("daily_credit_cap", &cap.unwrap_or_default());
-    fields
+    Fields::of([
+        ("enabled", if settings.enabled { "on" } else { "" }),
+        ("allowed_origins", &settings.origins.join("\n")),
+        ("max_sessions_per_minute", &sessions),
+        ("daily_credit_cap", cap.as_deref().unwrap_or("")),
+    ])
 }
 
 /// The origins that were typed, one on each line.
@@ -110,11 +113,9 @@ fn facts(visitor: &Visitor, settings: &WidgetSettings) -> Markup {
 /// What a page's owner copies into it.
 fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
     let t = visitor.lang();
-    let tag = format!(
-        "<script src=\"{}/widget/v1/offhook.js\" data-agent=\"{}\" async></script>",
-        visitor.base_url(),
-        view.agent.id
-    );
+    let (base, id) = (visitor.base_url(), view.agent.id);
+    let tag =
+        format!(r#"<script src="{base}/widget/v1/offhook.js" data-agent="{id}" async></script>"#);
     html! {
         h2 { (t.t("The code for your page", "El código para tu página")) }
         p { (t.t(
@@ -133,20 +134,12 @@ fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
 pub(super) async fn set(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     let (id, t) = (view.agent.id, post.lang());
-    let refused = |fields: &Fields, said: &str| {
-        let body = html! {
-            (tabs(&post, &view.agent, "widget"))
-            (settings_form(&post, &view, fields, Some(said)))
-        };
-        Ok(post.refused(Section::Agents, &title(&post, &view), &body))
-    };
     let widgets = post.services().widgets();
     let stored = fields_of(&widgets.get(post.account(), id).await?);
-    if let Some(late) = version::stale(&stored, &post.fields) {
-        return refused(&late, version::said(t));
-    }
+    let labels = [ORIGINS, SESSIONS, CREDITS].map(|(name, en, es)| (name, t.t(en, es)));
     let body = body_of(&post.fields);
-    match widgets.set(post.account(), id, &body).await {
+    let work = widgets.set(post.account(), id, &body);
+    match version::save(&post, &stored, &labels, work).await? {
         Ok(settings) => {
             let said = match settings.enabled {
                 true => t.t(
@@ -158,28 +151,15 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
                     "Guardado. El widget está desactivado.",
                 ),
             };
-            post.done(
-                "widget.set",
-                &id.to_string(),
-                &format!("/agents/{id}/widget"),
-                said,
-            )
-            .await
+            let path = format!("/agents/{id}/widget");
+            post.done("widget.set", id, &path, said).await
         }
-        Err(error) => {
-            let labels = [
-                (
-                    "allowed_origins",
-                    t.t("Allowed origins", "Orígenes permitidos"),
-                ),
-                (
-                    "max_sessions_per_minute",
-                    t.t("Sessions a minute", "Sesiones por minuto"),
-                ),
-                ("daily_credit_cap", t.t("Credits a day", "Créditos por día")),
-            ];
-            let said = Trouble::from(error).of_fields(t, &labels)?;
-            refused(&post.fields, &said)
+        Err(refused) => {
+            let body = html! {
+                (tabs(&post, &view.agent, "widget"))
+                (settings_form(&post, &view, &refused.fields, Some(&refused.said)))
+            };
+            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
         }
     }
 }

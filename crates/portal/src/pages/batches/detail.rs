@@ -1,20 +1,20 @@
 //! One batch: how far it is, whom it calls, and what can be done with it.
 
-use actix_web::http::header::HeaderValue;
+use actix_web::http::header::{HeaderName, HeaderValue};
 use maud::{Markup, html};
 use offhook_domain::{
     BatchId, BatchStatus, FailureReason, Json, MemberRole, RecipientStatus, Timestamp,
 };
-use offhook_services::store::{Batch, BatchStep, Recipient};
+use offhook_services::store::{Batch, BatchStep};
 use uuid::Uuid;
 
 use super::{bar, callers, calls_from, new, state};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::form::{self, Select};
-use crate::parts::list;
-use crate::parts::words::{Tone, badge, count, when, when_if};
+use crate::parts::form;
+use crate::parts::list::{self, Table};
+use crate::parts::words::{Tone, badge, count, shown, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -33,18 +33,18 @@ pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     let batch = batches.get(visit.account(), visit.id("id")?).await?;
     let mut answer = visit.part(&growing(&batch, visit.lang()));
     if visit.query().text("was") != batch.status.as_str() {
-        let name = actix_web::http::header::HeaderName::from_static("hx-refresh");
-        answer
-            .headers_mut()
-            .insert(name, HeaderValue::from_static("true"));
+        let (name, yes) = (
+            HeaderName::from_static("hx-refresh"),
+            HeaderValue::from_static("true"),
+        );
+        answer.headers_mut().insert(name, yes);
     }
     Ok(answer)
 }
 
 /// `POST /portal/batch-calls/{id}/pause`
 pub(super) async fn pause(post: Post<Developer>) -> Answer {
-    let t = post.lang();
-    let said = t.t(
+    let said = post.t(
         "Paused. Calls under way go on to their end.",
         "En pausa. Las llamadas en curso siguen hasta terminar.",
     );
@@ -53,15 +53,13 @@ pub(super) async fn pause(post: Post<Developer>) -> Answer {
 
 /// `POST /portal/batch-calls/{id}/resume`
 pub(super) async fn resume(post: Post<Developer>) -> Answer {
-    let t = post.lang();
-    let said = t.t("It goes on.", "Continúa.");
+    let said = post.t("It goes on.", "Continúa.");
     step(&post, BatchStep::Resume, "batch.resume", said).await
 }
 
 /// `POST /portal/batch-calls/{id}/cancel`
 pub(super) async fn cancel(post: Post<Developer>) -> Answer {
-    let t = post.lang();
-    let said = t.t(
+    let said = post.t(
         "Cancelled. Calls under way go on to their end.",
         "Cancelado. Las llamadas en curso siguen hasta terminar.",
     );
@@ -71,53 +69,37 @@ pub(super) async fn cancel(post: Post<Developer>) -> Answer {
 async fn step(post: &Post<Developer>, step: BatchStep, action: &str, said: &str) -> Answer {
     let id: BatchId = post.id("id")?;
     let batches = post.services().batches();
-    let done = batches.step(post.account(), id, step).await;
-    ended(
-        post,
-        id,
-        done.map(drop).map_err(Trouble::from),
-        action,
-        said,
-    )
-    .await
+    let done = batches.step(post.account(), id, step).await.map(drop);
+    ended(post, id, done, action, said).await
 }
 
 /// `POST /portal/batch-calls/{id}/retry`
 pub(super) async fn retry(post: Post<Developer>) -> Answer {
-    let t = post.lang();
     let id: BatchId = post.id("id")?;
     let body = Json::Object(Vec::new());
     let batches = post.services().batches();
-    let done = batches
-        .retry(post.caller(), None, (id, &body), new::printed)
-        .await;
-    let said = t.t(
+    let done = batches.retry(post.caller(), None, (id, &body), new::printed);
+    let done = done.await.map(drop);
+    let said = post.t(
         "Those who were not called well are called again.",
         "Se vuelve a llamar a quienes no se logró llamar bien.",
     );
-    ended(
-        &post,
-        id,
-        done.map(drop).map_err(Trouble::from),
-        "batch.retry",
-        said,
-    )
-    .await
+    ended(&post, id, done, "batch.retry", said).await
 }
 
 /// Back to the batch, with what became of the wish.
-async fn ended(
+async fn ended<E: Into<Trouble>>(
     post: &Post<Developer>,
     id: BatchId,
-    done: Result<()>,
+    done: Result<(), E>,
     action: &str,
     said: &str,
 ) -> Answer {
-    let Err(trouble) = done else {
+    let Err(error) = done else {
         let path = format!("/batch-calls/{id}");
-        return post.done(action, &id.to_string(), &path, said).await;
+        return post.done(action, id, &path, said).await;
     };
-    let said = trouble.of_form(post.lang())?;
+    let said = post.told(error, &[])?;
     let batch = post.services().batches().get(post.account(), id).await?;
     let body = page(post, &batch, Some(&said)).await?;
     Ok(post.refused(Section::Batches, &batch.name, &body))
@@ -198,65 +180,49 @@ fn actions(visitor: &Visitor, batch: &Batch) -> Markup {
 
 async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup> {
     let t = visitor.lang();
-    let query = visitor.query();
-    let status: Option<RecipientStatus> =
-        query.get("status").and_then(|status| status.parse().ok());
+    let status: Option<RecipientStatus> = visitor.query().text("status").parse().ok();
     let page = visitor.page_of(|uuid| uuid);
     // The sort key is the place, as in `GET /v1/batch-calls/{id}/recipients`.
     let after = page
         .after
         .map(|(place, _)| i32::try_from(place.micros()).unwrap_or(i32::MAX));
     let batches = visitor.services().batches();
-    let rows = batches
-        .recipients(visitor.account(), batch.id, status, after, page.limit)
-        .await?;
-    let heads = [
-        t.t("Number", "Número"),
-        t.t("State", "Estado"),
-        t.t("Try", "Intento"),
-        t.t("Call", "Llamada"),
-        t.t("Variables", "Variables"),
-    ];
-    let lines: Vec<Markup> = rows.items.iter().map(|row| line(row, t)).collect();
+    let rows = batches.recipients(visitor.account(), batch.id, status, after, page.limit);
+    let rows = rows.await?;
     let states = RecipientStatus::ALL.iter();
     let here = format!("{PATH}/batch-calls/{}", batch.id);
     Ok(html! {
         h2 { (t.t("People", "Personas")) }
         form.filters method="get" action=(here) {
-            (Select::new("status", t.t("State", "Estado"))
-                .option("", t.t("All", "Todos"))
-                .options(states.map(|status| (status.as_str(), recipient_name(*status, t))))
-                .chosen(query.text("status")))
+            (list::filter(visitor, "status", t.t("State", "Estado"), t.t("All", "Todos"),
+                states.map(|status| (status.as_str(), recipient_name(*status, t)))))
             button type="submit" { (t.t("Show", "Mostrar")) }
             a.button href={ (here) "/results" } { (t.t("Results as CSV", "Resultados en CSV")) }
         }
-        @if lines.is_empty() { p.soft { (t.t("Nobody is in this state.", "Nadie está en este estado.")) } }
-        @else { (list::table(t.t("People", "Personas"), &heads, &lines)) }
+        @if rows.items.is_empty() { p.soft { (t.t("Nobody is in this state.", "Nadie está en este estado.")) } } @else {
+            (Table::of(t.t("People", "Personas"), &rows.items)
+                .column(t.t("Number", "Número"), |row| row.to_number.as_str())
+                .column(t.t("State", "Estado"), |row| html! {
+                    (badge(recipient_tone(row.status), recipient_name(row.status, t)))
+                    @if let Some(reason) = row.failure_reason { p.hint { (failure_name(reason, t)) } }
+                })
+                .column(t.t("Try", "Intento"), |row| row.attempt)
+                .column(t.t("Call", "Llamada"), |row| html! { @match row.conversation_id {
+                    Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("Read it", "Leerla")) span.unseen { " " (row.to_number) } } }
+                    None => { span.none { "–" } }
+                } })
+                .column(t.t("Variables", "Variables"), |row| variables(&row.metadata)))
+        }
         (list::more(visitor, &rows, |row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil())))
     })
 }
 
-fn line(row: &Recipient, t: Lang) -> Markup {
-    let tone = match row.status {
+const fn recipient_tone(status: RecipientStatus) -> Tone {
+    match status {
         RecipientStatus::Completed => Tone::Good,
         RecipientStatus::Dialing => Tone::Busy,
         RecipientStatus::Failed => Tone::Bad,
         RecipientStatus::Pending | RecipientStatus::Cancelled => Tone::Plain,
-    };
-    html! {
-        tr {
-            td { (row.to_number) }
-            td {
-                (badge(tone, recipient_name(row.status, t)))
-                @if let Some(reason) = row.failure_reason { p.hint { (failure_name(reason, t)) } }
-            }
-            td { (row.attempt) }
-            td { @match row.conversation_id {
-                Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("Read it", "Leerla")) span.unseen { " " (row.to_number) } } }
-                None => { span.none { "–" } }
-            } }
-            td { (variables(&row.metadata)) }
-        }
     }
 }
 
@@ -267,10 +233,7 @@ fn variables(metadata: &str) -> Markup {
     html! {
         @if members.is_empty() { span.none { "–" } }
         @for (name, value) in members {
-            div { span.soft { (name) ": " } @match value.as_str() {
-                Some(text) => { (text) }
-                None => { (value.to_compact()) }
-            } }
+            div { span.soft { (name) ": " } (shown(value)) }
         }
     }
 }

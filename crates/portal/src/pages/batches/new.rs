@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
+use maud::{Markup, Render as _, html};
 use offhook_domain::{BatchId, E164Error, Json, Timestamp};
 use offhook_http::Code;
+use offhook_services::BatchBody;
 use offhook_services::store::Batch;
-use offhook_services::{BatchBody, PageRequest};
 
 use super::rows::{Look, Rows};
 use super::{callers, calls_from, no_callers};
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
 use crate::parts::form::{self, Input, Select};
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, count};
 use crate::sent::{self, FILE_TEXT, SentFile};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Upload, Visit, Visitor};
+use crate::visit::{Developer, Upload, Visit, Visitor, first};
 
 /// The largest list: ten thousand people with 400 characters each. The interface takes larger ones.
 const MOST: usize = 4 * 1024 * 1024;
@@ -65,7 +65,7 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
     match looked_at(&upload, &fields, file).await {
         Ok(body) => Ok(upload.page(Section::Batches, look_title(&upload), &body)),
         Err(trouble) => {
-            let said = trouble.of_fields(upload.lang(), &labels(upload.lang()))?;
+            let said = upload.told(trouble, &labels(upload.lang()))?;
             let body = page(&upload, &fields, Some(&said)).await?;
             Ok(upload.refused(Section::Batches, title(&upload), &body))
         }
@@ -77,16 +77,13 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = sent::read_again(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
         Ok(id) => {
-            let t = upload.lang();
-            let said = t.t("The batch was taken.", "El lote fue aceptado.");
+            let said = upload.t("The batch was taken.", "El lote fue aceptado.");
             let path = format!("/batch-calls/{id}");
-            upload
-                .done_once("batch.create", &id.to_string(), &path, said)
-                .await
+            upload.done_once("batch.create", id, &path, said).await
         }
         Err(trouble) => {
-            let said = trouble.of_fields(upload.lang(), &labels(upload.lang()))?;
             let t = upload.lang();
+            let said = upload.told(trouble, &labels(t))?;
             let rows = list_of(&fields, t);
             let rows = rows.and_then(|rows| begins_at(&fields, upload.now(), t).map(|_| rows));
             // Where the list and the start are good, what can be mended is mended where they are looked at.
@@ -102,14 +99,12 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     }
 }
 
-fn title(visitor: &Visitor) -> &'static str {
-    let t = visitor.lang();
-    t.t("Call many people", "Llamar a muchas personas")
+pub(super) fn title(visitor: &Visitor) -> &'static str {
+    visitor.t("Call many people", "Llamar a muchas personas")
 }
 
 fn look_title(visitor: &Visitor) -> &'static str {
-    let t = visitor.lang();
-    t.t("Look before calling", "Revisa antes de llamar")
+    visitor.t("Look before calling", "Revisa antes de llamar")
 }
 
 fn refused(said: impl Into<String>) -> Trouble {
@@ -141,11 +136,8 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
         ));
     }
     let numbers = visitor.services().numbers();
-    let first = PageRequest {
-        after: None,
-        limit: NUMBERS,
-    };
-    let numbers = numbers.list(visitor.account(), None, first).await?.items;
+    let numbers = numbers.list(visitor.account(), None, first(NUMBERS));
+    let numbers = numbers.await?.items;
     let numbers = numbers.iter().map(|number| {
         let text = match number.label.as_str() {
             "" => number.phone_number.to_string(),
@@ -187,8 +179,7 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
 fn offsets(t: Lang) -> Vec<(String, String)> {
     let mut all: Vec<(i32, i32)> = (-12..=14).map(|hours| (hours, 0)).chain(ODD).collect();
     all.sort_unstable_by_key(|(hours, minutes)| hours * 60 + minutes);
-    let mut named = Vec::with_capacity(all.len());
-    for (hours, minutes) in all {
+    let named = all.into_iter().map(|(hours, minutes)| {
         let sign = if hours < 0 { '-' } else { '+' };
         let value = format!("{sign}{:02}:{:02}", hours.abs(), minutes.abs());
         let place = match (hours, minutes) {
@@ -199,9 +190,9 @@ fn offsets(t: Lang) -> Vec<(String, String)> {
             (-3, 0) => " Buenos Aires",
             _ => "",
         };
-        named.push((value.clone(), format!("UTC{value}{place}")));
-    }
-    named
+        (value.clone(), format!("UTC{value}{place}"))
+    });
+    named.collect()
 }
 
 /// The zone of the start, as the choice has it.
@@ -320,11 +311,13 @@ fn people(look: &Look) -> String {
 fn begin(look: &Look, fields: &Fields, t: Lang) -> String {
     let people = people(look);
     let now = fields.get("scheduled_at").is_none();
-    match (t, now) {
-        (Lang::En, true) => format!("Call {people} people now"),
-        (Lang::En, false) => format!("Schedule {people} calls"),
-        (Lang::Es, true) => format!("Llamar ahora a {people} personas"),
-        (Lang::Es, false) => format!("Programar {people} llamadas"),
+    match now {
+        true => tell!(
+            t,
+            "Call {people} people now",
+            "Llamar ahora a {people} personas"
+        ),
+        false => tell!(t, "Schedule {people} calls", "Programar {people} llamadas"),
     }
 }
 
@@ -335,16 +328,14 @@ fn judged(look: &Look, t: Lang) -> Markup {
     let (bad, repeated) = (look.bad_total, look.repeated);
     html! {
         @if bad > 0 {
-            p.warning { (match t {
-                Lang::En => format!("Rows whose number cannot be called: {bad}, among them row {rows}. Choose the right column below, or mend the file."),
-                Lang::Es => format!("Filas con un número al que no se puede llamar: {bad}, entre ellas la fila {rows}. Elige abajo la columna correcta, o corrige el archivo."),
-            }) }
+            p.warning { (tell!(t,
+                "Rows whose number cannot be called: {bad}, among them row {rows}. Choose the right column below, or mend the file.",
+                "Filas con un número al que no se puede llamar: {bad}, entre ellas la fila {rows}. Elige abajo la columna correcta, o corrige el archivo.")) }
         }
         @if repeated > 0 {
-            p.warning { (match t {
-                Lang::En => format!("Numbers that stand in the list more than once: {repeated}. Each of their rows is called."),
-                Lang::Es => format!("Números que están más de una vez en la lista: {repeated}. Se llama a cada una de sus filas."),
-            }) }
+            p.warning { (tell!(t,
+                "Numbers that stand in the list more than once: {repeated}. Each of their rows is called.",
+                "Números que están más de una vez en la lista: {repeated}. Se llama a cada una de sus filas.")) }
         }
     }
 }
@@ -363,33 +354,23 @@ fn unnamed(columns: &[(usize, &String)], t: Lang) -> Markup {
     let places = places.join(", ");
     html! {
         @if !columns.is_empty() {
-            p.warning { (match t {
-                Lang::En => format!("Columns without a name of their own in the first row, which are left out: {places}. To send them too, give each another name in the file; \"to\" is the numbers' name."),
-                Lang::Es => format!("Columnas sin un nombre propio en la primera fila, que se dejan fuera: {places}. Para enviarlas también, da a cada una otro nombre en el archivo; \"to\" es el nombre de los números."),
-            }) }
+            p.warning { (tell!(t,
+                "Columns without a name of their own in the first row, which are left out: {places}. To send them too, give each another name in the file; \"to\" is the numbers' name.",
+                "Columnas sin un nombre propio en la primera fila, que se dejan fuera: {places}. Para enviarlas también, da a cada una otro nombre en el archivo; \"to\" es el nombre de los números.")) }
         }
     }
 }
 
 fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
-    let mut heads: Vec<&str> = vec![t.t("Number", "Número")];
-    heads.extend(rows.columns.iter().map(String::as_str));
-    let lines: Vec<Markup> = look
-        .first
-        .iter()
-        .map(|(cells, fault)| {
-            html! {
-                tr {
-                    td { @match fault {
-                        None => { (badge(Tone::Good, t.t("Can be called", "Se puede llamar"))) }
-                        Some(fault) => { (badge(Tone::Bad, t.t("Cannot be called", "No se puede llamar"))) p.hint { (fault_name(*fault, t)) } }
-                    } }
-                    @for cell in cells { td { (cell) } }
-                }
-            }
-        })
-        .collect();
-    list::table(t.t("The first rows", "Las primeras filas"), &heads, &lines)
+    let mut table = Table::of(t.t("The first rows", "Las primeras filas"), &look.first);
+    table = table.column(t.t("Number", "Número"), |(_, fault)| html! { @match fault {
+        None => { (badge(Tone::Good, t.t("Can be called", "Se puede llamar"))) }
+        Some(fault) => { (badge(Tone::Bad, t.t("Cannot be called", "No se puede llamar"))) p.hint { (fault_name(*fault, t)) } }
+    } });
+    for (at, name) in rows.columns.iter().enumerate() {
+        table = table.column(name, |(cells, _)| cells.get(at).map_or("", String::as_str));
+    }
+    table.render()
 }
 
 /// What is wrong with a number.
@@ -422,14 +403,11 @@ fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestam
     };
     if at < now.minus(SLACK) {
         let (local, zone) = (local.replace('T', " "), zone(fields, t));
-        return Err(match t {
-            Lang::En => format!(
-                "\"Begin at\" lies in the past: {local}, {zone}. Choose a later time, or leave it empty to begin at once."
-            ),
-            Lang::Es => format!(
-                "\"Comenzar el\" ya pasó: {local}, {zone}. Elige una hora posterior, o déjalo vacío para comenzar ahora."
-            ),
-        });
+        return Err(tell!(
+            t,
+            "\"Begin at\" lies in the past: {local}, {zone}. Choose a later time, or leave it empty to begin at once.",
+            "\"Comenzar el\" ya pasó: {local}, {zone}. Elige una hora posterior, o déjalo vacío para comenzar ahora."
+        ));
     }
     Ok(Some(at))
 }
@@ -443,19 +421,17 @@ async fn taken(
     file?;
     let rows = list_of(fields, t).map_err(refused)?;
     let to = column(fields, &rows);
-    let kept: Vec<usize> = fields
-        .all("keep")
-        .filter_map(|at| at.parse().ok())
-        .collect();
+    let kept = fields.all("keep").filter_map(|at| at.parse().ok());
+    let kept: Vec<usize> = kept.collect();
     let mut members = vec![
-        ("name", string(fields.text("name"))),
-        ("agent_id", string(fields.text("agent_id"))),
+        ("name", Json::from(fields.text("name"))),
+        ("agent_id", Json::from(fields.text("agent_id"))),
     ];
     if let Some(number) = fields.get("phone_number_id") {
-        members.push(("phone_number_id", string(number)));
+        members.push(("phone_number_id", Json::from(number)));
     }
     if let Some(at) = begins_at(fields, visitor.now(), t).map_err(refused)? {
-        members.push(("scheduled_at", string(&at.to_string())));
+        members.push(("scheduled_at", Json::from(at.to_string().as_str())));
     }
     let body = BatchBody::Csv {
         fields: Json::object(members),
@@ -464,10 +440,8 @@ async fn taken(
     let once = fields.get("once").filter(|once| once.len() <= 64);
     let once = once.map(str::to_owned);
     let batches = visitor.services().batches();
-    let reply = batches
-        .create(visitor.caller(), once, &body, printed)
-        .await?;
-    id_of(&reply.location)
+    let reply = batches.create(visitor.caller(), once, &body, printed);
+    id_of(&reply.await?.location)
 }
 
 /// What is kept of a batch for a form that is sent twice: where it is says enough.
@@ -479,10 +453,6 @@ pub(super) fn printed(_: &Batch) -> Vec<u8> {
 fn id_of(location: &str) -> Result<BatchId> {
     let id = location.rsplit('/').next().unwrap_or("");
     id.parse().map_err(|_| Trouble::not_found())
-}
-
-fn string(text: &str) -> Json {
-    Json::String(text.to_owned())
 }
 
 #[cfg(test)]

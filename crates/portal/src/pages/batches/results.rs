@@ -1,12 +1,13 @@
 //! A batch's results as a CSV file, written as it is sent.
 
-use actix_web::HttpResponse;
 use actix_web::web::Bytes;
 use futures_util::{StreamExt as _, stream};
 use offhook_domain::{AccountId, BatchId, CallHandle, Json};
 use offhook_services::Services;
 use offhook_services::store::Recipient;
 
+use crate::layout::attachment;
+use crate::parts::words::shown;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit};
 
@@ -43,15 +44,9 @@ pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
     // A file that breaks off is seen to: the answer ends without its end.
     let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the results broke off")));
     let first = stream::iter([Ok(Bytes::from(first))]);
-    Ok(HttpResponse::Ok()
-        .content_type("text/csv; charset=utf-8")
-        .insert_header((
-            "Content-Disposition",
-            format!("attachment; filename=\"batch-{id}.csv\""),
-        ))
-        .insert_header(("X-Content-Type-Options", "nosniff"))
-        .insert_header(("Cache-Control", "no-store"))
-        .streaming(first.chain(rows)))
+    let disposition = format!("attachment; filename=\"batch-{id}.csv\"");
+    let mut answer = attachment("text/csv; charset=utf-8", disposition);
+    Ok(answer.streaming(first.chain(rows)))
 }
 
 /// A page of recipients, and the place behind it if there is more.
@@ -62,9 +57,8 @@ async fn page(
     after: Option<i32>,
 ) -> Result<(Vec<Recipient>, Option<Option<i32>>)> {
     let batches = services.batches();
-    let page = batches
-        .recipients(account, id, None, after, AT_ONCE)
-        .await?;
+    let page = batches.recipients(account, id, None, after, AT_ONCE);
+    let page = page.await?;
     let last = page.items.last().map(|row| row.place);
     let next = last.filter(|_| page.has_more).map(Some);
     Ok((page.items, next))
@@ -98,30 +92,22 @@ fn variables(row: &Recipient) -> Vec<(String, Json)> {
     }
 }
 
-fn text(value: &Json) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_compact(), str::to_owned)
-}
-
 fn line(row: &Recipient, names: &[String]) -> Vec<String> {
+    let failure = row.failure_reason.map(|reason| reason.to_string());
+    let call = row.conversation_id.map(|id| CallHandle(id).to_string());
     let mut cells = vec![
         row.to_number.to_string(),
         row.status.to_string(),
         row.attempt.to_string(),
-        row.failure_reason
-            .map(|reason| reason.to_string())
-            .unwrap_or_default(),
-        row.conversation_id
-            .map(|id| CallHandle(id).to_string())
-            .unwrap_or_default(),
+        failure.unwrap_or_default(),
+        call.unwrap_or_default(),
     ];
     let mut variables = variables(row);
     let (named, others) = names.split_at(names.len().min(NAMED));
     cells.extend(named.iter().map(|name| {
         let found = variables.iter().position(|(known, _)| known == name);
         found
-            .map(|at| text(&variables.swap_remove(at).1))
+            .map(|at| shown(&variables.swap_remove(at).1))
             .unwrap_or_default()
     }));
     if !others.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use offhook_domain::{E164, E164Error};
 use offhook_services::{CsvRows, RECIPIENTS_AT_MOST};
 
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::parts::words::count;
 
 /// Rows that are shown before anybody is called.
@@ -72,38 +72,34 @@ impl Rows {
     pub(super) fn read(file: &[u8], t: Lang) -> Result<Self, String> {
         let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
         let Ok(text) = std::str::from_utf8(file) else {
-            let said = t.t(
+            return Err(tell!(
+                t,
                 "The file is not in UTF-8. Save it as \"CSV UTF-8\" and choose it again.",
-                "El archivo no está en UTF-8. Guárdalo como \"CSV UTF-8\" y elígelo de nuevo.",
-            );
-            return Err(said.to_owned());
+                "El archivo no está en UTF-8. Guárdalo como \"CSV UTF-8\" y elígelo de nuevo."
+            ));
         };
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .delimiter(delimiter(text))
             .from_reader(text.as_bytes());
         let unreadable = |_| {
-            let said = t.t(
+            tell!(
+                t,
                 "The file cannot be read as CSV.",
-                "El archivo no se puede leer como CSV.",
-            );
-            said.to_owned()
+                "El archivo no se puede leer como CSV."
+            )
         };
         let columns = reader.headers().map_err(unreadable)?;
         let mut numbers = CsvRows::of(file);
         let head = numbers.row_of(columns.as_byte_record());
         let columns: Vec<String> = columns.iter().map(|name| name.trim().to_owned()).collect();
         if columns.len() > COLUMNS {
-            return Err(match t {
-                Lang::En => format!(
-                    "The first row names {} columns; {COLUMNS} are read at most.",
-                    columns.len()
-                ),
-                Lang::Es => format!(
-                    "La primera fila nombra {} columnas; se leen {COLUMNS} como máximo.",
-                    columns.len()
-                ),
-            });
+            return Err(tell!(
+                t,
+                "The first row names {} columns; {COLUMNS} are read at most.",
+                "La primera fila nombra {} columnas; se leen {COLUMNS} como máximo.",
+                columns.len()
+            ));
         }
         let mut records = Vec::new();
         let mut uneven = Vec::new();
@@ -111,14 +107,11 @@ impl Rows {
             let record = record.map_err(unreadable)?;
             if records.len() == RECIPIENTS_AT_MOST {
                 let most = count(i64::try_from(RECIPIENTS_AT_MOST).unwrap_or(i64::MAX));
-                return Err(match t {
-                    Lang::En => format!(
-                        "The list holds more than {most} people. Split it, and make a batch of each part."
-                    ),
-                    Lang::Es => format!(
-                        "La lista contiene más de {most} personas. Divídela y haz un lote de cada parte."
-                    ),
-                });
+                return Err(tell!(
+                    t,
+                    "The list holds more than {most} people. Split it, and make a batch of each part.",
+                    "La lista contiene más de {most} personas. Divídela y haz un lote de cada parte."
+                ));
             }
             let row = numbers.row_of(record.as_byte_record());
             if record.len() != columns.len() && uneven.len() < NAMED {
@@ -129,21 +122,18 @@ impl Rows {
         }
         if !uneven.is_empty() {
             let rows = uneven.join(", ");
-            return Err(match t {
-                Lang::En => format!(
-                    "These rows have more or fewer cells than the first row has names: {rows}."
-                ),
-                Lang::Es => format!(
-                    "Estas filas tienen más o menos celdas que nombres la primera fila: {rows}."
-                ),
-            });
+            return Err(tell!(
+                t,
+                "These rows have more or fewer cells than the first row has names: {rows}.",
+                "Estas filas tienen más o menos celdas que nombres la primera fila: {rows}."
+            ));
         }
         if records.is_empty() {
-            let said = t.t(
+            return Err(tell!(
+                t,
                 "The file holds nobody. Its first row names the columns; each further row is a person to call.",
-                "El archivo no contiene a nadie. Su primera fila nombra las columnas; cada fila siguiente es una persona por llamar.",
-            );
-            return Err(said.to_owned());
+                "El archivo no contiene a nadie. Su primera fila nombra las columnas; cada fila siguiente es una persona por llamar."
+            ));
         }
         Ok(Self {
             columns,
@@ -158,18 +148,10 @@ impl Rows {
             let mut columns = self.columns.iter();
             columns.position(|column| column.to_lowercase() == name)
         };
-        let first = self.records.first();
-        let of_content = || {
-            first?
-                .cells
-                .iter()
-                .position(|cell| number(cell).parse::<E164>().is_ok())
-        };
-        USUAL
-            .into_iter()
-            .find_map(of_name)
-            .or_else(of_content)
-            .unwrap_or(0)
+        let is_number = |cell: &String| number(cell).parse::<E164>().is_ok();
+        let of_content = || self.records.first()?.cells.iter().position(is_number);
+        let named = USUAL.into_iter().find_map(of_name);
+        named.or_else(of_content).unwrap_or(0)
     }
 
     /// The columns that can become variables beside the numbers in the column `to`: each has a name of its own.

@@ -1,22 +1,20 @@
 //! One document.
 
-use std::fmt::Write as _;
-
-use actix_web::HttpResponse;
 use maud::{Markup, html};
 use offhook_domain::{DocumentId, DocumentStatus, Json, MemberRole};
 use offhook_services::store::{Document, Folder, PinningAgent};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{entitled, folder_choice, folders, is_unread, size, source_name, state, string};
+use super::{entitled, folder_choice, folders, is_unread, size, source_name, state};
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::layout::Section;
+use crate::lang::{Lang, tell};
+use crate::layout::{Section, attachment};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::{count, when};
-use crate::trouble::{Answer, Result, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/knowledge/documents/{id}`
@@ -32,48 +30,33 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn fields_of(document: &Document) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("name", &document.name);
     let folder = document.folder_id.map(|id| id.to_string());
-    fields.push("folder_id", folder.as_deref().unwrap_or(""));
-    fields
+    let folder = folder.as_deref().unwrap_or("");
+    Fields::of([("name", document.name.as_str()), ("folder_id", folder)])
 }
 
 /// `POST /portal/knowledge/documents/{id}`
 pub(super) async fn change(post: Post<Developer>) -> Answer {
     entitled(&post)?;
-    let t = post.lang();
-    let id: DocumentId = post.id("id")?;
+    let (id, t): (DocumentId, _) = (post.id("id")?, post.lang());
     let knowledge = post.services().knowledge();
     let document = knowledge.document(post.account(), id).await?;
     let folders = folders::all(&post).await?;
-    let refused = async |fields: &Fields, said: &str| {
-        let body = page(&post, &document, &folders, fields, Some(said)).await?;
-        Ok(post.refused(Section::Knowledge, &document.name, &body))
-    };
-    if let Some(late) = version::stale(&fields_of(&document), &post.fields) {
-        return refused(&late, version::said(t)).await;
-    }
-    let folder = post.fields.get("folder_id").map_or(Json::Null, string);
     let body = Json::object([
-        ("name", string(post.fields.text("name"))),
-        ("folder_id", folder),
+        ("name", Json::from(post.fields.text("name"))),
+        ("folder_id", Json::from(post.fields.get("folder_id"))),
     ]);
-    match knowledge.change(post.account(), id, &body).await {
-        Ok(_) => {
-            let path = format!("/knowledge/documents/{id}");
-            let said = t.t("Saved.", "Guardado.");
-            post.done("document.change", &id.to_string(), &path, said)
-                .await
-        }
-        Err(error) => {
-            refused(
-                &post.fields,
-                &Trouble::from(error).of_fields(t, &super::labels(t))?,
-            )
-            .await
-        }
-    }
+    let (stored, labels) = (fields_of(&document), super::labels(t));
+    let work = knowledge.change(post.account(), id, &body);
+    let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
+        let path = format!("/knowledge/documents/{id}");
+        return post
+            .done("document.change", id, &path, t.t("Saved.", "Guardado."))
+            .await;
+    };
+    let said = Some(refused.said.as_str());
+    let body = page(&post, &document, &folders, &refused.fields, said).await?;
+    Ok(post.refused(Section::Knowledge, &document.name, &body))
 }
 
 /// `POST /portal/knowledge/documents/{id}/delete`
@@ -83,14 +66,15 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let knowledge = post.services().knowledge();
     let deleted = knowledge.delete(post.account(), id).await?;
     let agents = deleted.agents_affected.len();
-    let said = match (post.lang(), agents) {
-        (Lang::En, 0) => "Deleted.".to_owned(),
-        (Lang::Es, 0) => "Eliminado.".to_owned(),
-        (Lang::En, agents) => format!("Deleted. Agents that answer without it now: {agents}."),
-        (Lang::Es, agents) => format!("Eliminado. Agentes que ahora responden sin él: {agents}."),
+    let said = match agents {
+        0 => post.t("Deleted.", "Eliminado.").to_owned(),
+        agents => tell!(
+            post.lang(),
+            "Deleted. Agents that answer without it now: {agents}.",
+            "Eliminado. Agentes que ahora responden sin él: {agents}."
+        ),
     };
-    post.done("document.delete", &id.to_string(), "/knowledge", &said)
-        .await
+    post.done("document.delete", id, "/knowledge", &said).await
 }
 
 /// `GET /portal/knowledge/documents/{id}/text`: the whole text as a file.
@@ -98,25 +82,20 @@ pub(super) async fn text(visit: Visit<Viewer>) -> Answer {
     entitled(&visit)?;
     let knowledge = visit.services().knowledge();
     let (document, text) = knowledge.text(visit.account(), visit.id("id")?).await?;
-    Ok(HttpResponse::Ok()
-        .content_type("text/plain; charset=utf-8")
-        .insert_header(("Content-Disposition", disposition(&document.name)))
-        .insert_header(("X-Content-Type-Options", "nosniff"))
-        .insert_header(("Cache-Control", "no-store"))
-        .body(text))
+    let disposition = disposition(&document.name);
+    Ok(attachment("text/plain; charset=utf-8", disposition).body(text))
 }
+
+/// What is percent-encoded in a header's value (RFC 3986: all but unreserved characters).
+const ODD: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// `Content-Disposition` of a document's text, whatever its name is (RFC 6266).
 fn disposition(name: &str) -> String {
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a String does not fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
+    let encoded = utf8_percent_encode(name, ODD);
     format!("attachment; filename=\"document.txt\"; filename*=UTF-8''{encoded}.txt")
 }
 
@@ -209,16 +188,20 @@ fn changes(
 ) -> Markup {
     let t = visitor.lang();
     let path = format!("/knowledge/documents/{}", document.id);
-    let question = match (t, agents.len()) {
-        (Lang::En, 0) => "Delete this document for good?".to_owned(),
-        (Lang::Es, 0) => "¿Eliminar este documento para siempre?".to_owned(),
-        (Lang::En, agents) => {
-            format!("Delete this document for good? Agents that answer from it: {agents}.")
-        }
-        (Lang::Es, agents) => format!(
-            "¿Eliminar este documento para siempre? Agentes que responden con él: {agents}."
-        ),
-    };
+    let mut question = t
+        .t(
+            "Delete this document for good?",
+            "¿Eliminar este documento para siempre?",
+        )
+        .to_owned();
+    if !agents.is_empty() {
+        question += &tell!(
+            t,
+            " Agents that answer from it: {}.",
+            " Agentes que responden con él: {}.",
+            agents.len()
+        );
+    }
     html! {
         h2 { (t.t("Change", "Cambiar")) }
         (form::form(visitor, &path, &html! {

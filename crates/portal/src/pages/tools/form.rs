@@ -9,7 +9,9 @@ use offhook_services::ToolView;
 use super::{kind_name, kind_use};
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::pages::agents::document::{cell, number, parse, plain, pretty, rows, unix_lines};
+use crate::pages::agents::document::{
+    cell, number, objects, parse, patch, plain, pretty, rows, rows_and_more, unix_lines,
+};
 use crate::parts::form::{Input, Select, check, form, refusal};
 use crate::parts::version::{SHOWN_VERSION, hidden};
 use crate::visit::Visitor;
@@ -23,11 +25,6 @@ const REMOVE: &str = "remove";
 /// A header that is stored.
 const STORED: &str = "stored";
 
-/// A definition as text, header values hidden.
-pub(super) fn definition_text(definition: &Json) -> String {
-    pretty(definition)
-}
-
 /// The fields of a form that shows this tool.
 pub(super) fn fields_of(tool: &ToolView) -> Fields {
     let definition = &tool.definition;
@@ -37,10 +34,8 @@ pub(super) fn fields_of(tool: &ToolView) -> Fields {
     for name in ["name", "description", "kind"] {
         fields.push(name, &definition.get(name).map(plain).unwrap_or_default());
     }
-    fields.push(
-        "parameters",
-        &definition.get("parameters").map(pretty).unwrap_or_default(),
-    );
+    let schema = definition.get("parameters").map(pretty);
+    fields.push("parameters", &schema.unwrap_or_default());
     let http = definition.get("http").unwrap_or(&Json::Null);
     for name in ["method", "url", "timeout_ms"] {
         let value = http.get(name).map(plain).unwrap_or_default();
@@ -109,25 +104,16 @@ pub(super) fn body_of(
     if before.is_none() {
         body.push(("kind", Json::from(kind.as_str())));
     }
+    if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
+        body.extend(parameters(fields, before)?.map(|schema| ("parameters", schema)));
+    }
     match kind {
-        ToolKind::Http => {
-            body.extend(parameters(fields, before)?.map(|schema| ("parameters", schema)));
-            body.push(("http", http(fields, before)?));
-        }
-        ToolKind::EndCall => {
-            body.extend(parameters(fields, before)?.map(|schema| ("parameters", schema)));
-        }
+        ToolKind::Http => body.push(("http", http(fields, before)?)),
         ToolKind::Transfer => {
-            let rows = rows(fields, TARGETS.0, TARGETS.1);
-            let targets = rows
-                .iter()
-                .map(|row| Json::object(TARGETS.1.into_iter().zip(row.values.map(Json::from))));
-            body.push((
-                "transfer",
-                Json::object([("targets", targets.collect::<Json>())]),
-            ));
+            let targets = objects(fields, TARGETS.0, TARGETS.1);
+            body.push(("transfer", Json::object([("targets", targets)])));
         }
-        ToolKind::Dtmf => {}
+        ToolKind::EndCall | ToolKind::Dtmf => {}
     }
     Ok(Json::object(body))
 }
@@ -143,7 +129,7 @@ fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Option<Json>, Fi
     let old = before.and_then(|before| before.get("parameters"));
     Ok(match old {
         Some(old) if *old == wanted => None,
-        Some(old) => Some(crate::pages::agents::document::patch(old, &wanted)),
+        Some(old) => Some(patch(old, &wanted)),
         None => Some(wanted),
     })
 }
@@ -221,21 +207,9 @@ pub(super) fn draw(
 
 fn request(visitor: &Visitor, fields: &Fields) -> Markup {
     let t = visitor.lang();
-    let methods = HttpMethod::ALL
-        .iter()
-        .map(|method| (method.as_str(), method.as_str()));
-    let filled = rows(fields, HEADERS.0, HEADERS.1);
-    let wanted = filled.iter().map(|row| {
-        let stored = fields.text(&cell(HEADERS.0, row.place, STORED));
-        let removed = fields.is_set(&cell(HEADERS.0, row.place, REMOVE));
-        (row.values[0], row.values[1], stored, removed)
-    });
-    let empty = if fields.text("add") == HEADERS.0 {
-        3
-    } else {
-        1
-    };
-    let all = wanted.chain((0..empty).map(|_| ("", "", "", false)));
+    let methods = HttpMethod::ALL.iter().map(|method| method.as_str());
+    let methods = methods.map(|method| (method, method));
+    let all = rows_and_more(fields, HEADERS.0, HEADERS.1, fields.text("add"));
     html! {
         (Select::new("http.method", t.t("Method", "Método")).options(methods).chosen(fields.text("http.method")).hint(t.t(
             "GET and DELETE put the arguments into the query, the others into a JSON body.",
@@ -246,7 +220,10 @@ fn request(visitor: &Visitor, fields: &Fields) -> Markup {
             "100 to 10,000. Empty: 5,000.", "De 100 a 10,000. Vacío: 5,000.")))
         fieldset.rows {
             legend { (t.t("Headers", "Encabezados")) }
-            @for (place, (name, value, stored, removed)) in all.enumerate() {
+            @for (place, row) in all.into_iter().enumerate() {
+                @let [name, value] = row.values;
+                @let stored = fields.text(&cell(HEADERS.0, row.place, STORED));
+                @let removed = fields.is_set(&cell(HEADERS.0, row.place, REMOVE));
                 @let name_field = cell(HEADERS.0, place, "name");
                 @let value_field = cell(HEADERS.0, place, "value");
                 div.row {
@@ -275,27 +252,18 @@ fn request(visitor: &Visitor, fields: &Fields) -> Markup {
 
 fn targets(visitor: &Visitor, fields: &Fields) -> Markup {
     let t = visitor.lang();
-    let filled = rows(fields, TARGETS.0, TARGETS.1);
-    let empty = if fields.text("add") == TARGETS.0 {
-        3
-    } else {
-        1
-    };
-    let all = filled
-        .iter()
-        .map(|row| row.values)
-        .chain((0..empty).map(|_| ["", ""]));
+    let all = rows_and_more(fields, TARGETS.0, TARGETS.1, fields.text("add"));
     let labels = [t.t("Name", "Nombre"), t.t("Number", "Número")];
     html! {
         fieldset.rows {
             legend { (t.t("To whom", "A quién")) }
-            @for (place, values) in all.enumerate() {
+            @for (place, row) in all.into_iter().enumerate() {
                 div.row {
                     @for (at, column) in TARGETS.1.into_iter().enumerate() {
                         @let name = cell(TARGETS.0, place, column);
                         div.field {
                             label for={ "field-" (name) } { (labels[at]) }
-                            input id={ "field-" (name) } type="text" name=(name) value=(values[at]) autocomplete="off" spellcheck="false";
+                            input id={ "field-" (name) } type="text" name=(name) value=(row.values[at]) autocomplete="off" spellcheck="false";
                         }
                     }
                 }
