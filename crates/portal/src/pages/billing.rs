@@ -6,13 +6,15 @@ use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wall
 use uuid::Uuid;
 
 use crate::PATH;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::{Section, attachment};
 use crate::parts::chart::{self, Bar};
-use crate::parts::form::{self, Select};
+use crate::parts::form;
+use crate::parts::list::{self, Table};
+use crate::parts::period;
 use crate::parts::words::{Tone, badge, count, when, when_if, yes};
-use crate::parts::{list, period};
 use crate::routes::Page;
+use crate::spanish::written;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
@@ -40,9 +42,8 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     let wallet = billing.wallet(account).await?;
     let days = billing.usage_days(None, None).unwrap_or_default();
     let usage = billing.usage(account, days, None, DAYS).await?.items;
-    let newest = billing
-        .transactions(account, LedgerFilter::default(), None, NEWEST)
-        .await?;
+    let newest = billing.transactions(account, LedgerFilter::default(), None, NEWEST);
+    let newest = newest.await?;
     let invoices = billing.invoices(account, None, NEWEST).await?;
     let renews_at = billing.renews_at(&visit.caller().terms);
     let body = html! {
@@ -73,16 +74,15 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn credits(wallet: &Wallet, t: Lang) -> Markup {
-    let refill = match (&wallet.auto_refill, t) {
-        (None, _) => t.t("Off", "Apagada").to_owned(),
-        (Some(refill), Lang::En) => {
-            let (least, credits) = (count(refill.threshold), count(refill.credits));
-            format!("On: below {least} credits, {credits} are bought")
-        }
-        (Some(refill), Lang::Es) => {
-            let (least, credits) = (count(refill.threshold), count(refill.credits));
-            format!("Encendida: por debajo de {least} créditos se compran {credits}")
-        }
+    let refill = match &wallet.auto_refill {
+        None => t.t("Off", "Apagada").to_owned(),
+        Some(refill) => tell!(
+            t,
+            "On: below {} credits, {} are bought",
+            "Encendida: por debajo de {} créditos se compran {}",
+            count(refill.threshold),
+            count(refill.credits)
+        ),
     };
     html! {
         div.cards {
@@ -104,11 +104,10 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
     let number = |number: Option<u32>, none: &str| {
         number.map_or_else(|| none.to_owned(), |number| count(i64::from(number)))
     };
-    let fee = terms.usd_per_month;
-    let fee = fee.map_or_else(
-        || by_contract.to_owned(),
-        |fee| format!("USD {}", count(i64::from(fee))),
-    );
+    let fee = match terms.usd_per_month {
+        None => by_contract.to_owned(),
+        Some(fee) => format!("USD {}", count(i64::from(fee))),
+    };
     html! {
         dl.facts {
             (list::fact(t.t("Plan", "Plan"), html! { strong { (plan_name(caller.account.plan.as_str())) } }))
@@ -138,22 +137,14 @@ pub(super) fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
         .enumerate()
         .map(|(place, day)| {
             let date = Timestamp::of_utc_day(day.day).utc_date();
-            let label = date
-                .get(5..)
-                .filter(|_| place % 5 == 0)
-                .unwrap_or("")
-                .to_owned();
+            let label = date.get(5..).filter(|_| place % 5 == 0).unwrap_or("");
             let (calls, credits) = (count(day.calls), count(day.credits));
-            let told = match t {
-                Lang::En => format!("{date}: {credits} credits, {calls} calls"),
-                Lang::Es => format!("{date}: {credits} créditos, {calls} llamadas"),
-            };
-            Bar {
-                label,
-                told,
-                value: day.credits as f64,
-                part: 0.0,
-            }
+            let told = tell!(
+                t,
+                "{date}: {credits} credits, {calls} calls",
+                "{date}: {credits} créditos, {calls} llamadas"
+            );
+            Bar::of(label, told, day.credits as f64)
         })
         .collect()
 }
@@ -177,27 +168,20 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let title = t.t("Ledger", "Movimientos");
     let kind = visit.query().get("type").and_then(|kind| kind.parse().ok());
-    let (asked, said) = match period::read(&visit) {
-        Ok(asked) => (asked, None),
-        Err(said) => ((None, None), Some(said)),
-    };
-    let (since, until) = asked;
+    let ((since, until), said) = period::read(&visit);
     let filter = LedgerFilter { kind, since, until };
     let page = visit.page_of(|uuid| uuid);
     // The sort key is the entry's number, as in `GET /v1/billing/transactions`.
     let after = page.after.map(|(seq, _)| seq.micros());
     let billing = visit.services().billing();
-    let rows = billing
-        .transactions(visit.account(), filter, after, page.limit)
-        .await?;
+    let rows = billing.transactions(visit.account(), filter, after, page.limit);
+    let rows = rows.await?;
     let kinds = TransactionType::ALL.iter();
     let body = html! {
         (form::refusal(said))
         form.filters method="get" action={ (PATH) "/billing/ledger" } {
-            (Select::new("type", t.t("Kind", "Tipo"))
-                .option("", t.t("All", "Todos"))
-                .options(kinds.map(|kind| (kind.as_str(), kind_name(*kind, t))))
-                .chosen(visit.query().text("type")))
+            (list::filter(&visit, "type", t.t("Kind", "Tipo"), t.t("All", "Todos"),
+                kinds.map(|kind| (kind.as_str(), kind_name(*kind, t)))))
             (period::fields(&visit))
             button type="submit" { (t.t("Show", "Mostrar")) }
         }
@@ -213,36 +197,21 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
 }
 
 fn entries(entries: &[LedgerEntry], t: Lang) -> Markup {
-    let heads = [
-        t.t("When", "Cuándo"),
-        t.t("Kind", "Tipo"),
-        t.t("What for", "Concepto"),
-        t.t("Credits", "Créditos"),
-        t.t("Balance after", "Saldo después"),
-        t.t("Belongs to", "Corresponde a"),
-    ];
-    let rows: Vec<Markup> = entries
-        .iter()
-        .map(|entry| {
-            html! {
-                tr {
-                    td { (when(entry.created_at)) }
-                    td { (kind_name(entry.kind, t)) }
-                    td { (crate::spanish::written(&entry.description, t)) }
-                    td.number { (count(entry.amount_credits)) }
-                    td.number { (count(entry.balance_after_credits)) }
-                    td {
-                        @if let Some(id) = entry.conversation_id {
-                            a href={ (PATH) "/conversations/" (id) } { (t.t("Conversation", "Conversación")) }
-                        } @else if let Some(id) = entry.invoice_id {
-                            a href={ (PATH) "/billing/invoices/" (id) "/pdf" } { (t.t("Invoice", "Factura")) }
-                        } @else { span.none { "–" } }
-                    }
-                }
-            }
-        })
-        .collect();
-    list::table(t.t("Ledger", "Movimientos"), &heads, &rows)
+    html! {
+        (Table::of(t.t("Ledger", "Movimientos"), entries)
+            .column(t.t("When", "Cuándo"), |entry| when(entry.created_at))
+            .column(t.t("Kind", "Tipo"), |entry| kind_name(entry.kind, t))
+            .column(t.t("What for", "Concepto"), |entry| written(&entry.description, t))
+            .number(t.t("Credits", "Créditos"), |entry| count(entry.amount_credits))
+            .number(t.t("Balance after", "Saldo después"), |entry| count(entry.balance_after_credits))
+            .column(t.t("Belongs to", "Corresponde a"), |entry| html! {
+                @if let Some(id) = entry.conversation_id {
+                    a href={ (PATH) "/conversations/" (id) } { (t.t("Conversation", "Conversación")) }
+                } @else if let Some(id) = entry.invoice_id {
+                    a href={ (PATH) "/billing/invoices/" (id) "/pdf" } { (t.t("Invoice", "Factura")) }
+                } @else { span.none { "–" } }
+            }))
+    }
 }
 
 const fn kind_name(kind: TransactionType, t: Lang) -> &'static str {
@@ -261,9 +230,8 @@ async fn invoices(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let page = visit.page_of(|uuid| uuid);
     // The sort key is the month, as in `GET /v1/billing/invoices`.
-    let after = page
-        .after
-        .map(|(month, _)| i32::try_from(month.micros()).unwrap_or(i32::MAX));
+    let after = page.after;
+    let after = after.map(|(month, _)| i32::try_from(month.micros()).unwrap_or(i32::MAX));
     let billing = visit.services().billing();
     let invoices = billing.invoices(visit.account(), after, page.limit).await?;
     let body = html! {
@@ -283,39 +251,34 @@ const fn no_invoices(t: Lang) -> &'static str {
 }
 
 fn invoice_table(invoices: &[Invoice], t: Lang) -> Markup {
-    let heads = [
-        t.t("Number", "Número"),
-        t.t("Month", "Mes"),
-        t.t("State", "Estado"),
-        t.t("Amount", "Importe"),
-        t.t("Issued", "Emitida"),
-        t.t("File", "Archivo"),
-    ];
-    let rows: Vec<Markup> = invoices
-        .iter()
-        .map(|invoice| invoice_line(invoice, t))
-        .collect();
-    list::table(t.t("Invoices", "Facturas"), &heads, &rows)
+    html! {
+        (Table::of(t.t("Invoices", "Facturas"), invoices)
+            .column(t.t("Number", "Número"), |invoice| &invoice.number)
+            .column(t.t("Month", "Mes"), month)
+            .column(t.t("State", "Estado"), |invoice| state(invoice.status, t))
+            .number(t.t("Amount", "Importe"), |invoice| format!("USD {}", dollars(invoice.amount_cents)))
+            .column(t.t("Issued", "Emitida"), |invoice| when_if(invoice.issued_at))
+            .column(t.t("File", "Archivo"), |invoice| html! {
+                a href={ (PATH) "/billing/invoices/" (invoice.id) "/pdf" } { "PDF" span.unseen { " " (invoice.number) } }
+            }))
+    }
 }
 
-fn invoice_line(invoice: &Invoice, t: Lang) -> Markup {
-    let (tone, state) = match invoice.status {
+fn state(status: InvoiceStatus, t: Lang) -> Markup {
+    let (tone, state) = match status {
         InvoiceStatus::Draft => (Tone::Plain, t.t("Draft", "Borrador")),
         InvoiceStatus::Open => (Tone::Busy, t.t("Open", "Por pagar")),
         InvoiceStatus::Paid => (Tone::Good, t.t("Paid", "Pagada")),
         InvoiceStatus::Void => (Tone::Plain, t.t("Void", "Anulada")),
     };
-    let month = Timestamp::of_utc_month(invoice.month).utc_date();
-    html! {
-        tr {
-            td { (invoice.number) }
-            td { (month.get(..7).unwrap_or(&month)) }
-            td { (badge(tone, state)) }
-            td.number { "USD " (dollars(invoice.amount_cents)) }
-            td { (when_if(invoice.issued_at)) }
-            td { a href={ (PATH) "/billing/invoices/" (invoice.id) "/pdf" } { "PDF" span.unseen { " " (invoice.number) } } }
-        }
-    }
+    badge(tone, state)
+}
+
+/// The month of an invoice: `2026-11`.
+fn month(invoice: &Invoice) -> String {
+    let mut month = Timestamp::of_utc_month(invoice.month).utc_date();
+    month.truncate(7);
+    month
 }
 
 /// Cents as dollars.

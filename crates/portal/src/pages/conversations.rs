@@ -9,6 +9,8 @@ pub(crate) mod turns;
 mod watch;
 pub(crate) mod wording;
 
+use std::str::FromStr;
+
 use maud::{Markup, html};
 use offhook_domain::{Channel, ConversationId, ConversationStatus, MemberRole, Timestamp};
 use offhook_services::store::{AgentFilter, ConversationFilter, ConversationView};
@@ -18,8 +20,9 @@ use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input, Select};
-use crate::parts::{list, words};
+use crate::parts::form::{self, Input};
+use crate::parts::list::{self, Table};
+use crate::parts::{period, words};
 use crate::routes::Page;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
@@ -84,37 +87,20 @@ fn actions(visit: &Visitor) -> Markup {
 
 /// Rows of conversations, as the overview shows them too.
 pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
-    let heads = [
-        lang.t("Began", "Inicio"),
-        lang.t("Agent", "Agente"),
-        lang.t("Channel", "Canal"),
-        lang.t("Customer", "Cliente"),
-        lang.t("Status", "Estado"),
-        lang.t("Length", "Duración"),
-        lang.t("Credits", "Créditos"),
-    ];
-    let rows: Vec<Markup> = views.iter().map(|view| row(view, lang)).collect();
-    list::table(lang.t("Conversations", "Conversaciones"), &heads, &rows)
-}
-
-fn row(view: &ConversationView, lang: Lang) -> Markup {
-    let conversation = &view.conversation;
     html! {
-        tr {
-            td { a href={ (PATH) "/conversations/" (conversation.id) } { (words::when(conversation.started_at)) } }
-            td { (view.agent_name) }
-            td {
-                (wording::channel(conversation.channel, lang))
-                @if let Some(direction) = wording::direction(conversation, lang) { " · " (direction) }
-            }
-            td { (wording::customer(conversation, lang)) }
-            td {
-                (wording::state(conversation, lang))
-                @if conversation.failure_reason.is_some() { " " span.soft { (wording::ending(conversation, lang)) } }
-            }
-            td.number { (wording::length(conversation)) }
-            td.number { (wording::credits(conversation)) }
-        }
+        (Table::of(lang.t("Conversations", "Conversaciones"), views)
+            .column(lang.t("Began", "Inicio"), |view| html! {
+                a href={ (PATH) "/conversations/" (view.conversation.id) } { (words::when(view.conversation.started_at)) }
+            })
+            .column(lang.t("Agent", "Agente"), |view| &view.agent_name)
+            .column(lang.t("Channel", "Canal"), |view| wording::way(&view.conversation, lang))
+            .column(lang.t("Customer", "Cliente"), |view| wording::customer(&view.conversation, lang))
+            .column(lang.t("Status", "Estado"), |view| html! {
+                (wording::state(&view.conversation, lang))
+                @if view.conversation.failure_reason.is_some() { " " span.soft { (wording::ending(&view.conversation, lang)) } }
+            })
+            .number(lang.t("Length", "Duración"), |view| wording::length(&view.conversation))
+            .number(lang.t("Credits", "Créditos"), |view| wording::credits(&view.conversation)))
     }
 }
 
@@ -130,19 +116,15 @@ fn nothing(visit: &Visitor, is_narrowed: bool) -> Markup {
             Some(("/conversations", lang.t("Show all", "Mostrar todas"))),
         );
     }
-    let next = visit.may(MemberRole::Developer).then(|| {
-        (
-            "/try/call",
-            lang.t("Place a test call", "Hacer una llamada de prueba"),
-        )
-    });
+    let label = lang.t("Place a test call", "Hacer una llamada de prueba");
+    let may_try = visit.may(MemberRole::Developer);
     list::empty(
         lang.t("No conversations yet", "Aún no hay conversaciones"),
         lang.t(
             "Calls and chats of your agents appear here as they happen: listen to them, read them, and see what they cost.",
             "Aquí aparecen las llamadas y los chats de tus agentes mientras ocurren: escúchalos, léelos y mira cuánto costaron.",
         ),
-        next,
+        may_try.then_some(("/try/call", label)),
     )
 }
 
@@ -151,17 +133,15 @@ fn filters(visit: &Visitor, agents: &AgentChoice) -> Markup {
     let asked = visit.query();
     let any = lang.t("Any", "Cualquiera");
     let statuses = ConversationStatus::ALL.iter();
-    let statuses = statuses.map(|status| (status.as_str(), wording::status(*status, lang)));
     let channels = Channel::ALL.iter();
-    let channels =
-        channels.map(|channel| (channel.as_str(), wording::channel(Some(*channel), lang)));
     html! {
         form.filters method="get" action={ (PATH) "/conversations" } role="search" {
-            (Input::text("from", lang.t("From (UTC)", "Desde (UTC)")).kind("date").value(asked.text("from")))
-            (Input::text("to", lang.t("To (UTC)", "Hasta (UTC)")).kind("date").value(asked.text("to")))
+            (period::fields(visit))
             (agents.field(visit, "agent", lang.t("Agent", "Agente"), asked.text("agent"), Some(any)))
-            (Select::new("status", lang.t("Status", "Estado")).option("", any).options(statuses).chosen(asked.text("status")))
-            (Select::new("channel", lang.t("Channel", "Canal")).option("", any).options(channels).chosen(asked.text("channel")))
+            (list::filter(visit, "status", lang.t("Status", "Estado"), any,
+                statuses.map(|status| (status.as_str(), wording::status(*status, lang)))))
+            (list::filter(visit, "channel", lang.t("Channel", "Canal"), any,
+                channels.map(|channel| (channel.as_str(), wording::channel(Some(*channel), lang)))))
             (Input::text("phone", lang.t("Phone number", "Número de teléfono")).kind("tel").value(asked.text("phone")))
             button type="submit" { (lang.t("Show", "Mostrar")) }
         }
@@ -186,38 +166,26 @@ fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> 
         "The first day is after the last one: choose again.",
         "El primer día es posterior al último: elige de nuevo.",
     );
-    let text = |name| asked.get(name);
+    let since = asked.get("from").map(Timestamp::parse_from).transpose();
+    let until = asked.get("to").map(Timestamp::parse_to).transpose();
+    let phone = asked.get("phone").map(|phone| plain(phone).parse());
     let filter = ConversationFilter {
         voice_only: false,
-        since: text("from")
-            .map(Timestamp::parse_from)
-            .transpose()
-            .map_err(|_| day)?,
-        until: text("to")
-            .map(Timestamp::parse_to)
-            .transpose()
-            .map_err(|_| day)?,
-        agent: text("agent")
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| choice)?,
-        status: text("status")
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| choice)?,
-        channel: text("channel")
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| choice)?,
-        phone: text("phone")
-            .map(|phone| plain(phone).parse())
-            .transpose()
-            .map_err(|_| number)?,
+        since: since.map_err(|_| day)?,
+        until: until.map_err(|_| day)?,
+        agent: chosen(asked, "agent").map_err(|_| choice)?,
+        status: chosen(asked, "status").map_err(|_| choice)?,
+        channel: chosen(asked, "channel").map_err(|_| choice)?,
+        phone: phone.transpose().map_err(|_| number)?,
     };
     match (filter.since, filter.until) {
         (Some(since), Some(until)) if since > until => Err(order),
         _ => Ok(filter),
     }
+}
+
+fn chosen<T: FromStr>(asked: &Fields, name: &str) -> Result<Option<T>, T::Err> {
+    asked.get(name).map(str::parse).transpose()
 }
 
 /// A number without what people write between its digits.

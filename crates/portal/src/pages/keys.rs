@@ -7,9 +7,11 @@ use offhook_domain::{KeyId, MemberRole, Scopes, Timestamp};
 use offhook_services::Keys;
 use offhook_services::store::ApiKey;
 
-use crate::lang::Lang;
+use crate::fields::Fields;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
-use crate::parts::{form, list, words};
+use crate::parts::list::{self, Table};
+use crate::parts::{form, words};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -38,7 +40,7 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (introduction(&visit))
         (tables(&visit, &keys))
-        @if visit.may(MemberRole::Developer) { (creation::form_of(&visit, None, None)) }
+        @if visit.may(MemberRole::Developer) { (creation::form_of(&visit, &Fields::default(), None)) }
     };
     Ok(visit.page(SECTION, title(&visit), &body))
 }
@@ -107,10 +109,7 @@ fn tables(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
         @if !over.is_empty() {
             details {
                 summary {
-                    @match t {
-                        Lang::En => { "Revoked and expired keys (" (over.len()) ")" }
-                        Lang::Es => { "Claves revocadas y vencidas (" (over.len()) ")" }
-                    }
+                    (t.t("Revoked and expired keys", "Claves revocadas y vencidas")) " (" (over.len()) ")"
                 }
                 (table(visitor, t.t("Revoked and expired keys", "Claves revocadas y vencidas"), &over))
             }
@@ -119,37 +118,23 @@ fn tables(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
 }
 
 fn table(visitor: &Visitor, caption: &str, keys: &[&ApiKey]) -> Markup {
-    let t = visitor.lang();
-    let mut heads = vec![
-        t.t("Key", "Clave"),
-        t.t("State", "Estado"),
-        t.t("Scopes", "Permisos"),
-        t.t("Last use", "Último uso"),
-        t.t("Limits", "Límites"),
-    ];
+    let (t, now) = (visitor.lang(), visitor.now());
     let may = visitor.may(MemberRole::Developer);
-    if may {
-        heads.push(t.t("Action", "Acción"));
+    html! {
+        (Table::of(caption, keys)
+            .column(t.t("Key", "Clave"), |key| html! {
+                (key.name) br;
+                code { (key.prefix) "…" } br;
+                span.soft { (t.t("created ", "creada ")) (words::when(key.created_at)) }
+            })
+            .column(t.t("State", "Estado"), |key| badge(key, now, t))
+            .column(t.t("Scopes", "Permisos"), |key| scopes_told(key, t))
+            .column(t.t("Last use", "Último uso"), |key| words::when_if(key.last_used_at))
+            .column(t.t("Limits", "Límites"), |key| limits_told(key, t))
+            .column_if(may, t.t("Action", "Acción"), |key| html! {
+                @if key.revoked_at.is_none() { (revocation(visitor, key)) }
+            }))
     }
-    let now = visitor.now();
-    let row = |key: &&ApiKey| {
-        html! {
-            tr {
-                td {
-                    (key.name) br;
-                    code { (key.prefix) "…" } br;
-                    span.soft { (t.t("created ", "creada ")) (words::when(key.created_at)) }
-                }
-                td { (badge(key, now, t)) }
-                td { (scopes_told(key, t)) }
-                td { (words::when_if(key.last_used_at)) }
-                td { (limits_told(key, t)) }
-                @if may { td { @if key.revoked_at.is_none() { (revocation(visitor, key)) } } }
-            }
-        }
-    };
-    let rows: Vec<Markup> = keys.iter().map(row).collect();
-    list::table(caption, &heads, &rows)
 }
 
 fn badge(key: &ApiKey, now: Timestamp, lang: Lang) -> Markup {
@@ -174,10 +159,9 @@ fn scopes_told(key: &ApiKey, lang: Lang) -> Markup {
 
 /// Until when it opens something, and how much it may spend.
 fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
-    let budget = key.monthly_credit_budget.map(|budget| match lang {
-        Lang::En => format!("{} credits a month", words::count(budget)),
-        Lang::Es => format!("{} créditos al mes", words::count(budget)),
-    });
+    let budget = key.monthly_credit_budget.map(words::count);
+    let budget =
+        budget.map(|budget| tell!(lang, "{budget} credits a month", "{budget} créditos al mes"));
     html! {
         @if let Some(end) = key.expires_at {
             (lang.t("until ", "hasta ")) (words::when(end)) br;
@@ -188,32 +172,25 @@ fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
 }
 
 fn revocation(visitor: &Visitor, key: &ApiKey) -> Markup {
-    let question = match visitor.lang() {
-        Lang::En => format!(
-            "Revoke the key “{}”? Every request with it is refused at once, for ever.",
-            key.name
-        ),
-        Lang::Es => format!(
-            "¿Revocar la clave «{}»? Toda solicitud con ella se rechaza de inmediato y para siempre.",
-            key.name
-        ),
-    };
+    let question = tell!(
+        visitor.lang(),
+        "Revoke the key “{}”? Every request with it is refused at once, for ever.",
+        "¿Revocar la clave «{}»? Toda solicitud con ella se rechaza de inmediato y para siempre.",
+        key.name
+    );
     let path = format!("/developers/{}/revoke", key.id);
-    form::danger(
-        visitor,
-        &path,
-        visitor.lang().t("Revoke", "Revocar"),
-        &question,
-    )
+    form::danger(visitor, &path, visitor.t("Revoke", "Revocar"), &question)
 }
 
 async fn revoke(post: Post<Developer>) -> Answer {
     let id: KeyId = post.id("id")?;
     let revoked = keys(&post).revoke_of(post.account(), id).await?;
     let key = revoked.ok_or_else(Trouble::not_found)?;
-    let said = match post.lang() {
-        Lang::En => format!("The key “{}” is revoked.", key.name),
-        Lang::Es => format!("La clave «{}» está revocada.", key.name),
-    };
+    let (t, name) = (post.lang(), &key.name);
+    let said = tell!(
+        t,
+        "The key “{name}” is revoked.",
+        "La clave «{name}» está revocada."
+    );
     Ok(post.go("/developers", &said))
 }

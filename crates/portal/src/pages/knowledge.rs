@@ -6,7 +6,7 @@ mod folders;
 mod search;
 
 use maud::{Markup, html};
-use offhook_domain::{DocumentId, DocumentSource, DocumentStatus, Json, MemberRole};
+use offhook_domain::{DocumentId, DocumentSource, DocumentStatus, MemberRole};
 use offhook_http::Code;
 use offhook_services::store::{Document, DocumentFilter, Folder};
 
@@ -14,7 +14,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, Select};
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result};
@@ -101,19 +101,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(DocumentId::from_uuid);
     let documents = knowledge.documents(visit.account(), filter, page).await?;
     let folders = folders::all(&visit).await?;
-    let rows: Vec<Markup> = documents
-        .items
-        .iter()
-        .map(|row| line(row, &folders, t))
-        .collect();
-    let heads = [
-        t.t("Name", "Nombre"),
-        t.t("Folder", "Carpeta"),
-        t.t("Kind", "Tipo"),
-        t.t("Size", "Tamaño"),
-        t.t("State", "Estado"),
-        t.t("Added", "Agregado"),
-    ];
+    let folder_of = |document: &Document| {
+        let mut all = folders.iter();
+        all.find(|folder| Some(folder.id) == document.folder_id)
+    };
     let is_unread = documents.items.iter().any(is_unread);
     let body = html! {
         (actions(&visit))
@@ -121,8 +112,20 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         // One question for the whole list while a document is still being read.
         div #documents hx-get=[is_unread.then(|| visit.request().uri().to_string())]
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
-            @if rows.is_empty() { (nothing(&visit, is_filtered)) }
-            @else { (list::table(t.t("Documents", "Documentos"), &heads, &rows)) }
+            @if documents.items.is_empty() { (nothing(&visit, is_filtered)) } @else {
+                (Table::of(t.t("Documents", "Documentos"), &documents.items)
+                    .column(t.t("Name", "Nombre"), |row| html! {
+                        a id={ "document-" (row.id) } href={ (PATH) "/knowledge/documents/" (row.id) } { (row.name) }
+                    })
+                    .column(t.t("Folder", "Carpeta"), |row| html! { @match folder_of(row) {
+                        Some(folder) => { (folder.name) }
+                        None => { span.none { "–" } }
+                    } })
+                    .column(t.t("Kind", "Tipo"), |row| source_name(row.source, t))
+                    .column(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
+                    .column(t.t("State", "Estado"), |row| state(row, t))
+                    .column(t.t("Added", "Agregado"), |row| when(row.created_at)))
+            }
             (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
         }
     };
@@ -156,19 +159,16 @@ fn filters(visitor: &Visitor, folders: &[Folder]) -> Markup {
     let t = visitor.lang();
     let said = |name| visitor.query().text(name);
     let states = DocumentStatus::ALL.iter();
-    let states = states.map(|state| (state.as_str(), state_name(*state, t)));
     html! {
         form.filters method="get" action={ (PATH) "/knowledge" } {
             (Input::text("q", t.t("Name", "Nombre")).kind("search").value(said("q")))
             (Select::new("folder", t.t("Folder", "Carpeta"))
                 .option("", t.t("All", "Todas"))
                 .option(ROOT, t.t("In no folder", "En ninguna"))
-                .options(folders.iter().map(|folder| (folder.id.to_string(), folder.name.clone())))
+                .options(named(folders))
                 .chosen(said("folder")))
-            (Select::new("status", t.t("State", "Estado"))
-                .option("", t.t("All", "Todos"))
-                .options(states)
-                .chosen(said("status")))
+            (list::filter(visitor, "status", t.t("State", "Estado"), t.t("All", "Todos"),
+                states.map(|state| (state.as_str(), state_name(*state, t)))))
             button type="submit" { (t.t("Show", "Mostrar")) }
         }
     }
@@ -186,37 +186,15 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
             Some(("/knowledge", t.t("Show all", "Mostrar todos"))),
         );
     }
-    let next = (
-        "/knowledge/upload",
-        t.t("Upload a file", "Subir un archivo"),
-    );
+    let upload = t.t("Upload a file", "Subir un archivo");
     list::empty(
         t.t("No documents yet", "Aún no hay documentos"),
         t.t(
             "What agents should know stands in documents: price lists, opening hours, answers to common questions. Upload a file, write a text or take a web page; then name the documents in an agent's knowledge.",
             "Lo que los agentes deben saber está en documentos: listas de precios, horarios, respuestas a preguntas comunes. Sube un archivo, escribe un texto o toma una página web; luego nombra los documentos en el conocimiento de un agente.",
         ),
-        visitor.may(MemberRole::Developer).then_some(next),
+        visitor.may(MemberRole::Developer).then_some(("/knowledge/upload", upload)),
     )
-}
-
-fn line(document: &Document, folders: &[Folder], t: Lang) -> Markup {
-    let id = document.id;
-    let folder = document.folder_id;
-    let folder = folder.and_then(|id| folders.iter().find(|folder| folder.id == id));
-    html! {
-        tr {
-            td { a id={ "document-" (id) } href={ (PATH) "/knowledge/documents/" (id) } { (document.name) } }
-            td { @match folder {
-                Some(folder) => { (folder.name) }
-                None => { span.none { "–" } }
-            } }
-            td { (source_name(document.source, t)) }
-            td { (size(document.size_bytes)) }
-            td { (state(document, t)) }
-            td { (when(document.created_at)) }
-        }
-    }
 }
 
 /// Whether a document is still to be read.
@@ -267,17 +245,14 @@ fn size(bytes: Option<i64>) -> String {
 fn folder_choice<'a>(folders: &[Folder], chosen: &'a str, t: Lang) -> Select<'a> {
     Select::new("folder_id", t.t("Folder", "Carpeta"))
         .option("", t.t("In no folder", "En ninguna"))
-        .options(
-            folders
-                .iter()
-                .map(|folder| (folder.id.to_string(), folder.name.clone())),
-        )
+        .options(named(folders))
         .chosen(chosen)
 }
 
-/// A text as a member of a body.
-fn string(text: &str) -> Json {
-    Json::String(text.to_owned())
+/// Folders as a choice offers them.
+fn named(folders: &[Folder]) -> impl Iterator<Item = (String, &str)> {
+    let folders = folders.iter();
+    folders.map(|folder| (folder.id.to_string(), folder.name.as_str()))
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use offhook_domain::{LogEntryId, MemberRole};
 use offhook_services::store::{ApiKey, LogEntry, LogFilter, StatusFilter};
 
 use crate::PATH;
-use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::form::{self, Input, Select};
+use crate::parts::form::{self, Input};
+use crate::parts::list::{self, Table};
+use crate::parts::period;
 use crate::parts::words::{Tone, badge, when};
-use crate::parts::{list, period};
 use crate::routes::Page;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
@@ -36,14 +36,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(LogEntryId::from_uuid);
     let entries = logs.list(visit.account(), filter, page).await?;
     let keys = visit.services().keys().list(visit.account()).await?;
-    let rows: Vec<Markup> = entries.items.iter().map(|entry| line(entry, t)).collect();
-    let heads = [
-        t.t("When", "Cuándo"),
-        t.t("Request", "Solicitud"),
-        t.t("Answer", "Respuesta"),
-        t.t("Took", "Tardó"),
-        t.t("Key", "Clave"),
-    ];
     let body = html! {
         p { (t.t(
             "Every request that came with one of your keys, for 30 days.",
@@ -51,8 +43,18 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         )) }
         (form::refusal(said))
         (filters(&visit, &keys))
-        @if rows.is_empty() { (nothing(&visit)) }
-        @else { (list::table(title, &heads, &rows)) }
+        @if entries.items.is_empty() { (nothing(&visit)) } @else {
+            (Table::of(title, &entries.items)
+                .column(t.t("When", "Cuándo"), |entry| when(entry.created_at))
+                .column(t.t("Request", "Solicitud"), |entry| html! {
+                    a.url href={ (PATH) "/logs/" (entry.request_id) } aria-label={
+                        (t.t("Story of", "Historia de")) " " (entry.method) " " (entry.path)
+                    } { code { (entry.method) " " (entry.path) } }
+                })
+                .column(t.t("Answer", "Respuesta"), answer)
+                .column(t.t("Took", "Tardó"), |entry| format!("{} ms", entry.duration_ms))
+                .column(t.t("Key", "Clave"), |entry| html! { code { (entry.key_prefix) } }))
+        }
         (list::more(&visit, &entries, |entry| (entry.created_at, entry.id.uuid())))
     };
     Ok(visit.page(Section::Logs, title, &body))
@@ -62,19 +64,19 @@ async fn list(visit: Visit<Viewer>) -> Answer {
 fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
     let t = visitor.lang();
     let query = visitor.query();
-    let (period, said) = match period::read(visitor) {
-        Ok(period) => (period, None),
-        Err(said) => ((None, None), Some(said)),
+    let ((since, until), mut said) = period::read(visitor);
+    let method = query.get("method");
+    let path = query.get("path");
+    let mut filter = LogFilter {
+        since,
+        until,
+        method: method
+            .filter(|method| METHODS.contains(method))
+            .map(str::to_owned),
+        path: path.map(|path| path.chars().take(500).collect()),
+        key: query.text("key").parse().ok(),
+        ..LogFilter::default()
     };
-    let (mut filter, mut said) = (LogFilter::default(), said);
-    (filter.since, filter.until) = period;
-    let method = query
-        .get("method")
-        .and_then(|method| METHODS.iter().find(|known| **known == method));
-    filter.method = method.map(|method| (*method).to_owned());
-    filter.path = query
-        .get("path")
-        .map(|path| path.chars().take(500).collect());
     if let Some(text) = query.get("status") {
         filter.status = status(text);
         if filter.status.is_none() {
@@ -83,9 +85,6 @@ fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
                 "Un estado se escribe como 404, o como 4xx para todos los de su tipo. La lista los muestra todos.",
             ));
         }
-    }
-    if let Some(text) = query.get("key") {
-        filter.key = text.parse().ok();
     }
     if let Some(text) = query.get("request") {
         match text.parse() {
@@ -117,15 +116,10 @@ fn filters(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
     html! {
         form.filters method="get" action={ (PATH) "/logs" } {
             (Input::text("status", t.t("Status (404, 4xx)", "Estado (404, 4xx)")).value(said("status")))
-            (Select::new("method", t.t("Method", "Método"))
-                .option("", t.t("All", "Todos"))
-                .options(METHODS.map(|method| (method, method)))
-                .chosen(said("method")))
+            (list::filter(visitor, "method", t.t("Method", "Método"), t.t("All", "Todos"), METHODS.map(|method| (method, method))))
             (Input::text("path", t.t("Whole path", "Ruta completa")).value(said("path")))
-            (Select::new("key", t.t("Key", "Clave"))
-                .option("", t.t("All", "Todas"))
-                .options(keys.iter().map(|key| (key.id.to_string(), format!("{} ({})", key.name, key.prefix))))
-                .chosen(said("key")))
+            (list::filter(visitor, "key", t.t("Key", "Clave"), t.t("All", "Todas"),
+                keys.iter().map(|key| (key.id.to_string(), format!("{} ({})", key.name, key.prefix)))))
             (period::fields(visitor))
             (Input::text("request", t.t("Request id", "Id de solicitud")).value(said("request")))
             button type="submit" { (t.t("Show", "Mostrar")) }
@@ -135,11 +129,8 @@ fn filters(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
 
 fn nothing(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
-    if visitor
-        .query()
-        .iter()
-        .any(|(_, value)| !value.trim().is_empty())
-    {
+    let mut asked = visitor.query().iter();
+    if asked.any(|(_, value)| !value.trim().is_empty()) {
         return list::empty(
             t.t("No request is like that", "Ninguna solicitud es así"),
             t.t(
@@ -158,22 +149,6 @@ fn nothing(visitor: &Visitor) -> Markup {
         ),
         visitor.may(MemberRole::Developer).then_some(make),
     )
-}
-
-fn line(entry: &LogEntry, t: Lang) -> Markup {
-    html! {
-        tr {
-            td { (when(entry.created_at)) }
-            td {
-                a.url href={ (PATH) "/logs/" (entry.request_id) } aria-label={
-                    (t.t("Story of", "Historia de")) " " (entry.method) " " (entry.path)
-                } { code { (entry.method) " " (entry.path) } }
-            }
-            td { (answer(entry)) }
-            td { (entry.duration_ms) " ms" }
-            td { code { (entry.key_prefix) } }
-        }
-    }
 }
 
 /// How a request was answered: the status, and an error's code.

@@ -20,6 +20,8 @@ use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
+pub(super) use wording::delivery_tone;
+
 const SECTION: Section = Section::Webhooks;
 
 /// The paths.

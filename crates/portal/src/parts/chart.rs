@@ -22,6 +22,18 @@ pub(crate) struct Bar {
     pub(crate) part: f64,
 }
 
+impl Bar {
+    /// A bar of one colour.
+    pub(crate) fn of(label: &str, told: String, value: f64) -> Self {
+        Self {
+            label: label.to_owned(),
+            told,
+            value,
+            part: 0.0,
+        }
+    }
+}
+
 /// Bars side by side, all of one unit.
 pub(crate) fn bars(title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
     drawn(WIDTH, title, heads, bars)

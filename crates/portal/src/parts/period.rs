@@ -7,7 +7,7 @@ use super::form::Input;
 use crate::visit::Visitor;
 
 /// The first and the last instant that are asked for.
-pub(crate) type Period = (Option<Timestamp>, Option<Timestamp>);
+type Period = (Option<Timestamp>, Option<Timestamp>);
 
 /// The fields `from` and `to` of a list's filters, with what they say already.
 pub(crate) fn fields(visitor: &Visitor) -> Markup {
@@ -19,11 +19,15 @@ pub(crate) fn fields(visitor: &Visitor) -> Markup {
     }
 }
 
-/// Reads them.
-///
-/// # Errors
-/// A sentence for the page: a day that is none, or an end before its beginning.
-pub(crate) fn read(visitor: &Visitor) -> Result<Period, &'static str> {
+/// Reads them. What is asked for wrongly is left out, and said: a day that is none, or an end before its beginning.
+pub(crate) fn read(visitor: &Visitor) -> (Period, Option<&'static str>) {
+    match asked(visitor) {
+        Ok(period) => (period, None),
+        Err(said) => ((None, None), Some(said)),
+    }
+}
+
+fn asked(visitor: &Visitor) -> Result<Period, &'static str> {
     let t = visitor.lang();
     let said = |name| visitor.query().get(name);
     let wrong = |_| {
@@ -32,15 +36,9 @@ pub(crate) fn read(visitor: &Visitor) -> Result<Period, &'static str> {
             "Un día se escribe como 2026-11-21. La lista los muestra todos.",
         )
     };
-    let from = said("from")
-        .map(Timestamp::parse_from)
-        .transpose()
-        .map_err(wrong)?;
-    let to = said("to")
-        .map(Timestamp::parse_to)
-        .transpose()
-        .map_err(wrong)?;
-    match (from, to) {
+    let from = said("from").map(Timestamp::parse_from).transpose();
+    let to = said("to").map(Timestamp::parse_to).transpose();
+    match (from.map_err(wrong)?, to.map_err(wrong)?) {
         (Some(from), Some(to)) if from > to => Err(t.t(
             "The first day is after the last one. The list shows all of them.",
             "El primer día es posterior al último. La lista los muestra todos.",

@@ -12,7 +12,7 @@ use super::{about, analysis, sent};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::{form, list};
+use crate::parts::form;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -216,8 +216,7 @@ pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
     match calls.hang_up(post.caller(), CallHandle(id)).await {
         Ok(_) => {
             let said = lang.t("The call is being ended.", "La llamada se está terminando.");
-            post.done("call.hang_up", &id.to_string(), &path, said)
-                .await
+            post.done("call.hang_up", id, &path, said).await
         }
         Err(HangUpError::Ended) => {
             let said = lang.t(
@@ -235,9 +234,4 @@ pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Names and values in a table of their own.
-pub(super) fn named(caption: &str, heads: &[&str], rows: &[Markup]) -> Markup {
-    html! { h2 { (caption) } (list::table(caption, heads, rows)) }
 }

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 use offhook_domain::{Channel, SentStatus};
-use offhook_services::store::{Conversation, WhatsAppSent};
+use offhook_services::store::Conversation;
 
-use super::detail::named;
 use crate::lang::Lang;
+use crate::parts::list::Table;
 use crate::parts::words::{self, Tone};
 use crate::spanish::written;
 use crate::trouble::Result;
@@ -19,32 +19,22 @@ pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> 
     let lang = visitor.lang();
     let whatsapp = visitor.services().whatsapp();
     let sent = whatsapp.sent(visitor.account(), conversation.id).await?;
-    if sent.is_empty() {
-        return Ok(html! {});
-    }
-    let rows: Vec<Markup> = sent.iter().map(|sent| row(sent, lang)).collect();
-    let heads = [lang.t("Written", "Escrito"), lang.t("Message", "Mensaje")];
-    Ok(named(
-        lang.t("Messages sent", "Mensajes enviados"),
-        &heads,
-        &rows,
-    ))
-}
-
-fn row(sent: &WhatsAppSent, lang: Lang) -> Markup {
-    let (tone, word) = told(sent.status, lang);
-    html! {
-        tr {
-            td { (words::when(sent.queued_at)) }
-            td {
-                (words::badge(tone, word))
-                @if let Some(failure) = &sent.failure { " " span.soft { (written(failure, lang)) } }
-                @if sent.updated_at != sent.queued_at {
-                    p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
-                }
-            }
+    let caption = lang.t("Messages sent", "Mensajes enviados");
+    Ok(html! {
+        @if !sent.is_empty() {
+            h2 { (caption) }
+            (Table::of(caption, &sent)
+                .column(lang.t("Written", "Escrito"), |sent| words::when(sent.queued_at))
+                .column(lang.t("Message", "Mensaje"), |sent| html! {
+                    @let (tone, word) = told(sent.status, lang);
+                    (words::badge(tone, word))
+                    @if let Some(failure) = &sent.failure { " " span.soft { (written(failure, lang)) } }
+                    @if sent.updated_at != sent.queued_at {
+                        p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
+                    }
+                }))
         }
-    }
+    })
 }
 
 const fn told(status: SentStatus, lang: Lang) -> (Tone, &'static str) {

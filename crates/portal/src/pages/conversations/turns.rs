@@ -7,7 +7,7 @@ use offhook_domain::Timestamp;
 use offhook_services::store::Moment;
 use serde_json::Value;
 
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::parts::words;
 use crate::spanish;
 
@@ -63,10 +63,7 @@ impl Turns {
         if !self.has_audio {
             return html! { span.soft { (place) } };
         }
-        let told = match self.lang {
-            Lang::En => format!("Play from {place}"),
-            Lang::Es => format!("Reproducir desde {place}"),
-        };
+        let told = tell!(self.lang, "Play from {place}", "Reproducir desde {place}");
         html! { button type="button" data-seek=(seconds(into)) aria-label=(told) title=(told) { "▶ " (place) } }
     }
 }

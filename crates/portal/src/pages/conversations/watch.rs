@@ -11,9 +11,10 @@ use super::detail::{self, read, state, watch, whole};
 use super::stretch::Place;
 use super::wording;
 use crate::PATH;
-use crate::lang::Lang;
+use crate::lang::tell;
 use crate::layout::Section;
-use crate::parts::{list, words};
+use crate::parts::list::{self, Table};
+use crate::parts::words;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
@@ -116,45 +117,30 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
             None,
         ));
     }
-    let heads = [
-        lang.t("Customer", "Cliente"),
-        lang.t("Agent", "Agente"),
-        lang.t("State", "Estado"),
-        lang.t("For", "Desde hace"),
-        lang.t("Last words", "Últimas palabras"),
-    ];
-    let rows: Vec<Markup> = calls.iter().map(|call| row(visitor, call)).collect();
-    let shown = calls.len();
-    let limit = visitor.caller().terms.live_calls;
-    let counted = match lang {
-        Lang::En => format!("{shown} under way; the plan has room for {limit}."),
-        Lang::Es => format!("{shown} en curso; el plan admite {limit}."),
+    let (shown, limit) = (calls.len(), visitor.caller().terms.live_calls);
+    let lasts = |call: &LiveCall| {
+        let conversation = &call.view.conversation;
+        let since = conversation.answered_at.unwrap_or(conversation.started_at);
+        words::length(visitor.now().since(since))
     };
     Ok(html! {
-        p.soft { (counted) }
-        (list::table(lang.t("Live calls", "Llamadas en vivo"), &heads, &rows))
-    })
-}
-
-fn row(visitor: &Visitor, call: &LiveCall) -> Markup {
-    let lang = visitor.lang();
-    let conversation = &call.view.conversation;
-    let since = conversation.answered_at.unwrap_or(conversation.started_at);
-    html! {
-        tr {
-            // By its id a link keeps the focus when the list is drawn anew.
-            td { a id={ "call-" (conversation.id) } href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) } }
-            td { (call.view.agent_name) }
-            td { (wording::state(conversation, lang)) }
-            td.number { (words::length(visitor.now().since(since))) }
-            td {
+        p.soft { (tell!(lang, "{shown} under way; the plan has room for {limit}.", "{shown} en curso; el plan admite {limit}.")) }
+        (Table::of(lang.t("Live calls", "Llamadas en vivo"), &calls)
+            .column(lang.t("Customer", "Cliente"), |call| html! {
+                // By its id a link keeps the focus when the list is drawn anew.
+                @let conversation = &call.view.conversation;
+                a id={ "call-" (conversation.id) } href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) }
+            })
+            .column(lang.t("Agent", "Agente"), |call| &call.view.agent_name)
+            .column(lang.t("State", "Estado"), |call| wording::state(&call.view.conversation, lang))
+            .number(lang.t("For", "Desde hace"), lasts)
+            .column(lang.t("Last words", "Últimas palabras"), |call| html! {
                 @if let (Some(role), Some(said)) = (call.role.as_deref(), call.said.as_deref()) {
                     @if role == "agent" { strong { (lang.t("Agent", "Agente")) ": " } }
                     bdi { (shortened(said)) }
                 } @else { span.none { "–" } }
-            }
-        }
-    }
+            }))
+    })
 }
 
 fn shortened(text: &str) -> String {

@@ -1,5 +1,7 @@
 //! Channels, states and reasons of conversations, in plain words.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 use offhook_domain::{CallState, Channel, ConversationStatus, FailureReason, TerminationReason};
 use offhook_services::SoFar;
@@ -116,8 +118,16 @@ const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
     }
 }
 
+/// Where it takes place, and who called whom.
+pub(crate) fn way(conversation: &Conversation, lang: Lang) -> Markup {
+    html! {
+        (channel(conversation.channel, lang))
+        @if let Some(direction) = direction(conversation, lang) { " · " (direction) }
+    }
+}
+
 /// Who called whom; nothing for text.
-pub(crate) fn direction(conversation: &Conversation, lang: Lang) -> Option<&'static str> {
+fn direction(conversation: &Conversation, lang: Lang) -> Option<&'static str> {
     let is_phone = conversation
         .channel
         .is_none_or(|channel| channel == Channel::Phone);
@@ -145,19 +155,17 @@ pub(crate) fn customer(conversation: &Conversation, lang: Lang) -> &str {
 /// How long it took, once it has ended.
 pub(crate) fn length(conversation: &Conversation) -> String {
     let ended = conversation.state.is_terminal();
-    match conversation.duration_seconds.filter(|_| ended) {
-        Some(seconds) => {
-            let seconds = u64::try_from(seconds).unwrap_or(0);
-            words::length(std::time::Duration::from_secs(seconds))
-        }
-        None => "–".to_owned(),
-    }
+    let seconds = conversation.duration_seconds.filter(|_| ended);
+    seconds.map_or_else(|| "–".to_owned(), seconds_told)
+}
+
+fn seconds_told(seconds: i64) -> String {
+    words::length(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
 /// How long it has lasted so far.
 pub(crate) fn length_so_far(so_far: &SoFar) -> String {
-    let seconds = u64::try_from(so_far.seconds).unwrap_or(0);
-    words::length(std::time::Duration::from_secs(seconds))
+    seconds_told(so_far.seconds)
 }
 
 /// What it cost, once it has ended.

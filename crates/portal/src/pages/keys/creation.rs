@@ -46,25 +46,16 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
 }
 
 /// The form that makes a key; `typed` is what was sent where it was refused.
-pub(super) fn form_of(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Markup {
+pub(super) fn form_of(visitor: &Visitor, typed: &Fields, said: Option<&str>) -> Markup {
     let t = visitor.lang();
-    let text = |name: &str| typed.map_or("", |fields| fields.text(name)).to_owned();
-    let is_chosen = |scope: Scope| {
-        typed.is_some_and(|fields| fields.all("scope").any(|name| name == scope.as_str()))
-    };
-    let (name, end, budget) = (
-        text("name"),
-        text("expires_at"),
-        text("monthly_credit_budget"),
-    );
-    let read_only = typed.is_some_and(|fields| fields.is_set("read_only"));
+    let is_chosen = |scope: Scope| typed.all("scope").any(|name| name == scope.as_str());
     html! {
         section.form-card aria-labelledby="create" {
             h2 #create { (t.t("Create a key", "Crear una clave")) }
             (form::refusal(said))
             (form::form(visitor, "/developers", &html! {
                 (form::Input::text("name", t.t("Name", "Nombre"))
-                    .value(&name)
+                    .value(typed.text("name"))
                     .hint(t.t("Which system uses it, such as “CRM”.", "Qué sistema la usa, por ejemplo «CRM»."))
                     .required())
                 fieldset {
@@ -85,17 +76,17 @@ pub(super) fn form_of(visitor: &Visitor, typed: Option<&Fields>, said: Option<&s
                     (form::check("read_only", "on", t.t(
                         "Read-only: refuses every scope that ends in :write, chosen or not",
                         "Solo lectura: rechaza todo permiso que termine en :write, elegido o no",
-                    ), read_only))
+                    ), typed.is_set("read_only")))
                     (form::Input::text("expires_at", t.t("Expires (UTC)", "Vence (UTC)"))
                         .kind("date")
-                        .value(&end)
+                        .value(typed.text("expires_at"))
                         .hint(t.t(
                             "From the first moment of this day it is refused. Empty: it does not expire.",
                             "Desde el primer momento de este día se rechaza. Vacío: no vence.",
                         )))
                     (form::Input::text("monthly_credit_budget", t.t("Credits that it may spend a month", "Créditos que puede gastar al mes"))
                         .kind("number")
-                        .value(&budget)
+                        .value(typed.text("monthly_credit_budget"))
                         .hint(t.t("Per calendar month in UTC. Empty: no limit of its own.", "Por mes calendario en UTC. Vacío: sin límite propio.")))
                 }
                 button.primary type="submit" { (t.t("Create the key", "Crear la clave")) }
@@ -111,44 +102,35 @@ struct Wanted {
     budget: Option<i64>,
 }
 
-fn wanted(fields: &Fields, lang: Lang) -> Result<Wanted, String> {
+fn wanted(fields: &Fields, lang: Lang) -> Result<Wanted, &'static str> {
     let scopes = fields.all("scope").map(str::parse::<Scope>);
     let scopes: Result<Scopes, _> = scopes.collect();
-    let expires_at = fields
-        .get("expires_at")
-        .map(Timestamp::parse_from)
-        .transpose();
-    let budget = fields
-        .get("monthly_credit_budget")
-        .map(str::parse)
-        .transpose();
+    let expires_at = fields.get("expires_at").map(Timestamp::parse_from);
+    let budget = fields.get("monthly_credit_budget").map(str::parse);
     Ok(Wanted {
         scopes: scopes.map_err(|_| {
             lang.t(
                 "One of the scopes is none: choose from the list.",
                 "Uno de los permisos no existe: elige de la lista.",
             )
-            .to_owned()
         })?,
-        expires_at: expires_at.map_err(|_| {
+        expires_at: expires_at.transpose().map_err(|_| {
             lang.t(
                 "“Expires” is no date. Write it as 2027-01-31.",
                 "«Vence» no es una fecha. Escríbela como 2027-01-31.",
             )
-            .to_owned()
         })?,
-        budget: budget.map_err(|_| {
+        budget: budget.transpose().map_err(|_| {
             lang.t(
                 "The credits a month must be a whole number.",
                 "Los créditos al mes deben ser un número entero.",
             )
-            .to_owned()
         })?,
     })
 }
 
-fn fault_told(fault: KeyFault, lang: Lang) -> String {
-    let told = match fault {
+const fn fault_told(fault: &KeyFault, lang: Lang) -> &'static str {
+    match fault {
         KeyFault::Name => lang.t(
             "Give the key a name of 1 to 120 characters.",
             "Da a la clave un nombre de 1 a 120 caracteres.",
@@ -170,14 +152,13 @@ fn fault_told(fault: KeyFault, lang: Lang) -> String {
             "The machine gives no randomness at the moment. Try again.",
             "La máquina no da aleatoriedad en este momento. Inténtalo de nuevo.",
         ),
-    };
-    told.to_owned()
+    }
 }
 
 pub(super) async fn create(post: Post<Developer>) -> Answer {
     let wanted = match wanted(&post.fields, post.lang()) {
         Ok(wanted) => wanted,
-        Err(said) => return refuse(&post, &said).await,
+        Err(said) => return refuse(&post, said).await,
     };
     let keys = keys(&post);
     let made = keys.create(
@@ -190,10 +171,10 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
     );
     match made.await {
         Ok((key, token)) => {
-            let title = post.lang().t("Key created", "Clave creada");
+            let title = post.t("Key created", "Clave creada");
             Ok(post.page(SECTION, title, &token_once(&post, &key, &token)))
         }
-        Err(KeyError::Invalid(fault)) => refuse(&post, &fault_told(fault, post.lang())).await,
+        Err(KeyError::Invalid(fault)) => refuse(&post, fault_told(&fault, post.lang())).await,
         Err(KeyError::Store(error)) => Err(error.into()),
     }
 }
@@ -201,7 +182,7 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
 async fn refuse(post: &Post<Developer>, said: &str) -> Answer {
     let keys = keys(post).list(post.account()).await?;
     let body = html! {
-        (form_of(post, Some(&post.fields), Some(said)))
+        (form_of(post, &post.fields, Some(said)))
         h2 { (title(post)) }
         (tables(post, &keys))
     };

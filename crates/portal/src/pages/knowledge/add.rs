@@ -3,139 +3,67 @@
 use maud::{Markup, html};
 use offhook_domain::Json;
 use offhook_http::Code;
-use offhook_services::store::Folder;
 use offhook_services::{DocumentFile, NewContent};
 
-use super::{MOST, entitled, folder_choice, folders, string};
+use super::{MOST, entitled, folder_choice, folders, labels};
 use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::sent;
-use crate::trouble::{Answer, Result};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 
 /// The files that can be read.
 const READABLE: &str = ".txt,.md,.html,.htm,.pdf,.docx,.csv";
 
-/// A document that is made of one field.
+/// What a document is made of.
 #[derive(Debug, Clone, Copy)]
-enum Typed {
+enum Source {
     Text,
     /// The address of a web page.
     Address,
-}
-
-impl Typed {
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Text => "/knowledge/text",
-            Self::Address => "/knowledge/address",
-        }
-    }
-
-    const fn title(self, t: Lang) -> &'static str {
-        match self {
-            Self::Text => t.t("Write a text", "Escribir un texto"),
-            Self::Address => t.t("Take a web page", "Tomar una página web"),
-        }
-    }
-
-    /// The field, by the name that the interface gives it, with what was typed.
-    fn field(self, fields: &Fields) -> (&'static str, &str) {
-        match self {
-            Self::Text => ("text", fields.raw("text")),
-            Self::Address => ("url", fields.text("url")),
-        }
-    }
-
-    fn input(self, fields: &Fields, t: Lang) -> Input<'_> {
-        let (field, value) = self.field(fields);
-        let input = match self {
-            Self::Text => Input::text(field, t.t("Text", "Texto")).rows(16),
-            Self::Address => Input::text(field, t.t("Address", "Dirección"))
-                .kind("url")
-                .hint(t.t(
-                    "A public https:// address that needs no signing in. It is read once, now.",
-                    "Una dirección https:// pública que no pida iniciar sesión. Se lee una sola vez, ahora.",
-                )),
-        };
-        input.value(value).required()
-    }
+    File,
 }
 
 /// `GET /portal/knowledge/text`
 pub(super) async fn text_form(visit: Visit<Developer>) -> Answer {
-    typed_form(&visit, Typed::Text).await
-}
-
-/// `POST /portal/knowledge/text`
-pub(super) async fn text(post: Post<Developer>) -> Answer {
-    take(&post, Typed::Text).await
+    shown(&visit, Source::Text).await
 }
 
 /// `GET /portal/knowledge/address`
 pub(super) async fn address_form(visit: Visit<Developer>) -> Answer {
-    typed_form(&visit, Typed::Address).await
-}
-
-/// `POST /portal/knowledge/address`
-pub(super) async fn address(post: Post<Developer>) -> Answer {
-    take(&post, Typed::Address).await
-}
-
-async fn typed_form(visitor: &Visitor, typed: Typed) -> Answer {
-    entitled(visitor)?;
-    let folders = folders::all(visitor).await?;
-    let body = typed_page(visitor, typed, visitor.query(), &folders, None);
-    Ok(visitor.page(Section::Knowledge, typed.title(visitor.lang()), &body))
-}
-
-async fn take(post: &Post<Developer>, typed: Typed) -> Answer {
-    entitled(post)?;
-    let fields = &post.fields;
-    let (field, value) = typed.field(fields);
-    let mut members = vec![("name", string(fields.text("name")))];
-    if let Some(folder) = fields.get("folder_id") {
-        members.push(("folder_id", string(folder)));
-    }
-    members.push((field, string(value)));
-    match added(post, NewContent::Json(Json::object(members))).await {
-        Ok(answer) => Ok(answer),
-        Err(trouble) => {
-            let said = trouble.of_fields(post.lang(), &super::labels(post.lang()))?;
-            let folders = folders::all(post).await?;
-            let body = typed_page(post, typed, fields, &folders, Some(&said));
-            Ok(post.refused(Section::Knowledge, typed.title(post.lang()), &body))
-        }
-    }
-}
-
-fn typed_page(
-    visitor: &Visitor,
-    typed: Typed,
-    fields: &Fields,
-    folders: &[Folder],
-    said: Option<&str>,
-) -> Markup {
-    let t = visitor.lang();
-    html! {
-        (form::refusal(said))
-        (form::form(visitor, typed.path(), &html! {
-            (name(visitor, fields).required())
-            (folder_choice(folders, fields.text("folder_id"), t))
-            (typed.input(fields, t))
-            button.primary type="submit" { (t.t("Add", "Agregar")) }
-        }))
-    }
+    shown(&visit, Source::Address).await
 }
 
 /// `GET /portal/knowledge/upload`
 pub(super) async fn file_form(visit: Visit<Developer>) -> Answer {
-    entitled(&visit)?;
-    let folders = folders::all(&visit).await?;
-    let body = file_page(&visit, visit.query(), &folders, None);
-    Ok(visit.page(Section::Knowledge, file_title(&visit), &body))
+    shown(&visit, Source::File).await
+}
+
+/// `POST /portal/knowledge/text`
+pub(super) async fn text(post: Post<Developer>) -> Answer {
+    let text = Json::from(post.fields.raw("text"));
+    typed(&post, Source::Text, ("text", text)).await
+}
+
+/// `POST /portal/knowledge/address`
+pub(super) async fn address(post: Post<Developer>) -> Answer {
+    let url = Json::from(post.fields.text("url"));
+    typed(&post, Source::Address, ("url", url)).await
+}
+
+async fn typed(post: &Post<Developer>, source: Source, content: (&str, Json)) -> Answer {
+    entitled(post)?;
+    let fields = &post.fields;
+    let mut members = vec![("name", Json::from(fields.text("name")))];
+    if let Some(folder) = fields.get("folder_id") {
+        members.push(("folder_id", Json::from(folder)));
+    }
+    members.push(content);
+    match added(post, NewContent::Json(Json::object(members))).await {
+        Err(trouble) => refused(post, source, fields, trouble).await,
+        done => done,
+    }
 }
 
 /// `POST /portal/knowledge/upload`
@@ -143,20 +71,14 @@ pub(super) async fn file(mut upload: Upload<Developer>) -> Answer {
     entitled(&upload)?;
     let (fields, file) = sent::read(&mut upload, MOST).await;
     match kept(&upload, &fields, file).await {
-        Ok(answer) => Ok(answer),
-        Err(trouble) => {
-            let said = trouble.of_fields(upload.lang(), &super::labels(upload.lang()))?;
-            let folders = folders::all(&upload).await?;
-            let body = file_page(&upload, &fields, &folders, Some(&said));
-            Ok(upload.refused(Section::Knowledge, file_title(&upload), &body))
-        }
+        Err(trouble) => refused(&upload, Source::File, &fields, trouble).await,
+        done => done,
     }
 }
 
 async fn kept(visitor: &Visitor, fields: &Fields, file: Result<Option<sent::SentFile>>) -> Answer {
-    let t = visitor.lang();
     let Some(file) = file? else {
-        let said = t.t("Choose a file first.", "Primero elige un archivo.");
+        let said = visitor.t("Choose a file first.", "Primero elige un archivo.");
         return Err(Code::InvalidBody.error(said).into());
     };
     let file = DocumentFile {
@@ -169,49 +91,77 @@ async fn kept(visitor: &Visitor, fields: &Fields, file: Result<Option<sent::Sent
     added(visitor, NewContent::File(file)).await
 }
 
-fn file_title(visitor: &Visitor) -> &'static str {
-    let t = visitor.lang();
-    t.t("Upload a file", "Subir un archivo")
-}
-
-fn file_page(visitor: &Visitor, fields: &Fields, folders: &[Folder], said: Option<&str>) -> Markup {
-    let t = visitor.lang();
-    html! {
-        (form::refusal(said))
-        // The fields stand before the file: they have arrived when it is refused.
-        (sent::form(visitor, "/knowledge/upload", MOST, &html! {
-            (name(visitor, fields).hint(t.t(
-                "Without one it is called as its file is.",
-                "Sin nombre se llama como su archivo.",
-            )))
-            (folder_choice(folders, fields.text("folder_id"), t))
-            (sent::chooser(t.t("File", "Archivo"), READABLE, t.t(
-                "Text, Markdown, HTML, PDF, Word (.docx) or CSV, up to 20 MiB.",
-                "Texto, Markdown, HTML, PDF, Word (.docx) o CSV, hasta 20 MiB.",
-            )))
-            button.primary type="submit" { (t.t("Upload", "Subir")) }
-        }))
-    }
-}
-
-fn name<'a>(visitor: &Visitor, fields: &'a Fields) -> Input<'a> {
-    let t = visitor.lang();
-    Input::text("name", t.t("Name", "Nombre")).value(fields.text("name"))
-}
-
 /// Takes the document in and goes to its page.
 async fn added(visitor: &Visitor, content: NewContent) -> Answer {
-    let t = visitor.lang();
     let knowledge = visitor.services().knowledge();
-    let id = knowledge
-        .add(visitor.account(), content)
-        .await?
-        .id
-        .to_string();
+    let id = knowledge.add(visitor.account(), content).await?.id;
     let path = format!("/knowledge/documents/{id}");
-    let said = t.t(
+    let said = visitor.t(
         "Taken in. It is being read now.",
         "Recibido. Ahora se está leyendo.",
     );
-    visitor.done("document.create", &id, &path, said).await
+    visitor.done("document.create", id, &path, said).await
+}
+
+async fn shown(visitor: &Visitor, source: Source) -> Answer {
+    entitled(visitor)?;
+    let body = page(visitor, source, visitor.query(), None).await?;
+    Ok(visitor.page(Section::Knowledge, title(visitor, source), &body))
+}
+
+async fn refused(visitor: &Visitor, source: Source, fields: &Fields, trouble: Trouble) -> Answer {
+    let said = visitor.told(trouble, &labels(visitor.lang()))?;
+    let body = page(visitor, source, fields, Some(&said)).await?;
+    Ok(visitor.refused(Section::Knowledge, title(visitor, source), &body))
+}
+
+fn title(visitor: &Visitor, source: Source) -> &'static str {
+    let t = visitor.lang();
+    match source {
+        Source::Text => t.t("Write a text", "Escribir un texto"),
+        Source::Address => t.t("Take a web page", "Tomar una página web"),
+        Source::File => t.t("Upload a file", "Subir un archivo"),
+    }
+}
+
+async fn page(
+    visitor: &Visitor,
+    source: Source,
+    fields: &Fields,
+    said: Option<&str>,
+) -> Result<Markup> {
+    let t = visitor.lang();
+    let folders = folders::all(visitor).await?;
+    let name = Input::text("name", t.t("Name", "Nombre")).value(fields.text("name"));
+    let folder = folder_choice(&folders, fields.text("folder_id"), t);
+    Ok(html! {
+        (form::refusal(said))
+        @match source {
+            Source::Text => (form::form(visitor, "/knowledge/text", &html! {
+                (name.required())
+                (folder)
+                (Input::text("text", t.t("Text", "Texto")).rows(16).value(fields.raw("text")).required())
+                button.primary type="submit" { (t.t("Add", "Agregar")) }
+            })),
+            Source::Address => (form::form(visitor, "/knowledge/address", &html! {
+                (name.required())
+                (folder)
+                (Input::text("url", t.t("Address", "Dirección")).kind("url").value(fields.text("url")).required().hint(t.t(
+                    "A public https:// address that needs no signing in. It is read once, now.",
+                    "Una dirección https:// pública que no pida iniciar sesión. Se lee una sola vez, ahora.",
+                )))
+                button.primary type="submit" { (t.t("Add", "Agregar")) }
+            })),
+            // The fields stand before the file: they have arrived when it is refused.
+            Source::File => (sent::form(visitor, "/knowledge/upload", MOST, &html! {
+                (name.hint(t.t("Without one it is called as its file is.", "Sin nombre se llama como su archivo.")))
+                (folder)
+                (sent::chooser(t.t("File", "Archivo"), READABLE, t.t(
+                    "Text, Markdown, HTML, PDF, Word (.docx) or CSV, up to 20 MiB.",
+                    "Texto, Markdown, HTML, PDF, Word (.docx) o CSV, hasta 20 MiB.",
+                )))
+                button.primary type="submit" { (t.t("Upload", "Subir")) }
+            })),
+        }
+    })
 }

@@ -2,32 +2,31 @@
 
 use maud::{Markup, html};
 use offhook_domain::{FolderId, Json, MemberRole};
-use offhook_services::PageRequest;
 use offhook_services::store::Folder;
 
-use super::{entitled, labels, string};
+use super::{entitled, labels};
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::tell;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::{count, when};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::trouble::{Answer, Result};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
 
 /// Folders of an account at most, so that one page holds them all.
 const MOST: u32 = 1_000;
 
+/// The page of all of them.
+const LIST: &str = "/knowledge/folders";
+
 /// The account's folders, by name.
 pub(super) async fn all(visitor: &Visitor) -> Result<Vec<Folder>> {
-    let page = PageRequest {
-        after: None,
-        limit: MOST,
-    };
     let knowledge = visitor.services().knowledge();
-    let mut folders = knowledge.folders(visitor.account(), page).await?.items;
+    let folders = knowledge.folders(visitor.account(), first(MOST));
+    let mut folders = folders.await?.items;
     folders.sort_by_cached_key(|folder| folder.name.to_lowercase());
     Ok(folders)
 }
@@ -42,19 +41,15 @@ pub(super) async fn list(visit: Visit<Viewer>) -> Answer {
 /// `POST /portal/knowledge/folders`
 pub(super) async fn add(post: Post<Developer>) -> Answer {
     entitled(&post)?;
-    let body = Json::object([("name", string(post.fields.text("name")))]);
+    let body = Json::object([("name", Json::from(post.fields.text("name")))]);
     let knowledge = post.services().knowledge();
     match knowledge.add_folder(post.account(), &body).await {
         Ok(folder) => {
-            let said = post
-                .lang()
-                .t("The folder is made.", "La carpeta está creada.");
-            let id = folder.id.to_string();
-            post.done("folder.create", &id, "/knowledge/folders", said)
-                .await
+            let said = post.t("The folder is made.", "La carpeta está creada.");
+            post.done("folder.create", folder.id, LIST, said).await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
+            let said = post.told(error, &labels(post.lang()))?;
             let body = list_page(&post, &post.fields, Some(&said)).await?;
             Ok(post.refused(Section::Knowledge, list_title(&post), &body))
         }
@@ -62,37 +57,25 @@ pub(super) async fn add(post: Post<Developer>) -> Answer {
 }
 
 fn list_title(visitor: &Visitor) -> &'static str {
-    visitor.lang().t("Folders", "Carpetas")
+    visitor.t("Folders", "Carpetas")
 }
 
 async fn list_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let folders = all(visitor).await?;
-    let rows: Vec<Markup> = folders
-        .iter()
-        .map(|folder| {
-            html! {
-                tr {
-                    td { a href={ (PATH) "/knowledge/folders/" (folder.id) } { (folder.name) } }
-                    td { (count(i64::from(folder.documents_count))) }
-                    td { (when(folder.created_at)) }
-                }
-            }
-        })
-        .collect();
-    let heads = [
-        t.t("Name", "Nombre"),
-        t.t("Documents", "Documentos"),
-        t.t("Made", "Creada"),
-    ];
     Ok(html! {
         (form::refusal(said))
-        @if rows.is_empty() {
+        @if folders.is_empty() {
             (list::empty(t.t("No folders yet", "Aún no hay carpetas"), t.t(
                 "An agent can be given a folder: it then answers from every document in it at its publication.",
                 "A un agente se le puede dar una carpeta: responde entonces con todos los documentos que tenga al publicarse.",
             ), None))
-        } @else { (list::table(list_title(visitor), &heads, &rows)) }
+        } @else {
+            (Table::of(list_title(visitor), &folders)
+                .column(t.t("Name", "Nombre"), |folder| html! { a href={ (PATH) "/knowledge/folders/" (folder.id) } { (folder.name) } })
+                .column(t.t("Documents", "Documentos"), |folder| count(i64::from(folder.documents_count)))
+                .column(t.t("Made", "Creada"), |folder| when(folder.created_at)))
+        }
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("A new folder", "Una carpeta nueva")) }
             (form::form(visitor, "/knowledge/folders", &html! {
@@ -114,9 +97,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn fields_of(folder: &Folder) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("name", &folder.name);
-    fields
+    Fields::of([("name", folder.name.as_str())])
 }
 
 /// `POST /portal/knowledge/folders/{id}`
@@ -125,26 +106,15 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
     let (id, t): (FolderId, _) = (post.id("id")?, post.lang());
     let knowledge = post.services().knowledge();
     let folder = knowledge.folder(post.account(), id).await?;
-    let refused = |fields: &Fields, said: &str| {
-        let body = page(&post, &folder, fields, Some(said));
-        Ok(post.refused(Section::Knowledge, &folder.name, &body))
+    let body = Json::object([("name", Json::from(post.fields.text("name")))]);
+    let (stored, labels) = (fields_of(&folder), labels(t));
+    let work = knowledge.change_folder(post.account(), id, &body);
+    let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
+        let (path, said) = (format!("{LIST}/{id}"), t.t("Saved.", "Guardado."));
+        return post.done("folder.change", id, &path, said).await;
     };
-    if let Some(late) = version::stale(&fields_of(&folder), &post.fields) {
-        return refused(&late, version::said(t));
-    }
-    let body = Json::object([("name", string(post.fields.text("name")))]);
-    match knowledge.change_folder(post.account(), id, &body).await {
-        Ok(_) => {
-            let said = t.t("Saved.", "Guardado.");
-            let path = format!("/knowledge/folders/{id}");
-            post.done("folder.change", &id.to_string(), &path, said)
-                .await
-        }
-        Err(error) => refused(
-            &post.fields,
-            &Trouble::from(error).of_fields(t, &labels(t))?,
-        ),
-    }
+    let body = page(&post, &folder, &refused.fields, Some(&refused.said));
+    Ok(post.refused(Section::Knowledge, &folder.name, &body))
 }
 
 /// `POST /portal/knowledge/folders/{id}/delete`
@@ -153,19 +123,12 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let id: FolderId = post.id("id")?;
     let knowledge = post.services().knowledge();
     let moved = knowledge.delete_folder(post.account(), id).await?;
-    let said = match post.lang() {
-        Lang::En => format!("The folder is deleted. Documents that are in no folder now: {moved}."),
-        Lang::Es => {
-            format!("La carpeta se eliminó. Documentos que ya no están en ninguna: {moved}.")
-        }
-    };
-    post.done(
-        "folder.delete",
-        &id.to_string(),
-        "/knowledge/folders",
-        &said,
-    )
-    .await
+    let said = tell!(
+        post.lang(),
+        "The folder is deleted. Documents that are in no folder now: {moved}.",
+        "La carpeta se eliminó. Documentos que ya no están en ninguna: {moved}."
+    );
+    post.done("folder.delete", id, LIST, &said).await
 }
 
 fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, said: Option<&str>) -> Markup {

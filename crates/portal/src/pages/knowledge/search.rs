@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use offhook_domain::Json;
 use offhook_services::SearchHit;
 
-use super::{entitled, folders, string};
+use super::{entitled, folders, named};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
@@ -23,18 +23,12 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let title = t.t("Try a search", "Probar una búsqueda");
     let query = visit.query();
     let folders = folders::all(&visit).await?;
-    let found = match query.get("q") {
-        None => None,
-        Some(q) => Some(
-            search(&visit, q)
-                .await
-                .map_err(|trouble| trouble.of_form(t)),
-        ),
-    };
-    let (hits, said) = match found {
+    let (hits, said) = match query.get("q") {
         None => (None, None),
-        Some(Ok(hits)) => (Some(hits), None),
-        Some(Err(trouble)) => (None, Some(trouble?)),
+        Some(q) => match search(&visit, q).await {
+            Ok(hits) => (Some(hits), None),
+            Err(trouble) => (None, Some(visit.told(trouble, &[])?)),
+        },
     };
     let most = query.get("top_k").unwrap_or(USUAL);
     let body = html! {
@@ -45,10 +39,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         )) }
         form.filters method="get" action={ (PATH) "/knowledge/search" } {
             (Input::text("q", t.t("Question", "Pregunta")).kind("search").value(query.text("q")).required())
-            (Select::new("folder", t.t("In", "En"))
-                .option("", t.t("All documents", "Todos los documentos"))
-                .options(folders.iter().map(|folder| (folder.id.to_string(), folder.name.clone())))
-                .chosen(query.text("folder")))
+            (list::filter(&visit, "folder", t.t("In", "En"), t.t("All documents", "Todos los documentos"), named(&folders)))
             (Select::new("top_k", t.t("Passages", "Pasajes"))
                 .options(["1", "2", "4", "8", "12", "20"].map(|most| (most, most)))
                 .chosen(most))
@@ -64,19 +55,14 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 
 async fn search(visit: &Visit<Viewer>, q: &str) -> Result<Vec<SearchHit>> {
     let query = visit.query();
-    let top_k = query
-        .get("top_k")
-        .and_then(|most| most.parse::<u8>().ok())
-        .unwrap_or(4);
-    let top_k = Json::Number(top_k.to_string().into());
-    let mut members = vec![("query", string(q)), ("top_k", top_k)];
+    let top_k = query.text("top_k").parse::<u8>().unwrap_or(4);
+    let top_k = Json::from(i64::from(top_k));
+    let mut members = vec![("query", Json::from(q)), ("top_k", top_k)];
     if let Some(folder) = query.get("folder") {
-        members.push(("folder_ids", Json::Array(vec![string(folder)])));
+        members.push(("folder_ids", Json::Array(vec![Json::from(folder)])));
     }
-    let knowledge = visit.services().knowledge();
-    Ok(knowledge
-        .search(visit.account(), &Json::object(members))
-        .await?)
+    let (knowledge, body) = (visit.services().knowledge(), Json::object(members));
+    Ok(knowledge.search(visit.account(), &body).await?)
 }
 
 fn results(hits: &[SearchHit], t: Lang) -> Markup {

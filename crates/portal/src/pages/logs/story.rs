@@ -4,7 +4,6 @@
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, RequestId, Resource, ResourceKind};
 use offhook_http::Code;
-use offhook_services::PageRequest;
 use offhook_services::store::{
     ApiKey, ConversationView, Delivery, DeliveryState, LogEntry, LogFilter,
 };
@@ -14,10 +13,11 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::pages::conversations::wording;
-use crate::parts::list;
-use crate::parts::words::{Tone, badge, when, when_if};
+use crate::pages::webhooks::delivery_tone;
+use crate::parts::list::{self, Table};
+use crate::parts::words::{badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// Requests of one id that are told: a client may choose ids, and one twice.
 const MOST: u32 = 20;
@@ -36,12 +36,9 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         request: Some(id),
         ..LogFilter::default()
     };
-    let page = PageRequest {
-        after: None,
-        limit: MOST,
-    };
     let logs = visit.services().request_logs();
-    let entries = logs.list(visit.account(), filter, page).await?.items;
+    let entries = logs.list(visit.account(), filter, first(MOST));
+    let entries = entries.await?.items;
     if entries.is_empty() {
         return Err(Trouble::not_found());
     }
@@ -58,11 +55,8 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         @for told in &told { (story(told, &keys, t)) }
         p { a href={ (PATH) "/logs" } { (t.t("All requests", "Todas las solicitudes")) } }
     };
-    Ok(visit.page(
-        Section::Logs,
-        t.t("A request's story", "Historia de una solicitud"),
-        &body,
-    ))
+    let title = t.t("A request's story", "Historia de una solicitud");
+    Ok(visit.page(Section::Logs, title, &body))
 }
 
 /// The conversation that the request placed or was about, and what was sent of it.
@@ -163,42 +157,29 @@ fn conversation(view: &ConversationView, t: Lang) -> Markup {
 }
 
 fn deliveries(sent: &[Delivery], t: Lang) -> Markup {
-    let heads = [
-        t.t("Event", "Evento"),
-        t.t("State", "Estado"),
-        t.t("Attempts", "Intentos"),
-        t.t("When", "Cuándo"),
-    ];
-    let rows: Vec<Markup> = sent
-        .iter()
-        .map(|delivery| {
-            html! {
-                tr {
-                    td { a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind) } }
-                    td { (delivered(delivery.state, t)) }
-                    td { (delivery.attempts_count) }
-                    td { (when(delivery.created_at)) }
-                }
-            }
-        })
-        .collect();
+    let caption = t.t("Webhook deliveries", "Entregas de webhooks");
     html! {
-        h3 { (t.t("Webhook deliveries", "Entregas de webhooks")) }
-        @if rows.is_empty() {
+        h3 { (caption) }
+        @if sent.is_empty() {
             p.soft { (t.t("Nothing was sent of it.", "No se envió nada de ella.")) }
-        } @else { (list::table(t.t("Webhook deliveries", "Entregas de webhooks"), &heads, &rows)) }
+        } @else {
+            (Table::of(caption, sent)
+                .column(t.t("Event", "Evento"), |delivery| html! { a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind) } })
+                .column(t.t("State", "Estado"), |delivery| badge(delivery_tone(delivery.state), delivered(delivery.state, t)))
+                .column(t.t("Attempts", "Intentos"), |delivery| delivery.attempts_count)
+                .column(t.t("When", "Cuándo"), |delivery| when(delivery.created_at)))
+        }
     }
 }
 
-fn delivered(state: DeliveryState, t: Lang) -> Markup {
-    let (tone, text) = match state {
-        DeliveryState::Pending => (Tone::Busy, t.t("Waiting", "En espera")),
-        DeliveryState::Retrying => (Tone::Busy, t.t("Tried again", "Se reintenta")),
-        DeliveryState::Delivered => (Tone::Good, t.t("Received", "Recibida")),
-        DeliveryState::Exhausted => (Tone::Bad, t.t("Given up", "Abandonada")),
-        DeliveryState::Cancelled => (Tone::Plain, t.t("Cancelled", "Cancelada")),
-    };
-    badge(tone, text)
+const fn delivered(state: DeliveryState, t: Lang) -> &'static str {
+    match state {
+        DeliveryState::Pending => t.t("Waiting", "En espera"),
+        DeliveryState::Retrying => t.t("Tried again", "Se reintenta"),
+        DeliveryState::Delivered => t.t("Received", "Recibida"),
+        DeliveryState::Exhausted => t.t("Given up", "Abandonada"),
+        DeliveryState::Cancelled => t.t("Cancelled", "Cancelada"),
+    }
 }
 
 /// What an error's code means, and what to do.

@@ -23,13 +23,17 @@ pub(super) const fn state_name(state: DeliveryState, lang: Lang) -> &'static str
 
 /// The same as a badge.
 pub(super) fn state_badge(visitor: &Visitor, state: DeliveryState) -> Markup {
-    let tone = match state {
+    words::badge(delivery_tone(state), state_name(state, visitor.lang()))
+}
+
+/// How it is to be taken.
+pub(in crate::pages) const fn delivery_tone(state: DeliveryState) -> Tone {
+    match state {
         DeliveryState::Pending | DeliveryState::Retrying => Tone::Busy,
         DeliveryState::Delivered => Tone::Good,
         DeliveryState::Exhausted => Tone::Bad,
         DeliveryState::Cancelled => Tone::Plain,
-    };
-    words::badge(tone, state_name(state, visitor.lang()))
+    }
 }
 
 /// What a delivery's state means, and what happens next.
