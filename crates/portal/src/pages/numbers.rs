@@ -6,15 +6,15 @@ use offhook_services::store::{AgentFilter, PhoneNumber};
 
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::routes::Page;
-use crate::trouble::{Answer, Result, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// The paths.
@@ -39,18 +39,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(PhoneNumberId::from_uuid);
     let numbers = numbers.list(visit.account(), agent, page).await?;
     let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
-    let rows: Vec<Markup> = numbers
-        .items
-        .iter()
-        .map(|number| line(number, &agents, t))
-        .collect();
-    let heads = [
-        t.t("Number", "Número"),
-        t.t("Label", "Etiqueta"),
-        t.t("Agent", "Agente"),
-        t.t("By", "Por"),
-        t.t("Since", "Desde"),
-    ];
     let everyone = Some(t.t("All", "Todos"));
     let body = html! {
         (actions(&visit))
@@ -58,26 +46,20 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             (agents.field(&visit, "agent", t.t("Agent", "Agente"), visit.query().text("agent"), everyone))
             button type="submit" { (t.t("Show", "Mostrar")) }
         }
-        @if rows.is_empty() { (nothing(&visit, agent.is_some())) }
-        @else { (list::table(title, &heads, &rows)) }
+        @if numbers.items.is_empty() { (nothing(&visit, agent.is_some())) } @else {
+            (Table::of(title, &numbers.items)
+                .column(t.t("Number", "Número"), |number| html! { a href={ (PATH) "/phone-numbers/" (number.id) } { (number.phone_number) } })
+                .column(t.t("Label", "Etiqueta"), |number| &number.label)
+                .column(t.t("Agent", "Agente"), |number| html! { @match number.agent_id {
+                    Some(id) => { (agents.link(id)) }
+                    None => { span.none { (t.t("Nobody answers", "Nadie contesta")) } }
+                } })
+                .column(t.t("By", "Por"), |number| provider_name(number.provider, t))
+                .column(t.t("Since", "Desde"), |number| when(number.created_at)))
+        }
         (list::more(&visit, &numbers, |number| (number.created_at, number.id.uuid())))
     };
     Ok(visit.page(Section::Numbers, title, &body))
-}
-
-fn line(number: &PhoneNumber, agents: &AgentChoice, t: Lang) -> Markup {
-    html! {
-        tr {
-            td { a href={ (PATH) "/phone-numbers/" (number.id) } { (number.phone_number) } }
-            td { (number.label) }
-            td { @match number.agent_id {
-                Some(id) => { (agents.link(id)) }
-                None => { span.none { (t.t("Nobody answers", "Nadie contesta")) } }
-            } }
-            td { (provider_name(number.provider, t)) }
-            td { (when(number.created_at)) }
-        }
-    }
 }
 
 const fn provider_name(provider: NumberProvider, t: Lang) -> &'static str {
@@ -89,15 +71,14 @@ const fn provider_name(provider: NumberProvider, t: Lang) -> &'static str {
 }
 
 fn actions(visitor: &Visitor) -> Markup {
-    let t = visitor.lang();
-    let may = visitor.may(MemberRole::Developer);
+    let numbers = visitor.services().numbers();
     html! {
-        @if may && visitor.services().numbers().are_taken_by_accounts() {
+        @if visitor.may(MemberRole::Developer) && numbers.are_taken_by_accounts() {
             div.bar-of-actions {
-                @if visitor.services().numbers().are_given_freely() {
-                    a.button.primary href={ (PATH) "/phone-numbers/new" } { (t.t("Add a number", "Agregar un número")) }
+                @if numbers.are_given_freely() {
+                    a.button.primary href={ (PATH) "/phone-numbers/new" } { (add_title(visitor)) }
                 }
-                a.button href={ (PATH) "/phone-numbers/import" } { (t.t("Import from the carrier", "Importar del operador")) }
+                a.button href={ (PATH) "/phone-numbers/import" } { (import_title(visitor)) }
             }
         }
     }
@@ -116,10 +97,7 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
             "Con un número se puede llamar a un agente, y él llama desde ese número. Agrega uno o importa los de tu operador telefónico.",
         );
         let add = match visitor.services().numbers().are_given_freely() {
-            true => (
-                "/phone-numbers/new",
-                t.t("Add a number", "Agregar un número"),
-            ),
+            true => ("/phone-numbers/new", add_title(visitor)),
             false => ("/phone-numbers/import", import_title(visitor)),
         };
         (text, visitor.may(MemberRole::Developer).then_some(add))
@@ -146,22 +124,21 @@ async fn add_form(visit: Visit<Developer>) -> Answer {
 async fn add(post: Post<Developer>) -> Answer {
     let fields = &post.fields;
     let mut members = vec![
-        ("phone_number", string(fields.text("phone_number"))),
-        ("label", string(fields.text("label"))),
+        ("phone_number", Json::from(fields.text("phone_number"))),
+        ("label", Json::from(fields.text("label"))),
     ];
     if let Some(agent) = fields.get("agent_id") {
-        members.push(("agent_id", string(agent)));
+        members.push(("agent_id", Json::from(agent)));
     }
     let numbers = post.services().numbers();
     match numbers.create(post.account(), &Json::object(members)).await {
         Ok(number) => {
-            let said = post.lang().t("The number is yours.", "El número es tuyo.");
-            let id = number.id.to_string();
-            post.done("number.create", &id, "/phone-numbers", said)
+            let said = post.t("The number is yours.", "El número es tuyo.");
+            post.done("number.create", number.id, "/phone-numbers", said)
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
+            let said = post.told(error, &labels(post.lang()))?;
             let body = add_page(&post, fields, Some(&said)).await?;
             Ok(post.refused(Section::Numbers, add_title(&post), &body))
         }
@@ -178,7 +155,7 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 3] {
 }
 
 fn add_title(visitor: &Visitor) -> &'static str {
-    visitor.lang().t("Add a number", "Agregar un número")
+    visitor.t("Add a number", "Agregar un número")
 }
 
 async fn add_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
@@ -215,22 +192,17 @@ async fn import_form(visit: Visit<Developer>) -> Answer {
 async fn import(post: Post<Developer>) -> Answer {
     match post.services().numbers().import(post.account()).await {
         Ok(done) => {
-            let said = match post.lang() {
-                Lang::En => format!(
-                    "New numbers: {}. Already here: {}.",
-                    done.imported, done.already_present
-                ),
-                Lang::Es => format!(
-                    "Números nuevos: {}. Ya estaban: {}.",
-                    done.imported, done.already_present
-                ),
-            };
-            let target = done.imported.to_string();
-            post.done("number.import", &target, "/phone-numbers", &said)
+            let (new, old) = (done.imported, done.already_present);
+            let said = tell!(
+                post.lang(),
+                "New numbers: {new}. Already here: {old}.",
+                "Números nuevos: {new}. Ya estaban: {old}."
+            );
+            post.done("number.import", new, "/phone-numbers", &said)
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = post.told(error, &[])?;
             let body = import_page(&post, Some(&said));
             Ok(post.refused(Section::Numbers, import_title(&post), &body))
         }
@@ -238,8 +210,7 @@ async fn import(post: Post<Developer>) -> Answer {
 }
 
 fn import_title(visitor: &Visitor) -> &'static str {
-    let t = visitor.lang();
-    t.t("Import from the carrier", "Importar del operador")
+    visitor.t("Import from the carrier", "Importar del operador")
 }
 
 fn import_page(visitor: &Visitor, said: Option<&str>) -> Markup {
@@ -268,11 +239,9 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn fields_of(number: &PhoneNumber) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("label", &number.label);
     let agent = number.agent_id.map(|id| id.to_string());
-    fields.push("agent_id", agent.as_deref().unwrap_or(""));
-    fields
+    let agent = agent.as_deref().unwrap_or("");
+    Fields::of([("label", number.label.as_str()), ("agent_id", agent)])
 }
 
 /// `POST /portal/phone-numbers/{id}`
@@ -281,41 +250,27 @@ async fn change(post: Post<Developer>) -> Answer {
     let numbers = post.services().numbers();
     let number = numbers.get(post.account(), id).await?;
     let agents = AgentChoice::of(&post, AgentFilter::default()).await?;
-    let refused = |fields: &Fields, said: &str| {
-        let body = page(&post, &number, &agents, fields, Some(said));
-        Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
-    };
-    if let Some(late) = version::stale(&fields_of(&number), &post.fields) {
-        return refused(&late, version::said(t));
-    }
-    let agent = post.fields.get("agent_id").map_or(Json::Null, string);
     let body = Json::object([
-        ("label", string(post.fields.text("label"))),
-        ("agent_id", agent),
+        ("label", Json::from(post.fields.text("label"))),
+        ("agent_id", Json::from(post.fields.get("agent_id"))),
     ]);
-    match numbers.update(post.account(), id, &body).await {
-        Ok(_) => {
-            let said = t.t("Saved.", "Guardado.");
-            let path = format!("/phone-numbers/{id}");
-            post.done("number.change", &id.to_string(), &path, said)
-                .await
-        }
-        Err(error) => refused(
-            &post.fields,
-            &Trouble::from(error).of_fields(t, &labels(t))?,
-        ),
-    }
+    let (stored, labels) = (fields_of(&number), labels(t));
+    let work = numbers.update(post.account(), id, &body);
+    let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
+        let (path, said) = (format!("/phone-numbers/{id}"), t.t("Saved.", "Guardado."));
+        return post.done("number.change", id, &path, said).await;
+    };
+    let (fields, said) = (&refused.fields, Some(refused.said.as_str()));
+    let body = page(&post, &number, &agents, fields, said);
+    Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
 }
 
 /// `POST /portal/phone-numbers/{id}/delete`
 async fn delete(post: Post<Developer>) -> Answer {
     let id: PhoneNumberId = post.id("id")?;
     post.services().numbers().delete(post.account(), id).await?;
-    let said = post
-        .lang()
-        .t("The number was given back.", "El número se devolvió.");
-    post.done("number.delete", &id.to_string(), "/phone-numbers", said)
-        .await
+    let said = post.t("The number was given back.", "El número se devolvió.");
+    post.done("number.delete", id, "/phone-numbers", said).await
 }
 
 fn page(
@@ -355,8 +310,4 @@ fn page(
             )))
         }
     }
-}
-
-fn string(text: &str) -> Json {
-    Json::String(text.to_owned())
 }

@@ -1,21 +1,21 @@
 //! The overview: figures of the last day.
 
 use maud::{Markup, html};
-use offhook_domain::{AgentId, ConversationId, Credits, MemberRole};
+use offhook_domain::{Credits, MemberRole};
+use offhook_services::LastDay;
 use offhook_services::store::{
     AgentFilter, CallLatency, ConversationFilter, UsageDay, UsageHour, Wallet,
 };
-use offhook_services::{LastDay, PageRequest};
 
 use super::{billing, conversations};
 use crate::PATH;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
 use crate::parts::chart::{self, Bar};
 use crate::parts::words;
 use crate::routes::Page;
 use crate::trouble::{Answer, Result};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// Conversations that are shown.
 const NEWEST: u32 = 5;
@@ -37,13 +37,9 @@ pub(super) fn routes() -> Vec<Page> {
 /// `GET /portal/`
 async fn show(visit: Visit<Viewer>) -> Answer {
     let lang = visit.lang();
-    let filter = ConversationFilter::default();
-    let page = PageRequest::<ConversationId> {
-        after: None,
-        limit: NEWEST,
-    };
     let newest = visit.services().conversations();
-    let newest = newest.list(visit.caller(), filter, page).await?.items;
+    let newest = newest.list(visit.caller(), ConversationFilter::default(), first(NEWEST));
+    let newest = newest.await?.items;
     let figures = Figures::read(&visit).await?;
     let steps = match newest.is_empty() {
         true => Some(first_steps(&visit).await?),
@@ -80,15 +76,14 @@ impl Figures {
     async fn read(visitor: &Visitor) -> Result<Self> {
         let services = visitor.services();
         let (account, today) = (visitor.account(), visitor.now().utc_day());
-        let usage = services
-            .billing()
-            .usage(account, (today - (DAYS - 1), today), None, DAYS as u32)
-            .await?;
+        let billing = services.billing();
+        let days = (today - (DAYS - 1), today);
+        let usage = billing.usage(account, days, None, DAYS as u32).await?;
         Ok(Self {
             day: services.overview().last_day(visitor.caller()).await?,
             days: usage.items,
             live: services.calls().live(account).await?,
-            wallet: services.billing().wallet(account).await?,
+            wallet: billing.wallet(account).await?,
         })
     }
 
@@ -101,21 +96,28 @@ impl Figures {
         let none = || "–".to_owned();
         let latency = self.day.latency;
         let latency_figure = latency.map_or_else(none, |latency| format!("{} ms", latency.p50_ms));
-        let latency_told = latency.map(|latency| match lang {
-            Lang::En => format!("median reply; 95 of 100 within {} ms", latency.p95_ms),
-            Lang::Es => format!("respuesta mediana; 95 de 100 en {} ms", latency.p95_ms),
+        let latency_told = latency.map(|CallLatency { p95_ms, .. }| {
+            tell!(
+                lang,
+                "median reply; 95 of 100 within {p95_ms} ms",
+                "respuesta mediana; 95 de 100 en {p95_ms} ms"
+            )
         });
         let today = self.days.last();
         let (calls_today, credits_today) = today.map_or((0, 0), |day| (day.calls, day.credits));
-        let today = match lang {
-            Lang::En => format!("today (UTC): {}", words::count(calls_today)),
-            Lang::Es => format!("hoy (UTC): {}", words::count(calls_today)),
-        };
+        let calls_today = words::count(calls_today);
+        let today = tell!(
+            lang,
+            "today (UTC): {calls_today}",
+            "hoy (UTC): {calls_today}"
+        );
         let free: Credits = self.wallet.balance - self.wallet.reserved;
-        let spent = match lang {
-            Lang::En => format!("{} spent today (UTC)", words::count(credits_today)),
-            Lang::Es => format!("{} gastados hoy (UTC)", words::count(credits_today)),
-        };
+        let spent = words::count(credits_today);
+        let spent = tell!(
+            lang,
+            "{spent} spent today (UTC)",
+            "{spent} gastados hoy (UTC)"
+        );
         html! {
             h2.unseen { (lang.t("The last 24 hours", "Las últimas 24 horas")) }
             div.cards {
@@ -166,37 +168,28 @@ fn success(calls: i64, failed: i64) -> Option<String> {
 }
 
 /// A bar for each hour: when it begins, in UTC, and whether that stands below it.
-fn by_hour(hours: &[UsageHour], bar: impl Fn(&UsageHour, &str, String) -> Bar) -> Vec<Bar> {
+fn by_hour(hours: &[UsageHour], bar: impl Fn(&UsageHour, &str, &str) -> Bar) -> Vec<Bar> {
     let hours = hours.iter().enumerate();
     let bars = hours.map(|(place, hour)| {
         let begins = hour.begins_at().to_string();
         let time = begins.get(11..16).unwrap_or_default();
-        let label = if place % LABELLED_HOURS == 0 {
-            time
-        } else {
-            ""
-        };
-        bar(hour, time, label.to_owned())
+        let is_labelled = place % LABELLED_HOURS == 0;
+        bar(hour, time, if is_labelled { time } else { "" })
     });
     bars.collect()
 }
 
 fn success_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
     let bars = by_hour(hours, |hour, time, label| {
-        let part = success(hour.calls, hour.failed);
-        Bar {
-            label,
-            told: match (part, lang) {
-                (None, Lang::En) => format!("{time} UTC – no calls"),
-                (None, Lang::Es) => format!("{time} UTC – sin llamadas"),
-                (Some(part), _) => format!("{time} UTC – {part}"),
-            },
-            value: match hour.calls {
-                0 => 0.0,
-                calls => (calls - hour.failed) as f64 * 100.0 / calls as f64,
-            },
-            part: 0.0,
-        }
+        let told = match success(hour.calls, hour.failed) {
+            None => tell!(lang, "{time} UTC – no calls", "{time} UTC – sin llamadas"),
+            Some(part) => format!("{time} UTC – {part}"),
+        };
+        let value = match hour.calls {
+            0 => 0.0,
+            calls => (calls - hour.failed) as f64 * 100.0 / calls as f64,
+        };
+        Bar::of(label, told, value)
     });
     let title = lang.t(
         "Success per hour (UTC), in percent",
@@ -207,27 +200,20 @@ fn success_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
 
 /// How many of the calls that were measured had which wait for an answer.
 fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
-    let bars: Vec<Bar> = WAITS
-        .iter()
-        .enumerate()
-        .map(|(place, begin)| {
-            let end = WAITS.get(place + 1);
-            let is_in = |call: &&CallLatency| {
-                call.p50_ms >= *begin && end.is_none_or(|end| call.p50_ms < *end)
-            };
-            let calls = measured.iter().filter(is_in).count();
-            let range = end.map_or_else(|| format!("{begin} +"), |end| format!("{begin}–{end}"));
-            Bar {
-                told: match lang {
-                    Lang::En => format!("{range} ms – calls: {calls}"),
-                    Lang::Es => format!("{range} ms – llamadas: {calls}"),
-                },
-                label: begin.to_string(),
-                value: calls as f64,
-                part: 0.0,
-            }
-        })
-        .collect();
+    let bars = WAITS.iter().enumerate().map(|(place, begin)| {
+        let end = WAITS.get(place + 1);
+        let is_in =
+            |call: &&CallLatency| call.p50_ms >= *begin && end.is_none_or(|end| call.p50_ms < *end);
+        let calls = measured.iter().filter(is_in).count();
+        let range = end.map_or_else(|| format!("{begin} +"), |end| format!("{begin}–{end}"));
+        let told = tell!(
+            lang,
+            "{range} ms – calls: {calls}",
+            "{range} ms – llamadas: {calls}"
+        );
+        Bar::of(&begin.to_string(), told, calls as f64)
+    });
+    let bars: Vec<Bar> = bars.collect();
     let title = lang.t(
         "Calls by median answer latency (from … ms)",
         "Llamadas por latencia de respuesta mediana (desde … ms)",
@@ -248,14 +234,14 @@ fn credits_by_day(days: &[UsageDay], lang: Lang) -> Markup {
 fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
     let bars = by_hour(hours, |hour, time, label| {
         let (calls, failed) = (hour.calls, hour.failed);
+        let told = tell!(
+            lang,
+            "{time} UTC – calls: {calls}, failed: {failed}",
+            "{time} UTC – llamadas: {calls}, fallidas: {failed}"
+        );
         Bar {
-            label,
-            told: match lang {
-                Lang::En => format!("{time} UTC – calls: {calls}, failed: {failed}"),
-                Lang::Es => format!("{time} UTC – llamadas: {calls}, fallidas: {failed}"),
-            },
-            value: calls as f64,
             part: failed as f64,
+            ..Bar::of(label, told, calls as f64)
         }
     });
     let title = lang.t(
@@ -269,66 +255,40 @@ fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
 /// What there is to do before the first conversation, and what of it is done.
 async fn first_steps(visitor: &Visitor) -> Result<Markup> {
     let (lang, services) = (visitor.lang(), visitor.services());
-    let page = PageRequest::<AgentId> {
-        after: None,
-        limit: 100,
-    };
     let agents = services.agents();
-    let agents = agents
-        .list(visitor.account(), AgentFilter::default(), page)
-        .await?
-        .items;
+    let agents = agents.list(visitor.account(), AgentFilter::default(), first(100));
+    let agents = agents.await?.items;
     let keys = services.keys().list(visitor.account()).await?;
     let is_published = agents.iter().any(|agent| agent.published_version > 0);
-    let steps = [
-        (
-            !agents.is_empty(),
-            "/agents",
-            lang.t("Make an agent", "Crea un agente"),
-            lang.t(
-                "Say what it is for, how it greets, and choose its voice and model.",
-                "Di para qué es y cómo saluda, y elige su voz y su modelo.",
-            ),
-        ),
-        (
-            is_published,
-            "/agents",
-            lang.t("Publish it", "Publícalo"),
-            lang.t(
-                "A published version is the one that answers.",
-                "La versión publicada es la que contesta.",
-            ),
-        ),
-        (
-            false,
-            "/try/call",
-            lang.t("Call yourself, or chat with it", "Llámate o chatea con él"),
-            lang.t(
-                "Hear how it does before anybody else does.",
-                "Escucha cómo lo hace antes que nadie.",
-            ),
-        ),
-        (
-            !keys.is_empty(),
-            "/developers",
-            lang.t("Make an API key", "Crea una clave de API"),
-            lang.t(
-                "With it your own system places calls and reads what came of them.",
-                "Con ella tu propio sistema hace llamadas y lee qué resultó.",
-            ),
-        ),
-    ];
     let may = visitor.may(MemberRole::Developer);
+    let step = |is_done: bool, path: &str, name: &str, told: &str| {
+        html! {
+            li {
+                @if is_done { (words::badge(words::Tone::Good, lang.t("Done", "Listo"))) " " }
+                @if may { a href={ (PATH) (path) } { (name) } } @else { strong { (name) } }
+                " " span.soft { (told) }
+            }
+        }
+    };
     Ok(html! {
         h2 { (lang.t("Begin here", "Empieza aquí")) }
         ol.steps {
-            @for (is_done, path, name, told) in steps {
-                li {
-                    @if is_done { (words::badge(words::Tone::Good, lang.t("Done", "Listo"))) " " }
-                    @if may { a href={ (PATH) (path) } { (name) } } @else { strong { (name) } }
-                    " " span.soft { (told) }
-                }
-            }
+            (step(!agents.is_empty(), "/agents", lang.t("Make an agent", "Crea un agente"), lang.t(
+                "Say what it is for, how it greets, and choose its voice and model.",
+                "Di para qué es y cómo saluda, y elige su voz y su modelo.",
+            )))
+            (step(is_published, "/agents", lang.t("Publish it", "Publícalo"), lang.t(
+                "A published version is the one that answers.",
+                "La versión publicada es la que contesta.",
+            )))
+            (step(false, "/try/call", lang.t("Call yourself, or chat with it", "Llámate o chatea con él"), lang.t(
+                "Hear how it does before anybody else does.",
+                "Escucha cómo lo hace antes que nadie.",
+            )))
+            (step(!keys.is_empty(), "/developers", lang.t("Make an API key", "Crea una clave de API"), lang.t(
+                "With it your own system places calls and reads what came of them.",
+                "Con ella tu propio sistema hace llamadas y lee qué resultó.",
+            )))
         }
     })
 }

@@ -4,16 +4,15 @@ mod samples;
 mod verifying;
 
 use maud::{Markup, html};
-use offhook_domain::{AgentId, AgentStatus};
-use offhook_services::PageRequest;
+use offhook_domain::AgentStatus;
 use offhook_services::store::{Agent, AgentFilter};
 
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::list;
+use crate::parts::list::{self, Table};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor, first};
 
 const SECTION: Section = Section::Developers;
 
@@ -46,12 +45,8 @@ async fn an_agent(visitor: &Visitor) -> Result<Option<Agent>> {
             status,
             ..AgentFilter::default()
         };
-        let page = PageRequest {
-            after: None::<(_, AgentId)>,
-            limit: 1,
-        };
         let agents = visitor.services().agents();
-        let found = agents.list(visitor.account(), filter, page).await?;
+        let found = agents.list(visitor.account(), filter, first(1)).await?;
         if let Some(agent) = found.items.into_iter().next() {
             return Ok(Some(agent));
         }
@@ -177,14 +172,6 @@ fn errors(lang: Lang) -> Markup {
         ("rate_limit_exceeded", 429, lang.t("Too many requests: wait Retry-After seconds.", "Demasiadas solicitudes: espera los segundos de Retry-After.")),
         ("service_unavailable", 503, lang.t("Out of reach for a moment: wait Retry-After seconds and retry with the same key.", "Fuera de alcance por un momento: espera los segundos de Retry-After y reintenta con la misma clave.")),
     ];
-    let row = |(code, status, meaning): (&str, u16, &str)| {
-        html! { tr { td { code { (code) } } td { (status) } td { (meaning) } } }
-    };
-    let heads = [
-        lang.t("Code", "Código"),
-        lang.t("Status", "Estado HTTP"),
-        lang.t("Meaning", "Significado"),
-    ];
     html! {
         h2 { "4. " (lang.t("Errors", "Errores")) }
         p {
@@ -195,7 +182,10 @@ fn errors(lang: Lang) -> Markup {
             a href={ (crate::PATH) "/logs" } { (lang.t("logs", "registros")) }
             "."
         }
-        (list::table(lang.t("Errors", "Errores"), &heads, &rows.map(row)))
+        (Table::of(lang.t("Errors", "Errores"), &rows)
+            .column(lang.t("Code", "Código"), |(code, ..)| html! { code { (code) } })
+            .column(lang.t("Status", "Estado HTTP"), |(_, status, _)| status)
+            .column(lang.t("Meaning", "Significado"), |(.., meaning)| meaning))
     }
 }
 

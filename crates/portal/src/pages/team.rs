@@ -6,11 +6,11 @@ use offhook_services::store::{Invitation, Member};
 use offhook_services::{Seats, TeamRefusal};
 
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::{Section, role_name};
 use crate::parts::form::{self, Input, Select};
-use crate::parts::version;
-use crate::parts::{list, words};
+use crate::parts::list::{self, Table};
+use crate::parts::{version, words};
 use crate::routes::Page;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
@@ -87,16 +87,14 @@ async fn invite(post: Post<Admin>) -> Answer {
 
 /// `POST /portal/team/invitations/withdraw`
 async fn withdraw(post: Post<Admin>) -> Answer {
-    let email: EmailAddress = match post.fields.text("email").parse() {
-        Ok(email) => email,
-        Err(_) => return Err(Trouble::not_found()),
-    };
+    let email = post.fields.text("email").parse();
+    let email: EmailAddress = email.map_err(|_| Trouble::not_found())?;
     let withdrawn = post.services().people().withdraw(&post.person, email).await;
-    let said = post.lang().t(
+    let said = post.t(
         "The invitation is withdrawn: its link opens nothing any more.",
         "La invitación se retiró: su enlace ya no abre nada.",
     );
-    answered(&post, withdrawn.map(|_| ()), said).await
+    answered(&post, withdrawn.map(drop), said).await
 }
 
 /// `POST /portal/team/{id}/role`
@@ -114,14 +112,12 @@ async fn set_role(post: Post<Admin>) -> Answer {
         let body = body(&post, &said).await?;
         return Ok(post.refused(SECTION, title(&post), &body));
     }
-    let role: MemberRole = match post.fields.text("role").parse() {
-        Ok(role) => role,
-        Err(_) => return Err(Trouble::not_found()),
-    };
+    let role = post.fields.text("role").parse();
+    let role: MemberRole = role.map_err(|_| Trouble::not_found())?;
     let people = post.services().people();
     let set = people.set_role(&post.person, member.id, role).await;
     let said = t.t("The role is changed.", "El rol cambió.");
-    answered(&post, set.map(|_| ()), said).await
+    answered(&post, set.map(drop), said).await
 }
 
 /// The member that the path names.
@@ -132,20 +128,18 @@ async fn member_of(post: &Post<Admin>) -> Result<Member> {
 }
 
 fn role_of(member: &Member) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("role", member.role.as_str());
-    fields
+    Fields::of([("role", member.role.as_str())])
 }
 
 /// `POST /portal/team/{id}/remove`
 async fn remove(post: Post<Admin>) -> Answer {
     let member: MemberId = post.id("id")?;
     let removed = post.services().people().remove(&post.person, member).await;
-    let said = post.lang().t(
+    let said = post.t(
         "The member is out of the team, and their sessions have ended.",
         "El miembro salió del equipo y sus sesiones terminaron.",
     );
-    answered(&post, removed.map(|_| ()), said).await
+    answered(&post, removed.map(drop), said).await
 }
 
 async fn answered(post: &Post<Admin>, done: Result<(), TeamRefusal>, said: &str) -> Answer {
@@ -195,14 +189,11 @@ pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
             "Ese correo ya está invitado. Retira esa invitación para crear otro enlace.",
         ),
         TeamRefusal::NoSeat { used, max } => {
-            return match lang {
-                Lang::En => format!(
-                    "No seat is free: members and pending invitations take {used} of the plan's {max}. Remove somebody or withdraw an invitation, or ask for a larger plan."
-                ),
-                Lang::Es => format!(
-                    "No hay lugares: los miembros e invitaciones pendientes ocupan {used} de los {max} del plan. Quita a alguien, retira una invitación o pide un plan mayor."
-                ),
-            };
+            return tell!(
+                lang,
+                "No seat is free: members and pending invitations take {used} of the plan's {max}. Remove somebody or withdraw an invitation, or ask for a larger plan.",
+                "No hay lugares: los miembros e invitaciones pendientes ocupan {used} de los {max} del plan. Quita a alguien, retira una invitación o pide un plan mayor."
+            );
         }
         TeamRefusal::Store(_) => lang.t(
             "The database is out of reach for a moment.",
@@ -251,17 +242,20 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
 }
 
 fn seats_told(visitor: &Visitor, seats: Seats) -> Markup {
-    let used = seats.used;
-    html! {
-        p {
-            @match (visitor.lang(), seats.max) {
-                (Lang::En, Some(max)) => { (used) " of " (max) " seats are taken." }
-                (Lang::Es, Some(max)) => { (used) " de " (max) " lugares ocupados." }
-                (Lang::En, None) => { (used) " seats are taken; the plan has no limit." }
-                (Lang::Es, None) => { (used) " lugares ocupados; el plan no tiene límite." }
-            }
-        }
-    }
+    let (t, used) = (visitor.lang(), seats.used);
+    let told = match seats.max {
+        Some(max) => tell!(
+            t,
+            "{used} of {max} seats are taken.",
+            "{used} de {max} lugares ocupados."
+        ),
+        None => tell!(
+            t,
+            "{used} seats are taken; the plan has no limit.",
+            "{used} lugares ocupados; el plan no tiene límite."
+        ),
+    };
+    html! { p { (told) } }
 }
 
 /// The link of an invitation, this once.
@@ -281,30 +275,20 @@ fn link(visitor: &Visitor, invitation: &Invitation, url: &str) -> Markup {
 
 fn table(visitor: &Visitor, members: &[Member], said: &Said<'_>) -> Markup {
     let t = visitor.lang();
-    let mut heads = vec![
-        t.t("Name", "Nombre"),
-        t.t("E-mail", "Correo electrónico"),
-        t.t("Role", "Rol"),
-        t.t("Since", "Desde"),
-    ];
-    let may = visitor.may(MemberRole::Admin);
-    if may {
-        heads.push(t.t("Action", "Acción"));
+    let (me, may) = (&visitor.person.member, visitor.may(MemberRole::Admin));
+    let is_mine = |member: &Member| may && me.role.may_change(member.role);
+    html! {
+        (Table::of(t.t("Members", "Miembros"), members)
+            .column(t.t("Name", "Nombre"), |member| html! {
+                (member.name) @if member.id == me.id { " " (words::badge(words::Tone::Plain, t.t("you", "tú"))) }
+            })
+            .column(t.t("E-mail", "Correo electrónico"), |member| member.email.as_str())
+            .column(t.t("Role", "Rol"), |member| html! {
+                @if is_mine(member) { (role_form(visitor, member, said)) } @else { (role_name(member.role, t)) }
+            })
+            .column(t.t("Since", "Desde"), |member| words::when(member.joined_at))
+            .column_if(may, t.t("Action", "Acción"), |member| html! { @if is_mine(member) { (removal(visitor, member)) } }))
     }
-    let row = |member: &Member| {
-        let is_mine = may && visitor.person.member.role.may_change(member.role);
-        html! {
-            tr {
-                td { (member.name) @if member.id == visitor.person.member.id { " " (words::badge(words::Tone::Plain, t.t("you", "tú"))) } }
-                td { (member.email) }
-                td { @if is_mine { (role_form(visitor, member, said)) } @else { (role_name(member.role, t)) } }
-                td { (words::when(member.joined_at)) }
-                @if may { td { @if is_mine { (removal(visitor, member)) } } }
-            }
-        }
-    };
-    let rows: Vec<Markup> = members.iter().map(row).collect();
-    list::table(t.t("Members", "Miembros"), &heads, &rows)
 }
 
 /// The roles that whoever looks may give.
@@ -316,13 +300,6 @@ fn roles(visitor: &Visitor) -> impl Iterator<Item = MemberRole> {
         .filter(move |role| mine.may_change(*role))
 }
 
-fn role_label(member: &Member, t: Lang) -> String {
-    match t {
-        Lang::En => format!("Role of {}", member.name),
-        Lang::Es => format!("Rol de {}", member.name),
-    }
-}
-
 fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
     let t = visitor.lang();
     let stored = version::stamped(role_of(member));
@@ -332,7 +309,7 @@ fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
         form.bar-of-actions method="post" action={ (crate::PATH) "/team/" (member.id) "/role" } {
             input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
             (version::hidden(fields))
-            select name="role" aria-label=(role_label(member, t)) {
+            select name="role" aria-label=(tell!(t, "Role of {}", "Rol de {}", member.name)) {
                 @for role in roles(visitor) {
                     option value=(role.as_str()) selected[role.as_str() == fields.text("role")] { (role_name(role, t)) }
                 }
@@ -343,63 +320,44 @@ fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
 }
 
 fn removal(visitor: &Visitor, member: &Member) -> Markup {
-    let question = match visitor.lang() {
-        Lang::En => format!(
-            "Remove {} from the team? Their sessions end at once.",
-            member.name
-        ),
-        Lang::Es => format!(
-            "¿Quitar a {} del equipo? Sus sesiones terminan de inmediato.",
-            member.name
-        ),
-    };
+    let question = tell!(
+        visitor.lang(),
+        "Remove {} from the team? Their sessions end at once.",
+        "¿Quitar a {} del equipo? Sus sesiones terminan de inmediato.",
+        member.name
+    );
     let path = format!("/team/{}/remove", member.id);
-    form::danger(
-        visitor,
-        &path,
-        visitor.lang().t("Remove", "Quitar"),
-        &question,
-    )
+    form::danger(visitor, &path, visitor.t("Remove", "Quitar"), &question)
 }
 
 fn pending(visitor: &Visitor, invitations: &[Invitation]) -> Markup {
     let t = visitor.lang();
-    let heads = [
-        t.t("Name", "Nombre"),
-        t.t("E-mail", "Correo electrónico"),
-        t.t("Role", "Rol"),
-        t.t("Ends", "Vence"),
-        t.t("Action", "Acción"),
-    ];
-    let row = |invitation: &Invitation| {
-        let may = visitor.person.member.role.may_change(invitation.role);
-        let fields = [("email", invitation.email.as_str())];
-        html! {
-            tr {
-                td { (invitation.name) }
-                td { (invitation.email) }
-                td { (role_name(invitation.role, t)) }
-                td { (words::when(invitation.expires_at)) }
-                td { @if may { (form::button(visitor, "/team/invitations/withdraw", t.t("Withdraw", "Retirar"), &fields)) } }
-            }
-        }
+    let caption = t.t("Pending invitations", "Invitaciones pendientes");
+    let withdrawal = |invitation: &Invitation| {
+        let (label, fields) = (
+            t.t("Withdraw", "Retirar"),
+            [("email", invitation.email.as_str())],
+        );
+        form::button(visitor, "/team/invitations/withdraw", label, &fields)
     };
-    let rows: Vec<Markup> = invitations.iter().map(row).collect();
     html! {
-        h2 { (t.t("Pending invitations", "Invitaciones pendientes")) }
-        (list::table(t.t("Pending invitations", "Invitaciones pendientes"), &heads, &rows))
+        h2 { (caption) }
+        (Table::of(caption, invitations)
+            .column(t.t("Name", "Nombre"), |invitation| &invitation.name)
+            .column(t.t("E-mail", "Correo electrónico"), |invitation| invitation.email.as_str())
+            .column(t.t("Role", "Rol"), |invitation| role_name(invitation.role, t))
+            .column(t.t("Ends", "Vence"), |invitation| words::when(invitation.expires_at))
+            .column(t.t("Action", "Acción"), |invitation| html! {
+                @if visitor.person.member.role.may_change(invitation.role) { (withdrawal(invitation)) }
+            }))
     }
 }
 
 fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
     let t = visitor.lang();
-    let typed = |name: &str| said.typed.map_or("", |fields| fields.text(name)).to_owned();
-    let (email, name, role) = (typed("email"), typed("name"), typed("role"));
-    let chosen = if role.is_empty() {
-        MemberRole::Developer.as_str()
-    } else {
-        role.as_str()
-    };
+    let none = Fields::default();
+    let typed = said.typed.unwrap_or(&none);
+    let usual = MemberRole::Developer.as_str();
     let options = roles(visitor).map(|role| {
         let does = match role {
             MemberRole::Owner => t.t("Owner: everything", "Propietario: todo"),
@@ -424,9 +382,9 @@ fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
                 "Obtienes un enlace para enviar; dura siete días y ocupa un lugar.",
             )) }
             (form::form(visitor, "/team/invitations", &html! {
-                (Input::text("email", t.t("E-mail", "Correo electrónico")).kind("email").value(&email).required())
-                (Input::text("name", t.t("Name", "Nombre")).value(&name).required())
-                (Select::new("role", t.t("Role", "Rol")).options(options).chosen(chosen))
+                (Input::text("email", t.t("E-mail", "Correo electrónico")).kind("email").value(typed.text("email")).required())
+                (Input::text("name", t.t("Name", "Nombre")).value(typed.text("name")).required())
+                (Select::new("role", t.t("Role", "Rol")).options(options).chosen(typed.get("role").unwrap_or(usual)))
                 button.primary type="submit" { (t.t("Make the link", "Crear el enlace")) }
             }))
         }

@@ -8,7 +8,7 @@ use offhook_domain::{AgentStatus, Json, Runtime};
 use offhook_services::store::AgentFilter;
 
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::Input;
 use crate::parts::list;
@@ -39,7 +39,7 @@ async fn active_agents(visitor: &Visitor, runtime: Option<Runtime>) -> Result<Ag
 
 /// The fields that both forms share.
 fn agent_field(visitor: &Visitor, agents: &AgentChoice, fields: &Fields) -> Markup {
-    let label = visitor.lang().t("Agent", "Agente");
+    let label = visitor.t("Agent", "Agente");
     agents.field(visitor, "agent", label, fields.text("agent"), None)
 }
 
@@ -74,19 +74,21 @@ fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
         }
         let number = place + 1;
         let Some((name, value)) = line.split_once('=') else {
-            return Err(match lang {
-                Lang::En => format!("Variables, line {number}: write it as name=value."),
-                Lang::Es => format!("Variables, línea {number}: escríbela como nombre=valor."),
-            });
+            return Err(tell!(
+                lang,
+                "Variables, line {number}: write it as name=value.",
+                "Variables, línea {number}: escríbela como nombre=valor."
+            ));
         };
         let name = name.trim();
         if members.iter().any(|(known, _)| known == name) {
-            return Err(match lang {
-                Lang::En => format!("Variables, line {number}: {name} is there already."),
-                Lang::Es => format!("Variables, línea {number}: {name} ya está."),
-            });
+            return Err(tell!(
+                lang,
+                "Variables, line {number}: {name} is there already.",
+                "Variables, línea {number}: {name} ya está."
+            ));
         }
-        members.push((name.to_owned(), Json::String(value.trim().to_owned())));
+        members.push((name.to_owned(), Json::from(value.trim())));
     }
     Ok(Json::Object(members))
 }

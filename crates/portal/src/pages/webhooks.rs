@@ -15,9 +15,10 @@ use offhook_services::store::{EndpointHealth, EndpointView};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::{form, list, words};
+use crate::parts::list::{self, Table};
+use crate::parts::{form, words};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::Answer;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 pub(super) use wording::delivery_tone;
@@ -96,37 +97,26 @@ fn endpoints_table(
             None,
         );
     }
-    let heads = [
-        t.t("Address", "Dirección"),
-        t.t("State", "Estado"),
-        t.t("Secret", "Secreto"),
-        t.t("Last event", "Último evento"),
-        t.t("Registered", "Registrado"),
-    ];
-    let row = |view: &EndpointView| {
-        let endpoint = &view.endpoint;
-        let health = health.iter().find(|health| health.endpoint == endpoint.id);
-        let newest = health.and_then(|health| health.newest.as_ref());
-        html! {
-            tr {
-                td {
-                    a.url href={ (crate::PATH) "/webhooks/" (endpoint.id) } { (endpoint.url) }
-                    @if let Some(description) = &endpoint.description { br; span.soft { (description) } }
-                }
-                td { (wording::endpoint_badge(visitor, endpoint, health)) }
-                td { code { (view.secret_prefix) "…" } }
-                td {
-                    @if let Some(delivery) = newest {
-                        a href={ (crate::PATH) "/webhooks/deliveries/" (delivery.id) } { (words::when(delivery.created_at)) }
-                        " " (wording::state_badge(visitor, delivery.state))
-                    } @else { span.none { "–" } }
-                }
-                td { (words::when(endpoint.created_at)) }
-            }
-        }
+    let health_of = |view: &EndpointView| {
+        let mut health = health.iter();
+        health.find(|health| health.endpoint == view.endpoint.id)
     };
-    let rows: Vec<Markup> = endpoints.iter().map(row).collect();
-    list::table(t.t("Endpoints", "Puntos de conexión"), &heads, &rows)
+    html! {
+        (Table::of(t.t("Endpoints", "Puntos de conexión"), endpoints)
+            .column(t.t("Address", "Dirección"), |view| html! {
+                a.url href={ (crate::PATH) "/webhooks/" (view.endpoint.id) } { (view.endpoint.url) }
+                @if let Some(description) = &view.endpoint.description { br; span.soft { (description) } }
+            })
+            .column(t.t("State", "Estado"), |view| wording::endpoint_badge(visitor, &view.endpoint, health_of(view)))
+            .column(t.t("Secret", "Secreto"), |view| html! { code { (view.secret_prefix) "…" } })
+            .column(t.t("Last event", "Último evento"), |view| html! {
+                @if let Some(delivery) = health_of(view).and_then(|health| health.newest.as_ref()) {
+                    a href={ (crate::PATH) "/webhooks/deliveries/" (delivery.id) } { (words::when(delivery.created_at)) }
+                    " " (wording::state_badge(visitor, delivery.state))
+                } @else { span.none { "–" } }
+            })
+            .column(t.t("Registered", "Registrado"), |view| words::when(view.endpoint.created_at)))
+    }
 }
 
 fn registration(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Markup {
@@ -161,6 +151,14 @@ fn address_fields(visitor: &Visitor, fields: &Fields) -> Markup {
     }
 }
 
+/// What these fields say.
+fn address_of(fields: &Fields) -> Json {
+    Json::object([
+        ("url", Json::from(fields.text("url"))),
+        ("description", Json::from(fields.get("description"))),
+    ])
+}
+
 /// What the forms call the fields of an endpoint.
 const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
     [
@@ -179,28 +177,23 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
 }
 
 async fn register(post: Post<Developer>) -> Answer {
-    let body = Json::object([
-        ("url", Json::from(post.fields.text("url"))),
-        ("description", Json::from(post.fields.get("description"))),
-    ]);
     let webhooks = post.services().webhooks();
+    let body = address_of(&post.fields);
     match webhooks.create(post.account(), &body).await {
         Ok(registered) => {
-            let id = registered.view.endpoint.id.to_string();
-            post.note("webhook.create", &id).await;
-            let title = post
-                .lang()
-                .t("Endpoint registered", "Punto de conexión registrado");
+            let id = registered.view.endpoint.id;
+            post.note("webhook.create", id).await;
+            let title = post.t("Endpoint registered", "Punto de conexión registrado");
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => {
-            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
+            let said = post.told(error, &labels(post.lang()))?;
             let page = post.page_of(EndpointId::from_uuid);
             let endpoints = webhooks.list(post.account(), page).await?;
             let health = webhooks.health(post.account()).await?;
             let body = html! {
                 (registration(&post, &post.fields, Some(&said)))
-                h2 { (post.lang().t("Endpoints", "Puntos de conexión")) }
+                h2 { (post.t("Endpoints", "Puntos de conexión")) }
                 (endpoints_table(&post, &endpoints.items, &health))
             };
             Ok(post.refused(SECTION, title(&post), &body))

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use maud::{Markup, html};
 use offhook_domain::{EventId, MemberId};
-use offhook_services::PageRequest;
 use offhook_services::store::{AuditEntry, Member};
 
 use super::SECTION;
 use crate::lang::Lang;
-use crate::parts::{list, words};
+use crate::parts::list::{self, Table};
+use crate::parts::words;
 use crate::trouble::{Answer, Result};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// Members that are read at once: more than most teams have.
 const TEAM: u32 = 100;
@@ -25,23 +25,6 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     let people = visit.services().people();
     let entries = people.audit(visit.account(), page).await?;
     let members = members(&visit, &entries.items).await?;
-    let heads = [
-        t.t("When", "Cuándo"),
-        t.t("Who", "Quién"),
-        t.t("What", "Qué"),
-        t.t("Of what", "De qué"),
-    ];
-    let row = |entry: &AuditEntry| {
-        html! {
-            tr {
-                td { (words::when(entry.at)) }
-                td { (actor_told(&entry.actor, &members, t)) }
-                td { (action_told(&entry.action, t)) }
-                td { code.url { (entry.target) } }
-            }
-        }
-    };
-    let rows: Vec<Markup> = entries.items.iter().map(row).collect();
     let title = t.t("Audit log", "Bitácora de cambios");
     let body = html! {
         p {
@@ -52,14 +35,18 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
             " "
             a href={ (crate::PATH) "/logs" } { (t.t("To the logs", "A los registros")) }
         }
-        @if rows.is_empty() {
+        @if entries.items.is_empty() {
             (list::empty(
                 t.t("Nothing changed yet", "Aún no hay cambios"),
                 t.t("What you change in the portal appears here.", "Lo que cambies en el portal aparece aquí."),
                 None,
             ))
         } @else {
-            (list::table(title, &heads, &rows))
+            (Table::of(title, &entries.items)
+                .column(t.t("When", "Cuándo"), |entry| words::when(entry.at))
+                .column(t.t("Who", "Quién"), |entry| actor_told(&entry.actor, &members, t))
+                .column(t.t("What", "Qué"), |entry| action_told(&entry.action, t))
+                .column(t.t("Of what", "De qué"), |entry| html! { code.url { (entry.target) } }))
         }
         (list::more(&visit, &entries, |entry| (entry.at, entry.id.uuid())))
     };
@@ -68,12 +55,8 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
 
 /// The team as far as one page of it goes, and those behind it who did what this page tells.
 async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member>> {
-    let page = PageRequest {
-        after: None::<(_, MemberId)>,
-        limit: TEAM,
-    };
     let (seats, team) = (visitor.caller().terms.seats_max, visitor.services().team());
-    let page = team.list(visitor.account(), seats, page).await?.0;
+    let page = team.list(visitor.account(), seats, first(TEAM)).await?.0;
     let mut members = page.items;
     if !page.has_more {
         return Ok(members);

@@ -8,9 +8,10 @@ use offhook_services::store::Credential;
 
 use super::SECTION;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
+use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge};
-use crate::parts::{form, list, words};
+use crate::parts::{form, words};
 use crate::spanish::written;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
@@ -21,9 +22,7 @@ fn credentials(visitor: &Visitor) -> Credentials {
 }
 
 fn title(visitor: &Visitor) -> &'static str {
-    visitor
-        .lang()
-        .t("Provider credentials", "Credenciales de proveedores")
+    visitor.t("Provider credentials", "Credenciales de proveedores")
 }
 
 /// The provider by name, and what its credential is for.
@@ -144,32 +143,17 @@ fn draw(
 
 fn table(visitor: &Visitor, kept: &[Credential]) -> Markup {
     let t = visitor.lang();
-    let may = visitor.may(MemberRole::Admin);
-    let mut heads = vec![
-        t.t("Provider", "Proveedor"),
-        t.t("For", "Para"),
-        t.t("First set", "Configurada"),
-        t.t("Last replaced", "Último reemplazo"),
-        t.t("What it lists", "Lo que lista"),
-    ];
-    if may {
-        heads.push(t.t("Action", "Acción"));
+    html! {
+        (Table::of(title(visitor), kept)
+            .column(t.t("Provider", "Proveedor"), |kept| html! {
+                (provider_told(kept.provider, t).0) " " code { (kept.provider) }
+            })
+            .column(t.t("For", "Para"), |kept| provider_told(kept.provider, t).1)
+            .column(t.t("First set", "Configurada"), |kept| words::when(kept.created_at))
+            .column(t.t("Last replaced", "Último reemplazo"), |kept| words::when(kept.updated_at))
+            .column(t.t("What it lists", "Lo que lista"), |kept| answer_told(kept, t))
+            .column_if(visitor.may(MemberRole::Admin), t.t("Action", "Acción"), |kept| removal(visitor, kept.provider)))
     }
-    let row = |credential: &Credential| {
-        let (name, purpose) = provider_told(credential.provider, t);
-        html! {
-            tr {
-                td { (name) " " code { (credential.provider) } }
-                td { (purpose) }
-                td { (words::when(credential.created_at)) }
-                td { (words::when(credential.updated_at)) }
-                td { (answer_told(credential, t)) }
-                @if may { td { (removal(visitor, credential.provider)) } }
-            }
-        }
-    };
-    let rows: Vec<Markup> = kept.iter().map(row).collect();
-    list::table(title(visitor), &heads, &rows)
 }
 
 /// What came of asking the provider what the account has there. Of those that are not asked there is nothing to tell.
@@ -196,14 +180,11 @@ fn answer_told(credential: &Credential, lang: Lang) -> Markup {
 fn removal(visitor: &Visitor, provider: CredentialProvider) -> Markup {
     let t = visitor.lang();
     let name = provider_told(provider, t).0;
-    let question = match t {
-        Lang::En => {
-            format!("Remove the credential for “{name}”? What needs it stops working at once.")
-        }
-        Lang::Es => format!(
-            "¿Quitar la credencial de «{name}»? Lo que la necesita deja de funcionar de inmediato."
-        ),
-    };
+    let question = tell!(
+        t,
+        "Remove the credential for “{name}”? What needs it stops working at once.",
+        "¿Quitar la credencial de «{name}»? Lo que la necesita deja de funcionar de inmediato."
+    );
     let path = format!("/settings/credentials/{provider}/remove");
     form::danger(visitor, &path, t.t("Remove", "Quitar"), &question)
 }
@@ -242,19 +223,19 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         return refuse(&post, said).await;
     };
     let secret = post.fields.text("secret");
-    match credentials(&post)
-        .set(post.account(), provider, secret)
-        .await
-    {
+    let credentials = credentials(&post);
+    match credentials.set(post.account(), provider, secret).await {
         Ok(_) => {
             let said = t.t("The credential is stored.", "La credencial está guardada.");
             Ok(post.go("/settings/credentials", said))
         }
         Err(InputError::Invalid(why)) if provider == CredentialProvider::WhatsApp => {
-            let said = match t {
-                Lang::En => format!("This is not a credential for WhatsApp: {why}."),
-                Lang::Es => format!("No es una credencial de WhatsApp: {}.", written(&why, t)),
-            };
+            let why = written(&why, t);
+            let said = tell!(
+                t,
+                "This is not a credential for WhatsApp: {why}.",
+                "No es una credencial de WhatsApp: {why}."
+            );
             refuse(&post, &said).await
         }
         Err(InputError::Invalid(_)) => {
@@ -279,8 +260,6 @@ pub(super) async fn remove(post: Post<Admin>) -> Answer {
     let credentials = credentials(&post);
     let removed = credentials.remove(post.account(), provider);
     removed.await.map_err(trouble)?;
-    let said = post
-        .lang()
-        .t("The credential is removed.", "La credencial se quitó.");
+    let said = post.t("The credential is removed.", "La credencial se quitó.");
     Ok(post.go("/settings/credentials", said))
 }

@@ -26,9 +26,7 @@ pub(super) async fn show(visit: Visit<Developer>) -> Answer {
 }
 
 fn title(visitor: &Visitor) -> &'static str {
-    visitor
-        .lang()
-        .t("Place a test call", "Hacer una llamada de prueba")
+    visitor.t("Place a test call", "Hacer una llamada de prueba")
 }
 
 /// Why no call was placed.
@@ -40,10 +38,8 @@ struct Refused {
 
 impl From<String> for Refused {
     fn from(said: String) -> Self {
-        Self {
-            said,
-            is_used: false,
-        }
+        let is_used = false;
+        Self { said, is_used }
     }
 }
 
@@ -91,10 +87,10 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
         Ok(reply) => {
             let handle = reply.location.rsplit('/').next();
             let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
-            let id = handle.ok_or_else(Trouble::not_found)?.0.to_string();
+            let id = handle.ok_or_else(Trouble::not_found)?.0;
             let path = format!("/conversations/{id}");
             let said = lang.t("The call is being placed.", "La llamada está en camino.");
-            return post.done_once("call.place", &id, &path, said).await;
+            return post.done_once("call.place", id, &path, said).await;
         }
         Err(refused) => refused,
     };
@@ -111,7 +107,7 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> 
         Err(said) => return Ok(Err(said.into())),
     };
     let body = Json::object([
-        ("agent_id", Json::String(fields.text("agent").to_owned())),
+        ("agent_id", Json::from(fields.text("agent"))),
         ("to", Json::String(plain(fields.text("to")))),
         ("metadata", metadata),
     ]);
@@ -128,7 +124,7 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> 
             is_used: true,
         })),
         Err(error) => {
-            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
+            let said = post.told(error, &labels(post.lang()))?;
             Ok(Err(said.into()))
         }
     }

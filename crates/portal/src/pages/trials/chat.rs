@@ -9,7 +9,7 @@ use offhook_services::{Answering, ChatError, ChatEvent};
 use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, tell};
 use crate::layout::Section;
 use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
@@ -29,7 +29,7 @@ pub(super) async fn begin(visit: Visit<Developer>) -> Answer {
 }
 
 fn title(visitor: &Visitor) -> &'static str {
-    visitor.lang().t("Try a chat", "Probar un chat")
+    visitor.t("Try a chat", "Probar un chat")
 }
 
 fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, said: Option<&str>) -> Markup {
@@ -53,14 +53,12 @@ fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, said: Option<&
 pub(super) async fn open(post: Post<Developer>) -> Answer {
     let opened = match metadata(post.fields.raw("metadata"), post.lang()) {
         Ok(metadata) => {
-            let agent = post.fields.text("agent").to_owned();
-            let body = Json::object([("agent_id", Json::String(agent)), ("metadata", metadata)]);
+            let agent = Json::from(post.fields.text("agent"));
+            let body = Json::object([("agent_id", agent), ("metadata", metadata)]);
             let chats = post.services().chats();
             match chats.open_for_member(post.caller(), &body).await {
                 Ok(id) => Ok(id),
-                Err(error) => {
-                    Err(Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?)
-                }
+                Err(error) => Err(post.told(error, &labels(post.lang()))?),
             }
         }
         Err(said) => Err(said),
@@ -68,7 +66,7 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
     match opened {
         Ok(id) => {
             let path = format!("/try/chat/{id}");
-            post.done("chat.begin", &id.to_string(), &path, "").await
+            post.done("chat.begin", id, &path, "").await
         }
         Err(said) => {
             let agents = active_agents(&post, Some(Runtime::Engine)).await?;
@@ -99,10 +97,7 @@ async fn whole(
     let conversation = found.ok_or_else(Trouble::not_found)?;
     let said = Stretch::read(visitor, id, Place::NEWEST).await?;
     let lang = visitor.lang();
-    let title = match lang {
-        Lang::En => format!("Chat with {}", conversation.agent_name),
-        Lang::Es => format!("Chat con {}", conversation.agent_name),
-    };
+    let title = tell!(lang, "Chat with {}", "Chat con {}", conversation.agent_name);
     let body = html! {
         div #earlier { (said.earlier(lang)) }
         div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &said.turns)) } }
@@ -277,11 +272,10 @@ const fn told(error: &ChatError, lang: Lang) -> Option<&'static str> {
 /// Waits for the answer to the form's message.
 async fn answered(post: &Post<Developer>, view: &ChatView) -> Result<Option<Refused>> {
     let fields = &post.fields;
-    let text = fields.raw("text").to_owned();
     let message_id = fields.text("message_id");
     let body = Json::object([
-        ("text", Json::String(text)),
-        ("message_id", Json::String(message_id.to_owned())),
+        ("text", Json::from(fields.raw("text"))),
+        ("message_id", Json::from(message_id)),
     ]);
     let refused = |error| Refused::of(error, message_id, post.lang()).map(Some);
     match post.services().chats().send(view, &body).await {
@@ -304,7 +298,7 @@ pub(super) async fn end(post: Post<Developer>) -> Answer {
     let chats = post.services().chats();
     let view = chats.of_member(post.caller(), id).await?;
     chats.end(&view).await?;
-    let said = post.lang().t("The chat has ended.", "El chat terminó.");
+    let said = post.t("The chat has ended.", "El chat terminó.");
     let path = format!("/conversations/{id}");
-    post.done("chat.end", &id.to_string(), &path, said).await
+    post.done("chat.end", id, &path, said).await
 }

@@ -4,8 +4,8 @@ use offhook_domain::{EndpointId, Json};
 use offhook_services::store::EndpointStatus;
 
 use super::endpoint::{Form, again, fields_of, refused};
-use super::{SECTION, secret_once};
-use crate::lang::Lang;
+use super::{SECTION, address_of, labels, secret_once};
+use crate::lang::tell;
 use crate::parts::version;
 use crate::trouble::Answer;
 use crate::visit::{Developer, Post};
@@ -18,20 +18,15 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let webhooks = post.services().webhooks();
     let view = webhooks.get(post.account(), id).await?;
-    if let Some(late) = version::stale(&fields_of(&view.endpoint), &post.fields) {
-        return again(&post, Form::Address, &late, version::said(post.lang())).await;
-    }
-    let body = Json::object([
-        ("url", Json::from(post.fields.text("url"))),
-        ("description", Json::from(post.fields.get("description"))),
-    ]);
-    match webhooks.update(post.account(), id, &body).await {
+    let (stored, labels) = (fields_of(&view.endpoint), labels(post.lang()));
+    let body = address_of(&post.fields);
+    let work = webhooks.update(post.account(), id, &body);
+    match version::save(&post, &stored, &labels, work).await? {
         Ok(_) => {
-            let said = post.lang().t("Saved.", "Guardado.");
-            post.done("webhook.update", &id.to_string(), &page_of(id), said)
-                .await
+            let said = post.t("Saved.", "Guardado.");
+            post.done("webhook.update", id, &page_of(id), said).await
         }
-        Err(error) => refused(&post, Form::Address, error).await,
+        Err(refused) => again(&post, Form::Address, &refused.fields, &refused.said).await,
     }
 }
 
@@ -46,23 +41,22 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
         EndpointStatus::Enabled => ("webhook.enable", t.t("Enabled.", "Habilitado.")),
         EndpointStatus::Disabled => ("webhook.disable", t.t("Disabled.", "Deshabilitado.")),
     };
-    post.done(action, &id.to_string(), &page_of(id), said).await
+    post.done(action, id, &page_of(id), said).await
 }
 
 pub(super) async fn rotate(post: Post<Developer>) -> Answer {
     let id: EndpointId = post.id("id")?;
-    let hours = post.fields.text("overlap_hours").parse::<i64>();
+    let hours = post.fields.text("overlap_hours");
     // What is no number is judged as the service judges it.
-    let hours = hours.map_or_else(
-        |_| Json::from(post.fields.text("overlap_hours")),
-        Json::from,
-    );
+    let hours = hours
+        .parse::<i64>()
+        .map_or_else(|_| hours.into(), Json::from);
     let body = Json::object([("overlap_hours", hours)]);
     let webhooks = post.services().webhooks();
     match webhooks.rotate(post.account(), id, &body).await {
         Ok(registered) => {
-            post.note("webhook.rotate_secret", &id.to_string()).await;
-            let title = post.lang().t("A new secret", "Un secreto nuevo");
+            post.note("webhook.rotate_secret", id).await;
+            let title = post.t("A new secret", "Un secreto nuevo");
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => refused(&post, Form::Rotate, error).await,
@@ -75,13 +69,12 @@ pub(super) async fn test(post: Post<Developer>) -> Answer {
     let webhooks = post.services().webhooks();
     match webhooks.test(post.account(), id, &body).await {
         Ok(delivery) => {
-            let said = post.lang().t(
+            let said = post.t(
                 "The test event is on its way.",
                 "El evento de prueba va en camino.",
             );
             let path = format!("/webhooks/deliveries/{}", delivery.id);
-            post.done("webhook.test", &id.to_string(), &path, said)
-                .await
+            post.done("webhook.test", id, &path, said).await
         }
         Err(error) => refused(&post, Form::Test, error).await,
     }
@@ -93,12 +86,12 @@ pub(super) async fn recover(post: Post<Developer>) -> Answer {
     let webhooks = post.services().webhooks();
     match webhooks.recover(post.account(), id, &body).await {
         Ok(count) => {
-            let said = match post.lang() {
-                Lang::En => format!("Deliveries that are sent once more: {count}."),
-                Lang::Es => format!("Entregas que se envían de nuevo: {count}."),
-            };
-            post.done("webhook.recover", &id.to_string(), &page_of(id), &said)
-                .await
+            let said = tell!(
+                post.lang(),
+                "Deliveries that are sent once more: {count}.",
+                "Entregas que se envían de nuevo: {count}."
+            );
+            post.done("webhook.recover", id, &page_of(id), &said).await
         }
         Err(error) => refused(&post, Form::Recover, error).await,
     }
@@ -108,10 +101,9 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let webhooks = post.services().webhooks();
     webhooks.delete(post.account(), id).await?;
-    let said = post.lang().t(
+    let said = post.t(
         "The endpoint is deleted.",
         "El punto de conexión se eliminó.",
     );
-    post.done("webhook.delete", &id.to_string(), "/webhooks", said)
-        .await
+    post.done("webhook.delete", id, "/webhooks", said).await
 }

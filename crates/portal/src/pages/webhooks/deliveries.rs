@@ -1,28 +1,26 @@
 //! What was sent: the list, with its filters.
 
 use maud::{Markup, html};
-use offhook_domain::{DeliveryId, EndpointId, EventType};
+use offhook_domain::{DeliveryId, EventType};
+use offhook_services::Page;
 use offhook_services::store::{
     Delivery, DeliveryFilter, DeliveryState, EndpointDeliveryFilter, EndpointView,
 };
-use offhook_services::{Page, PageRequest};
 
 use super::{SECTION, wording};
-use crate::parts::{form, list, period, words};
+use crate::parts::list::{self, Table};
+use crate::parts::{form, period, words};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// How many endpoints the filter offers: an account has no more.
 const ALL_ENDPOINTS: u32 = 20;
 
 /// Every endpoint of the account.
 pub(super) async fn endpoints(visitor: &Visitor) -> Result<Vec<EndpointView>> {
-    let page = PageRequest {
-        after: None::<(_, EndpointId)>,
-        limit: ALL_ENDPOINTS,
-    };
     let webhooks = visitor.services().webhooks();
-    Ok(webhooks.list(visitor.account(), page).await?.items)
+    let all = webhooks.list(visitor.account(), first(ALL_ENDPOINTS));
+    Ok(all.await?.items)
 }
 
 /// The list, with its filters.
@@ -88,10 +86,7 @@ async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'sta
         let page = webhooks.deliveries_to(visit.account(), endpoint, filter, page);
         return Ok((page.await?, said));
     }
-    let (since, until) = period::read(visit).unwrap_or_else(|wrong| {
-        said = Some(wrong);
-        (None, None)
-    });
+    let ((since, until), wrong) = period::read(visit);
     let filter = DeliveryFilter {
         state,
         kind,
@@ -99,27 +94,24 @@ async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'sta
         until,
     };
     let page = webhooks.deliveries(visit.account(), filter, page).await?;
-    Ok((page, said))
+    Ok((page, wrong.or(said)))
 }
 
 fn filters(visitor: &Visitor, endpoints: &[EndpointView]) -> Markup {
-    let (t, query) = (visitor.lang(), visitor.query());
+    let t = visitor.lang();
     let states = DeliveryState::ALL.iter();
-    let states = states.map(|state| (state.as_str(), wording::state_name(*state, t)));
-    let kinds = EventType::ALL
-        .iter()
-        .map(|kind| (kind.as_str(), kind.as_str()));
-    let places = endpoints.iter();
-    let places = places.map(|view| (view.endpoint.id.to_string(), view.endpoint.url.clone()));
-    let is_of_one = query.get("endpoint").is_some();
+    let kinds = EventType::ALL.iter();
+    let places = endpoints.iter().map(|view| &view.endpoint);
+    let any = t.t("Any", "Cualquiera");
+    let is_of_one = visitor.query().get("endpoint").is_some();
     html! {
         form.filters method="get" action={ (crate::PATH) "/webhooks/deliveries" } {
-            (form::Select::new("status", t.t("State", "Estado"))
-                .option("", t.t("Any", "Cualquiera")).options(states).chosen(query.text("status")))
-            (form::Select::new("type", t.t("Event type", "Tipo de evento"))
-                .option("", t.t("Any", "Cualquiera")).options(kinds).chosen(query.text("type")))
-            (form::Select::new("endpoint", t.t("Endpoint", "Punto de conexión"))
-                .option("", t.t("Any", "Cualquiera")).options(places).chosen(query.text("endpoint")))
+            (list::filter(visitor, "status", t.t("State", "Estado"), any,
+                states.map(|state| (state.as_str(), wording::state_name(*state, t)))))
+            (list::filter(visitor, "type", t.t("Event type", "Tipo de evento"), any,
+                kinds.map(|kind| (kind.as_str(), kind.as_str()))))
+            (list::filter(visitor, "endpoint", t.t("Endpoint", "Punto de conexión"), any,
+                places.map(|endpoint| (endpoint.id.to_string(), endpoint.url.as_str()))))
             // The history of one endpoint goes by its own order, not by days.
             @if !is_of_one { (period::fields(visitor)) }
             button type="submit" { (t.t("Show", "Mostrar")) }
@@ -134,40 +126,24 @@ pub(super) fn table(
     endpoints: &[EndpointView],
 ) -> Markup {
     let t = visitor.lang();
-    let mut heads = vec![
-        t.t("Event", "Evento"),
-        t.t("State", "Estado"),
-        t.t("Attempts", "Intentos"),
-        t.t("Next attempt", "Próximo intento"),
-        t.t("Occurred", "Ocurrió"),
-    ];
-    let shows_endpoint = !endpoints.is_empty();
-    if shows_endpoint {
-        heads.push(t.t("Endpoint", "Punto de conexión"));
-    }
     let address = |delivery: &Delivery| {
         let mut all = endpoints.iter().map(|view| &view.endpoint);
         all.find(|endpoint| endpoint.id == delivery.endpoint_id)
     };
-    let row = |delivery: &Delivery| {
-        html! {
-            tr {
-                td { a href={ (crate::PATH) "/webhooks/deliveries/" (delivery.id) } { code { (delivery.kind) } } }
-                td { (wording::state_badge(visitor, delivery.state)) }
-                td.number { (delivery.attempts_count) }
-                td { (words::when_if(delivery.next_attempt_at)) }
-                td { (words::when(delivery.created_at)) }
-                @if shows_endpoint {
-                    td {
-                        @match address(delivery) {
-                            Some(endpoint) => a.url href={ (crate::PATH) "/webhooks/" (endpoint.id) } { (endpoint.url) },
-                            None => span.none { (t.t("deleted", "eliminado")) },
-                        }
-                    }
+    html! {
+        (Table::of(t.t("Deliveries", "Entregas"), deliveries)
+            .column(t.t("Event", "Evento"), |delivery| html! {
+                a href={ (crate::PATH) "/webhooks/deliveries/" (delivery.id) } { code { (delivery.kind) } }
+            })
+            .column(t.t("State", "Estado"), |delivery| wording::state_badge(visitor, delivery.state))
+            .number(t.t("Attempts", "Intentos"), |delivery| delivery.attempts_count)
+            .column(t.t("Next attempt", "Próximo intento"), |delivery| words::when_if(delivery.next_attempt_at))
+            .column(t.t("Occurred", "Ocurrió"), |delivery| words::when(delivery.created_at))
+            .column_if(!endpoints.is_empty(), t.t("Endpoint", "Punto de conexión"), |delivery| html! {
+                @match address(delivery) {
+                    Some(endpoint) => a.url href={ (crate::PATH) "/webhooks/" (endpoint.id) } { (endpoint.url) },
+                    None => span.none { (t.t("deleted", "eliminado")) },
                 }
-            }
-        }
-    };
-    let rows: Vec<Markup> = deliveries.iter().map(row).collect();
-    list::table(t.t("Deliveries", "Entregas"), &heads, &rows)
+            }))
+    }
 }

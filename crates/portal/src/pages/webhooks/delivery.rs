@@ -10,9 +10,10 @@ use offhook_services::store::{
 
 use super::deliveries::endpoints;
 use super::{SECTION, wording};
-use crate::lang::Lang;
+use crate::PATH;
+use crate::lang::tell;
 use crate::parts::{form, list, words};
-use crate::trouble::{Answer, Result, Trouble};
+use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// How long a page waits for an attempt that was asked for.
@@ -25,7 +26,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn title(visitor: &Visitor) -> &'static str {
-    visitor.lang().t("Delivery", "Entrega")
+    visitor.t("Delivery", "Entrega")
 }
 
 /// The page; `said` is why it is not sent again.
@@ -42,7 +43,7 @@ async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
         h2 { (t.t("Sent to", "Enviado a")) }
         p {
             @match endpoint {
-                Some(view) => a.url href={ (crate::PATH) "/webhooks/" (view.endpoint.id) } { (view.endpoint.url) },
+                Some(view) => a.url href={ (PATH) "/webhooks/" (view.endpoint.id) } { (view.endpoint.url) },
                 None => span.none { (t.t("an endpoint that is deleted", "un punto de conexión eliminado")) },
             }
         }
@@ -86,9 +87,8 @@ fn again(visitor: &Visitor, story: &DeliveryStory, endpoint: Option<&EndpointVie
 
 async fn story(visitor: &Visitor) -> Result<DeliveryStory> {
     let webhooks = visitor.services().webhooks();
-    Ok(webhooks
-        .delivery(visitor.account(), visitor.id("id")?)
-        .await?)
+    let story = webhooks.delivery(visitor.account(), visitor.id("id")?);
+    Ok(story.await?)
 }
 
 /// The part of the page that changes while it is looked at.
@@ -102,11 +102,7 @@ fn progress_part(visitor: &Visitor, story: &DeliveryStory) -> Markup {
     let t = visitor.lang();
     let delivery = &story.delivery;
     let asked = visitor.query().get("asked");
-    let mut source = format!(
-        "{}/webhooks/deliveries/{}/attempts",
-        crate::PATH,
-        delivery.id
-    );
+    let mut source = format!("{PATH}/webhooks/deliveries/{}/attempts", delivery.id);
     if let Some(asked) = asked.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit())) {
         source.push_str("?asked=");
         source.push_str(asked);
@@ -132,10 +128,7 @@ fn facts(visitor: &Visitor, delivery: &Delivery) -> Markup {
             (list::fact(t.t("Event type", "Tipo de evento"), html! { code { (delivery.kind) } }))
             (list::fact(t.t("Event id", "Id del evento"), html! { code { (delivery.event_id) } }))
             (list::fact(t.t("Occurred", "Ocurrió"), words::when(delivery.created_at)))
-            (list::fact(t.t("Scheduled attempts", "Intentos programados"), match t {
-                Lang::En => html! { (delivery.attempts_count) " of 4" },
-                Lang::Es => html! { (delivery.attempts_count) " de 4" },
-            }))
+            (list::fact(t.t("Scheduled attempts", "Intentos programados"), tell!(t, "{} of 4", "{} de 4", delivery.attempts_count)))
             (list::fact(t.t("Next attempt", "Próximo intento"), words::when_if(delivery.next_attempt_at)))
         }
     }
@@ -149,26 +142,19 @@ fn is_awaited(visitor: &Visitor, story: &DeliveryStory) -> bool {
     };
     let is_first = story.delivery.state == DeliveryState::Pending
         && now.since(story.delivery.created_at) < WATCHED;
-    let asked = visitor
-        .query()
-        .get("asked")
-        .and_then(|text| text.parse().ok());
-    let is_asked = asked.map(Timestamp::from_micros).is_some_and(|asked| {
-        let answered = story
-            .attempts
-            .iter()
-            .any(|attempt| attempt.number == 0 && attempt.at >= asked);
-        !answered && now.since(asked) < WATCHED
+    let asked = visitor.query().text("asked").parse();
+    let is_asked = asked.map(Timestamp::from_micros).is_ok_and(|asked| {
+        let is_its_own = |attempt: &Attempt| attempt.number == 0 && attempt.at >= asked;
+        !story.attempts.iter().any(is_its_own) && now.since(asked) < WATCHED
     });
     is_first || is_asked || story.attempts.iter().any(under_way)
 }
 
 fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
     let t = visitor.lang();
-    let name = match (attempt.number, t) {
-        (0, lang) => lang.t("Asked for by hand", "Pedido a mano").to_owned(),
-        (number, Lang::En) => format!("Attempt {number}"),
-        (number, Lang::Es) => format!("Intento {number}"),
+    let name = match attempt.number {
+        0 => t.t("Asked for by hand", "Pedido a mano").to_owned(),
+        number => tell!(t, "Attempt {number}", "Intento {number}"),
     };
     let dash = || html! { span.none { "–" } };
     html! {
@@ -220,27 +206,22 @@ fn payload(visitor: &Visitor, story: &DeliveryStory) -> Markup {
 }
 
 pub(super) async fn redeliver(post: Post<Developer>) -> Answer {
-    let t = post.lang();
     let id: DeliveryId = post.id("id")?;
     let asked = post.now();
     let webhooks = post.services().webhooks();
     let delivery = match webhooks.redeliver(post.account(), id).await {
         Ok(delivery) => delivery,
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = post.told(error, &[])?;
             let body = draw(&post, Some(&said)).await?;
             return Ok(post.refused(SECTION, title(&post), &body));
         }
     };
-    let said = t.t(
+    let said = post.t(
         "One more attempt is on its way.",
         "Un intento más va en camino.",
     );
-    let path = format!(
-        "/webhooks/deliveries/{}?asked={}",
-        delivery.id,
-        asked.micros()
-    );
-    post.done("webhook.redeliver", &id.to_string(), &path, said)
-        .await
+    let (sent, asked) = (delivery.id, asked.micros());
+    let path = format!("/webhooks/deliveries/{sent}?asked={asked}");
+    post.done("webhook.redeliver", id, &path, said).await
 }

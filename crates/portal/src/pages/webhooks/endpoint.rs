@@ -1,8 +1,7 @@
 //! One endpoint: its address, its secret, what was sent to it last.
 
 use maud::{Markup, html};
-use offhook_domain::{DeliveryId, EndpointId, EventType, MemberRole};
-use offhook_services::PageRequest;
+use offhook_domain::{EndpointId, EventType, MemberRole};
 use offhook_services::ResourceError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
@@ -12,8 +11,8 @@ use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
 use crate::parts::version;
 use crate::parts::{form, list, words};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::trouble::{Answer, Result};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
 
 /// Deliveries that the page of an endpoint shows.
 const SHOWN_DELIVERIES: u32 = 10;
@@ -30,11 +29,7 @@ impl Looked {
         let (webhooks, account) = (visitor.services().webhooks(), visitor.account());
         let view = webhooks.get(account, id).await?;
         let health = webhooks.health(account).await?;
-        let page = PageRequest {
-            after: None::<(_, DeliveryId)>,
-            limit: SHOWN_DELIVERIES,
-        };
-        let filter = EndpointDeliveryFilter::default();
+        let (filter, page) = (EndpointDeliveryFilter::default(), first(SHOWN_DELIVERIES));
         let deliveries = webhooks.deliveries_to(account, id, filter, page).await?;
         Ok(Self {
             view,
@@ -75,7 +70,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
 }
 
 fn title(visitor: &Visitor) -> &'static str {
-    visitor.lang().t("Endpoint", "Punto de conexión")
+    visitor.t("Endpoint", "Punto de conexión")
 }
 
 fn draw(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
@@ -204,11 +199,8 @@ fn address_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 }
 
 pub(super) fn fields_of(endpoint: &Endpoint) -> Fields {
-    let mut fields = Fields::default();
-    fields.push("url", &endpoint.url);
-    let description = endpoint.description.as_deref();
-    fields.push("description", description.unwrap_or(""));
-    fields
+    let description = endpoint.description.as_deref().unwrap_or("");
+    Fields::of([("url", endpoint.url.as_str()), ("description", description)])
 }
 
 fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {
@@ -307,7 +299,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 
 /// The page with a form that was refused, and what was typed in it.
 pub(super) async fn refused(post: &Post<Developer>, form: Form, error: ResourceError) -> Answer {
-    let said = Trouble::from(error).of_fields(post.lang(), &super::labels(post.lang()))?;
+    let said = post.told(error, &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }
 
