@@ -74,45 +74,34 @@ impl Section {
 
     /// The path behind `/portal`.
     pub(crate) const fn path(self) -> &'static str {
-        match self {
-            Self::Overview => "/",
-            Self::Conversations => "/conversations",
-            Self::Agents => "/agents",
-            Self::Tools => "/tools",
-            Self::Knowledge => "/knowledge",
-            Self::Numbers => "/phone-numbers",
-            Self::Batches => "/batch-calls",
-            Self::Webhooks => "/webhooks",
-            // The interface names this address (Authentication 3).
-            Self::Keys => "/developers",
-            Self::Integrations => "/integrations",
-            Self::Logs => "/logs",
-            Self::Team => "/team",
-            Self::Billing => "/billing",
-            Self::Settings => "/settings",
-            Self::Developers => "/quick-start",
-            Self::Profile => "/profile",
-        }
+        self.told().0
     }
 
     pub(crate) const fn name(self, lang: Lang) -> &'static str {
+        let (_, en, es) = self.told();
+        lang.t(en, es)
+    }
+
+    /// The path, and the name in English and in Spanish.
+    const fn told(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Overview => lang.t("Overview", "Resumen"),
-            Self::Conversations => lang.t("Conversations", "Conversaciones"),
-            Self::Agents => lang.t("Agents", "Agentes"),
-            Self::Tools => lang.t("Tools", "Herramientas"),
-            Self::Knowledge => lang.t("Knowledge", "Conocimiento"),
-            Self::Numbers => lang.t("Phone numbers", "Números"),
-            Self::Batches => lang.t("Batch calls", "Llamadas por lote"),
-            Self::Webhooks => lang.t("Webhooks", "Webhooks"),
-            Self::Keys => lang.t("API keys", "Claves de API"),
-            Self::Integrations => lang.t("Integrations", "Integraciones"),
-            Self::Logs => lang.t("Logs", "Registros"),
-            Self::Team => lang.t("Team", "Equipo"),
-            Self::Billing => lang.t("Billing", "Facturación"),
-            Self::Settings => lang.t("Settings", "Configuración"),
-            Self::Developers => lang.t("Quick start", "Inicio rápido"),
-            Self::Profile => lang.t("Profile", "Perfil"),
+            Self::Overview => ("/", "Overview", "Resumen"),
+            Self::Conversations => ("/conversations", "Conversations", "Conversaciones"),
+            Self::Agents => ("/agents", "Agents", "Agentes"),
+            Self::Tools => ("/tools", "Tools", "Herramientas"),
+            Self::Knowledge => ("/knowledge", "Knowledge", "Conocimiento"),
+            Self::Numbers => ("/phone-numbers", "Phone numbers", "Números"),
+            Self::Batches => ("/batch-calls", "Batch calls", "Llamadas por lote"),
+            Self::Webhooks => ("/webhooks", "Webhooks", "Webhooks"),
+            // The interface names this address (Authentication 3).
+            Self::Keys => ("/developers", "API keys", "Claves de API"),
+            Self::Integrations => ("/integrations", "Integrations", "Integraciones"),
+            Self::Logs => ("/logs", "Logs", "Registros"),
+            Self::Team => ("/team", "Team", "Equipo"),
+            Self::Billing => ("/billing", "Billing", "Facturación"),
+            Self::Settings => ("/settings", "Settings", "Configuración"),
+            Self::Developers => ("/quick-start", "Quick start", "Inicio rápido"),
+            Self::Profile => ("/profile", "Profile", "Perfil"),
         }
     }
 }
@@ -250,10 +239,7 @@ fn navigation(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
 
 /// The way to the same page in the other language.
 fn other_language(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
-    let (name, label) = match frame.lang {
-        Lang::En => ("es", "Español"),
-        Lang::Es => ("en", "English"),
-    };
+    let (name, label) = frame.lang.t(("es", "Español"), ("en", "English"));
     let fields = [("lang", name), ("back", frame.path.as_str())];
     form::button(visitor, "/language", label, &fields)
 }

@@ -127,35 +127,28 @@ impl<R: Needs> Visit<R> {
 impl<R: Needs> Post<R> {
     pub(crate) async fn read(portal: Portal, req: HttpRequest, body: Payload) -> Result<Self> {
         check_origin(&req)?;
-        let path = req.path().to_owned();
-        let fields = read_form(&req, body).await?;
+        let typed = Typed {
+            path: req.path().to_owned(),
+            fields: read_form(&req, body).await?,
+            has_file: false,
+        };
         let Some(visitor) = Visitor::read(portal, req).await? else {
-            let typed = Typed {
-                path,
-                fields,
-                has_file: false,
-            };
             return Err(Trouble::SignedOut { typed: Some(typed) });
         };
-        let token = fields.raw(TOKEN_FIELD);
+        let token = typed.fields.raw(TOKEN_FIELD);
         if !visitor.owns_token(token) {
             if !visitor.drew_before(token) {
                 return Err(Trouble::Forged);
             }
             // Whoever wants to be signed out is.
-            if path.strip_prefix(crate::PATH) != Some(SIGN_OUT) {
-                let typed = Typed {
-                    path,
-                    fields,
-                    has_file: false,
-                };
+            if typed.path.strip_prefix(crate::PATH) != Some(SIGN_OUT) {
                 return Err(visitor.earlier(typed));
             }
         }
         visitor.check_role(R::ROLE)?;
         Ok(Self {
             visitor,
-            fields,
+            fields: typed.fields,
             role: PhantomData,
         })
     }

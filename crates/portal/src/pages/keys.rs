@@ -59,12 +59,10 @@ fn introduction(visitor: &Visitor) -> Markup {
             a href="/docs" { (t.t("Reference", "Referencia")) }
         }
         @if !visitor.caller().terms.api {
-            p.warning {
-                (t.t(
-                    "The account's plan has no API: its keys may only ask who they are (GET /v1/me). The API begins with the Starter plan.",
-                    "El plan de la cuenta no incluye la API: sus claves solo pueden preguntar quiénes son (GET /v1/me). La API empieza con el plan Starter.",
-                ))
-            }
+            p.warning { (t.t(
+                "The account's plan has no API: its keys may only ask who they are (GET /v1/me). The API begins with the Starter plan.",
+                "El plan de la cuenta no incluye la API: sus claves solo pueden preguntar quiénes son (GET /v1/me). La API empieza con el plan Starter.",
+            )) }
         }
     }
 }

@@ -59,12 +59,10 @@ async fn start(visit: Visit<Viewer>) -> Answer {
     let agent = an_agent(&visit).await?;
     let sample = samples::Samples::of(&visit.base_url(), agent.as_ref());
     let body = html! {
-        p.lead {
-            (t.t(
-                "From a key to the first call. The samples carry the address of this service, and an agent of yours.",
-                "De una clave a la primera llamada. Los ejemplos llevan la dirección de este servicio y un agente tuyo.",
-            ))
-        }
+        p.lead { (t.t(
+            "From a key to the first call. The samples carry the address of this service, and an agent of yours.",
+            "De una clave a la primera llamada. Los ejemplos llevan la dirección de este servicio y un agente tuyo.",
+        )) }
         p {
             a.button href="/docs" { (t.t("Reference of every endpoint", "Referencia de cada endpoint")) } " "
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Receive webhooks", "Recibir webhooks")) }
@@ -125,32 +123,26 @@ fn first_call(visitor: &Visitor, sample: &samples::Samples, agent: Option<&Agent
             )),
         }
         (code(visitor, "curl", "curl", &sample.curl))
-        p {
-            (t.t(
-                "The answer is 201 with the call's handle in “id” and the status “initiated”. These programs place a call and wait until it has ended:",
-                "La respuesta es 201 con el identificador de la llamada en «id» y el estado «initiated». Estos programas inician una llamada y esperan a que termine:",
-            ))
-        }
+        p { (t.t(
+            "The answer is 201 with the call's handle in “id” and the status “initiated”. These programs place a call and wait until it has ended:",
+            "La respuesta es 201 con el identificador de la llamada en «id» y el estado «initiated». Estos programas inician una llamada y esperan a que termine:",
+        )) }
         (code(visitor, "python", "Python 3.10+", &sample.python))
         (code(visitor, "javascript", "TypeScript / JavaScript (Node 18+)", &sample.javascript))
-        p.soft {
-            (t.t(
-                "Polling is simple; a webhook tells you at once.",
-                "Consultar es sencillo; un webhook te avisa de inmediato.",
-            ))
-        }
+        p.soft { (t.t(
+            "Polling is simple; a webhook tells you at once.",
+            "Consultar es sencillo; un webhook te avisa de inmediato.",
+        )) }
     }
 }
 
 fn retries(lang: Lang) -> Markup {
     html! {
         h2 { "3. " (lang.t("Retry without a second call", "Reintenta sin una segunda llamada")) }
-        p {
-            (lang.t(
-                "Send an Idempotency-Key of your own with POST /v1/calls, such as an order's number. If the connection breaks, send the same request again with the same key:",
-                "Envía con POST /v1/calls un Idempotency-Key tuyo, como el número de un pedido. Si se corta la conexión, envía de nuevo la misma solicitud con la misma clave:",
-            ))
-        }
+        p { (lang.t(
+            "Send an Idempotency-Key of your own with POST /v1/calls, such as an order's number. If the connection breaks, send the same request again with the same key:",
+            "Envía con POST /v1/calls un Idempotency-Key tuyo, como el número de un pedido. Si se corta la conexión, envía de nuevo la misma solicitud con la misma clave:",
+        )) }
         ul {
             li { (lang.t("Within 24 hours the same body gets the first answer again, with Idempotent-Replayed: true. Nothing is dialed twice.", "Durante 24 horas el mismo cuerpo recibe la primera respuesta, con Idempotent-Replayed: true. Nada se marca dos veces.")) }
             li { (lang.t("Another body with the same key is 409 idempotency_conflict.", "Otro cuerpo con la misma clave es 409 idempotency_conflict.")) }

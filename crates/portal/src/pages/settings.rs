@@ -38,12 +38,10 @@ async fn account(visit: Visit<Viewer>) -> Answer {
         (facts(&visit))
         h2 { (t.t("What the plan grants", "Qué incluye el plan")) }
         (grants(&visit.caller().terms, t))
-        p.soft {
-            (t.t(
-                "The plan is changed by whoever runs this service.",
-                "El plan lo cambia quien opera este servicio.",
-            ))
-        }
+        p.soft { (t.t(
+            "The plan is changed by whoever runs this service.",
+            "El plan lo cambia quien opera este servicio.",
+        )) }
         h2 { (t.t("This deployment", "Este despliegue")) }
         (deployment(&visit))
     };

@@ -67,12 +67,10 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
 fn introduction(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
-        p {
-            (t.t(
-                "Offhook tells your system by HTTPS when a call is placed, completed or failed. Every event goes to every enabled endpoint.",
-                "Offhook avisa a tu sistema por HTTPS cuando una llamada se inicia, se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
-            ))
-        }
+        p { (t.t(
+            "Offhook tells your system by HTTPS when a call is placed, completed or failed. Every event goes to every enabled endpoint.",
+            "Offhook avisa a tu sistema por HTTPS cuando una llamada se inicia, se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
+        )) }
         div.bar-of-actions {
             a.button href={ (crate::PATH) "/webhooks/deliveries" } { (t.t("Delivery history", "Historial de entregas")) }
             a.button href={ (crate::PATH) "/webhooks/events" } { (t.t("What is sent", "Qué se envía")) }
@@ -215,12 +213,10 @@ fn secret_once(visitor: &Visitor, registered: &Registered) -> Markup {
         div.bar-of-actions {
             button type="button" data-copy="secret" { (t.t("Copy", "Copiar")) }
         }
-        p.warning {
-            (t.t(
-                "It is shown this once. Keep it where your server reads it; if it is lost, rotate it.",
-                "Solo se muestra esta vez. Guárdalo donde tu servidor lo lea; si se pierde, rótalo.",
-            ))
-        }
+        p.warning { (t.t(
+            "It is shown this once. Keep it where your server reads it; if it is lost, rotate it.",
+            "Solo se muestra esta vez. Guárdalo donde tu servidor lo lea; si se pierde, rótalo.",
+        )) }
         div.bar-of-actions {
             a.button.primary href={ (crate::PATH) "/webhooks/" (endpoint.id) } {
                 (t.t("I have kept it", "Ya lo guardé"))

@@ -92,9 +92,15 @@ fn credits(milli: i64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Providers of a kind.
-pub(super) fn providers(visitor: &Visitor, kind: ModelKind) -> Vec<&str> {
-    visitor.services().catalog().providers(kind)
+/// Providers of a kind, behind what stands for none.
+pub(super) fn providers<'a>(
+    visitor: &'a Visitor,
+    kind: ModelKind,
+    none: &'a str,
+) -> Vec<(&'a str, &'a str)> {
+    let known = visitor.services().catalog().providers(kind).into_iter();
+    let known = known.map(|name| (name, name));
+    std::iter::once(("", none)).chain(known).collect()
 }
 
 async fn voices(

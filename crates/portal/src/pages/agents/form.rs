@@ -71,14 +71,12 @@ impl Group<'_> {
 
     fn with(self, fields: &Markup) -> Markup {
         let (sheet, title) = (self.sheet, self.title);
-        let mut begins = self.begins.iter();
-        let wrong = begins
-            .clone()
-            .any(|begins| sheet.fault_in(begins).is_some());
+        let is_one = |is: &dyn Fn(&str) -> bool| self.begins.iter().any(|begins| is(begins));
+        let wrong = is_one(&|begins| sheet.fault_in(begins).is_some());
         if wrong {
             sheet.call_within(title);
         }
-        let asked = begins.any(|begins| !sheet.add.is_empty() && sheet.add.starts_with(begins));
+        let asked = !sheet.add.is_empty() && is_one(&|begins| sheet.add.starts_with(begins));
         html! {
             details.group open[self.is_open || wrong || asked] {
                 summary { (title) }
@@ -130,12 +128,7 @@ fn variables(sheet: &Sheet<'_>) -> Markup {
 
 fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
-    let mut known = vec![("", t.t("– choose –", "– elige –"))];
-    known.extend(
-        providers(visitor, ModelKind::Llm)
-            .into_iter()
-            .map(|name| (name, name)),
-    );
+    let mut known = providers(visitor, ModelKind::Llm, t.t("– choose –", "– elige –"));
     known.push((
         "custom",
         t.t("custom (your own server)", "custom (tu propio servidor)"),
@@ -191,12 +184,8 @@ fn conversation(sheet: &Sheet<'_>) -> Markup {
 fn sound(sheet: &Sheet<'_>, choices: &Choices) -> Markup {
     let t = sheet.lang;
     let mut places = vec![("", t.t("none", "ninguno"))];
-    places.extend(
-        choices
-            .ambient
-            .iter()
-            .map(|name| (*name, place_name(sheet, name))),
-    );
+    let known = choices.ambient.iter();
+    places.extend(known.map(|name| (*name, place_name(sheet, name))));
     let group = sheet.group(
         t.t("Recording and sound", "Grabación y sonido"),
         &["conversation.recording", "conversation.audio"],
@@ -246,9 +235,8 @@ fn calling_hours(sheet: &Sheet<'_>) -> Markup {
         t.t("Saturday", "sábado"),
         t.t("Sunday", "domingo"),
     ];
-    let days: Vec<(String, String)> = names
-        .iter()
-        .zip(1_u8..)
+    let days = names.iter().zip(1_u8..);
+    let days: Vec<(String, String)> = days
         .map(|(name, day)| (day.to_string(), (*name).to_owned()))
         .collect();
     let group = sheet.group(t.t("Calling hours", "Horario de llamadas"), &[HOURS]);

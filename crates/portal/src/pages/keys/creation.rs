@@ -202,12 +202,10 @@ fn token_once(visitor: &Visitor, key: &ApiKey, token: &str) -> Markup {
         div.bar-of-actions {
             button type="button" data-copy="token" { (t.t("Copy", "Copiar")) }
         }
-        p.warning {
-            (t.t(
-                "It is shown this once and kept by nobody here. If it is lost, revoke the key and create another.",
-                "Solo se muestra esta vez y aquí nadie lo conserva. Si se pierde, revoca la clave y crea otra.",
-            ))
-        }
+        p.warning { (t.t(
+            "It is shown this once and kept by nobody here. If it is lost, revoke the key and create another.",
+            "Solo se muestra esta vez y aquí nadie lo conserva. Si se pierde, revoca la clave y crea otra.",
+        )) }
         h2 { (t.t("Try it", "Pruébala")) }
         pre tabindex="0" { "curl " (visitor.base_url()) "/v1/me -H \"Authorization: Bearer $OFFHOOK_KEY\"" }
         div.bar-of-actions {

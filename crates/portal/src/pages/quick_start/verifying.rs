@@ -26,20 +26,16 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
 pub(super) async fn receivers(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let body = html! {
-        p.lead {
-            (t.t(
-                "Anybody can send to a public address. The signature tells you that an event is from Offhook, unchanged and fresh.",
-                "Cualquiera puede enviar a una dirección pública. La firma te dice que un evento viene de Offhook, sin cambios y reciente.",
-            ))
-        }
+        p.lead { (t.t(
+            "Anybody can send to a public address. The signature tells you that an event is from Offhook, unchanged and fresh.",
+            "Cualquiera puede enviar a una dirección pública. La firma te dice que un evento viene de Offhook, sin cambios y reciente.",
+        )) }
         (steps(&visit))
         h2 { (t.t("Programs", "Programas")) }
-        p {
-            (t.t(
-                "Give them the header X-Service-Signature, the body’s bytes before any parsing, and the endpoint’s secret. Answer 400 where they say no.",
-                "Dales el encabezado X-Service-Signature, los bytes del cuerpo antes de interpretarlos y el secreto del punto de conexión. Responde 400 cuando digan que no.",
-            ))
-        }
+        p { (t.t(
+            "Give them the header X-Service-Signature, the body’s bytes before any parsing, and the endpoint’s secret. Answer 400 where they say no.",
+            "Dales el encabezado X-Service-Signature, los bytes del cuerpo antes de interpretarlos y el secreto del punto de conexión. Responde 400 cuando digan que no.",
+        )) }
         @for (language, name, text) in PROGRAMS {
             h3 { (language) }
             (code(&visit, name, language, text.trim_end()))

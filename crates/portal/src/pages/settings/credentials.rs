@@ -115,12 +115,10 @@ fn draw(
 ) -> Markup {
     let t = visitor.lang();
     html! {
-        p {
-            (t.t(
-                "Keys of your own accounts at providers. They are sealed when they are stored; nobody sees them again, here or elsewhere.",
-                "Claves de tus propias cuentas con proveedores. Se guardan selladas; nadie vuelve a verlas, ni aquí ni en otro lado.",
-            ))
-        }
+        p { (t.t(
+            "Keys of your own accounts at providers. They are sealed when they are stored; nobody sees them again, here or elsewhere.",
+            "Claves de tus propias cuentas con proveedores. Se guardan selladas; nadie vuelve a verlas, ni aquí ni en otro lado.",
+        )) }
         @if kept.is_empty() {
             (list::empty(
                 t.t("No credential yet", "Aún no hay credenciales"),

@@ -68,12 +68,10 @@ fn again(visitor: &Visitor, story: &DeliveryStory, endpoint: Option<&EndpointVie
                 ))
             },
             Some(EndpointStatus::Enabled) => {
-                p {
-                    (t.t(
-                        "One more attempt is made with the same event id, besides the schedule. Your server discards what it has already processed.",
-                        "Se hace un intento más con el mismo id de evento, fuera del calendario. Tu servidor descarta lo que ya procesó.",
-                    ))
-                }
+                p { (t.t(
+                    "One more attempt is made with the same event id, besides the schedule. Your server discards what it has already processed.",
+                    "Se hace un intento más con el mismo id de evento, fuera del calendario. Tu servidor descarta lo que ya procesó.",
+                )) }
                 (form::button(
                     visitor,
                     &format!("/webhooks/deliveries/{}/redeliver", story.delivery.id),
@@ -185,21 +183,17 @@ fn payload(visitor: &Visitor, story: &DeliveryStory) -> Markup {
     let t = visitor.lang();
     let Some(bytes) = &story.payload else {
         return html! {
-            p.soft {
-                (t.t(
-                    "Payloads are kept for 14 days; this one is gone. Read the call instead.",
-                    "Los contenidos se conservan 14 días; este ya no está. Consulta la llamada.",
-                ))
-            }
+            p.soft { (t.t(
+                "Payloads are kept for 14 days; this one is gone. Read the call instead.",
+                "Los contenidos se conservan 14 días; este ya no está. Consulta la llamada.",
+            )) }
         };
     };
     html! {
-        p.soft {
-            (t.t(
-                "Byte for byte as it is sent and signed.",
-                "Byte por byte como se envía y se firma.",
-            ))
-        }
+        p.soft { (t.t(
+            "Byte for byte as it is sent and signed.",
+            "Byte por byte como se envía y se firma.",
+        )) }
         pre.wrapped #payload tabindex="0" { (String::from_utf8_lossy(bytes)) }
         p { button type="button" data-copy="payload" { (t.t("Copy", "Copiar")) } }
     }

@@ -18,14 +18,16 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
 const SHOWN_DELIVERIES: u32 = 10;
 
 /// What the page shows.
-struct Looked {
+struct Looked<'a> {
     view: EndpointView,
     health: Option<EndpointHealth>,
     deliveries: Vec<Delivery>,
+    refused: Option<Refused<'a>>,
 }
 
-impl Looked {
-    async fn at(visitor: &Visitor, id: EndpointId) -> Result<Self> {
+impl<'a> Looked<'a> {
+    async fn at(visitor: &Visitor, refused: Option<Refused<'a>>) -> Result<Self> {
+        let id: EndpointId = visitor.id("id")?;
         let (webhooks, account) = (visitor.services().webhooks(), visitor.account());
         let view = webhooks.get(account, id).await?;
         let health = webhooks.health(account).await?;
@@ -35,7 +37,29 @@ impl Looked {
             view,
             health: health.into_iter().find(|health| health.endpoint == id),
             deliveries: deliveries.items,
+            refused,
         })
+    }
+
+    /// Whether the page has this form, to say beside it why it was refused: a disabled endpoint is sent nothing.
+    fn has(&self, form: Form) -> bool {
+        match form {
+            Form::Test | Form::Recover => self.view.endpoint.status == EndpointStatus::Enabled,
+            Form::Address | Form::Rotate => true,
+        }
+    }
+
+    /// What was typed into this form, if it was refused.
+    fn typed(&self, form: Form) -> Option<&'a Fields> {
+        let refused = self.refused.as_ref()?;
+        (refused.form == form).then_some(refused.fields)
+    }
+
+    /// Why this form was refused.
+    fn refusal(&self, form: Form) -> Markup {
+        let refused = self.refused.as_ref();
+        let refused = refused.filter(|refused| refused.form == form);
+        form::refusal(refused.map(|refused| refused.said))
     }
 
     fn path(&self, tail: &str) -> String {
@@ -64,31 +88,29 @@ pub(super) enum Form {
 }
 
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
-    let looked = Looked::at(&visit, visit.id("id")?).await?;
-    let title = title(&visit);
-    Ok(visit.page(SECTION, title, &draw(&visit, &looked, None)))
+    let looked = Looked::at(&visit, None).await?;
+    Ok(visit.page(SECTION, title(&visit), &draw(&visit, &looked)))
 }
 
 fn title(visitor: &Visitor) -> &'static str {
     visitor.t("Endpoint", "Punto de conexión")
 }
 
-fn draw(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+fn draw(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     let endpoint = &looked.view.endpoint;
-    let homeless = refused.filter(|refused| !has(looked, refused.form));
+    let refused = looked.refused.as_ref();
+    let homeless = refused.filter(|refused| !looked.has(refused.form));
     html! {
         (form::refusal(homeless.map(|refused| refused.said)))
         p.lead.url { (endpoint.url) }
         (facts(visitor, looked))
         h2 { (t.t("Last deliveries", "Últimas entregas")) }
         @if looked.deliveries.is_empty() {
-            p.soft {
-                (t.t(
-                    "Nothing has been sent to this endpoint yet. Send a test event to see whether it answers.",
-                    "Aún no se envía nada a este punto de conexión. Envía un evento de prueba para ver si responde.",
-                ))
-            }
+            p.soft { (t.t(
+                "Nothing has been sent to this endpoint yet. Send a test event to see whether it answers.",
+                "Aún no se envía nada a este punto de conexión. Envía un evento de prueba para ver si responde.",
+            )) }
         } @else {
             (deliveries::table(visitor, &looked.deliveries, &[]))
             p {
@@ -97,19 +119,11 @@ fn draw(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Ma
                 }
             }
         }
-        @if visitor.may(MemberRole::Developer) { (workshop(visitor, looked, refused)) }
+        @if visitor.may(MemberRole::Developer) { (workshop(visitor, looked)) }
     }
 }
 
-/// Whether the page has this form, to say beside it why it was refused: a disabled endpoint is sent nothing.
-fn has(looked: &Looked, form: Form) -> bool {
-    match form {
-        Form::Test | Form::Recover => looked.view.endpoint.status == EndpointStatus::Enabled,
-        Form::Address | Form::Rotate => true,
-    }
-}
-
-fn facts(visitor: &Visitor, looked: &Looked) -> Markup {
+fn facts(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     let endpoint = &looked.view.endpoint;
     let health = looked.health.as_ref();
@@ -128,29 +142,27 @@ fn facts(visitor: &Visitor, looked: &Looked) -> Markup {
 }
 
 /// What developers do with an endpoint.
-fn workshop(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+fn workshop(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     html! {
-        @if has(looked, Form::Test) {
+        @if looked.has(Form::Test) {
             h2 { (t.t("Send a test event", "Enviar un evento de prueba")) }
-            (test_form(visitor, looked, refused))
+            (test_form(visitor, looked))
         }
         h2 { (t.t("Address", "Dirección")) }
-        (address_form(visitor, looked, refused))
+        (address_form(visitor, looked))
         (status_form(visitor, looked))
         h2 { (t.t("Secret", "Secreto")) }
-        (rotate_form(visitor, looked, refused))
-        @if has(looked, Form::Recover) {
+        (rotate_form(visitor, looked))
+        @if looked.has(Form::Recover) {
             h2 { (t.t("Recover a period", "Recuperar un periodo")) }
-            (recover_form(visitor, looked, refused))
+            (recover_form(visitor, looked))
         }
         h2 { (t.t("Delete", "Eliminar")) }
-        p {
-            (t.t(
-                "Nothing more is sent to it, and what is due is cancelled. Its history stays for 30 days.",
-                "No se le enviará nada más y lo pendiente se cancela. Su historial se conserva 30 días.",
-            ))
-        }
+        p { (t.t(
+            "Nothing more is sent to it, and what is due is cancelled. Its history stays for 30 days.",
+            "No se le enviará nada más y lo pendiente se cancela. Su historial se conserva 30 días.",
+        )) }
         (form::danger(
             visitor,
             &looked.path("/delete"),
@@ -163,33 +175,11 @@ fn workshop(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -
     }
 }
 
-/// What a form says: as it was typed where it was refused, else `otherwise`.
-fn typed<'a>(
-    refused: Option<&'a Refused<'a>>,
-    form: Form,
-    name: &str,
-    otherwise: &'a str,
-) -> &'a str {
-    match refused {
-        Some(refused) if refused.form == form => refused.fields.text(name),
-        _ => otherwise,
-    }
-}
-
-fn said<'a>(refused: Option<&'a Refused<'a>>, form: Form) -> Option<&'a str> {
-    refused
-        .filter(|refused| refused.form == form)
-        .map(|refused| refused.said)
-}
-
-fn address_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+fn address_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let stored = version::stamped(fields_of(&looked.view.endpoint));
-    let fields = match refused {
-        Some(refused) if refused.form == Form::Address => refused.fields,
-        _ => &stored,
-    };
+    let fields = looked.typed(Form::Address).unwrap_or(&stored);
     html! {
-        (form::refusal(said(refused, Form::Address)))
+        (looked.refusal(Form::Address))
         (form::form(visitor, &looked.path(""), &html! {
             (version::hidden(fields))
             (address_fields(visitor, fields))
@@ -203,18 +193,16 @@ pub(super) fn fields_of(endpoint: &Endpoint) -> Fields {
     Fields::of([("url", endpoint.url.as_str()), ("description", description)])
 }
 
-fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {
+fn status_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     let path = looked.path("/status");
     match looked.view.endpoint.status {
         EndpointStatus::Enabled => html! {
             h3 { (t.t("Disable", "Deshabilitar")) }
-            p {
-                (t.t(
-                    "A disabled endpoint receives nothing, and what occurs meanwhile is not kept for it. What is due is cancelled.",
-                    "Un punto de conexión deshabilitado no recibe nada y lo que ocurra mientras tanto no se guarda para él. Lo pendiente se cancela.",
-                ))
-            }
+            p { (t.t(
+                "A disabled endpoint receives nothing, and what occurs meanwhile is not kept for it. What is due is cancelled.",
+                "Un punto de conexión deshabilitado no recibe nada y lo que ocurra mientras tanto no se guarda para él. Lo pendiente se cancela.",
+            )) }
             (form::form(visitor, &path, &html! {
                 input type="hidden" name="status" value="disabled";
                 button.danger type="submit" data-confirm=(t.t(
@@ -230,7 +218,7 @@ fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {
     }
 }
 
-fn rotate_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+fn rotate_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     let overlaps = [
         ("0", t.t("not at all", "nada")),
@@ -241,33 +229,30 @@ fn rotate_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>
         ("168", t.t("a week", "una semana")),
     ];
     html! {
-        p {
-            (t.t(
-                "A new secret takes the place of this one and is shown once. During the overlap both sign, so that you can change your server in between.",
-                "Un secreto nuevo reemplaza al actual y se muestra una sola vez. Durante el traslape ambos firman, para que puedas cambiar tu servidor con calma.",
-            ))
-        }
-        (form::refusal(said(refused, Form::Rotate)))
+        p { (t.t(
+            "A new secret takes the place of this one and is shown once. During the overlap both sign, so that you can change your server in between.",
+            "Un secreto nuevo reemplaza al actual y se muestra una sola vez. Durante el traslape ambos firman, para que puedas cambiar tu servidor con calma.",
+        )) }
+        (looked.refusal(Form::Rotate))
         (form::form(visitor, &looked.path("/rotate-secret"), &html! {
             (form::Select::new("overlap_hours", t.t("The old one signs along for", "El anterior sigue firmando durante"))
                 .options(overlaps)
-                .chosen(typed(refused, Form::Rotate, "overlap_hours", "24")))
+                .chosen(looked.typed(Form::Rotate).map_or("24", |typed| typed.text("overlap_hours"))))
             button type="submit" { (t.t("Rotate the secret", "Rotar el secreto")) }
         }))
     }
 }
 
-fn test_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+fn test_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
-    let kinds = EventType::ALL
-        .iter()
-        .map(|kind| (kind.as_str(), kind.as_str()));
+    let kinds = EventType::ALL.iter();
+    let kinds = kinds.map(|kind| (kind.as_str(), kind.as_str()));
     html! {
-        (form::refusal(said(refused, Form::Test)))
+        (looked.refusal(Form::Test))
         (form::form(visitor, &looked.path("/test"), &html! {
             (form::Select::new("type", t.t("Event type", "Tipo de evento"))
                 .options(kinds)
-                .chosen(typed(refused, Form::Test, "type", EventType::CallCompleted.as_str()))
+                .chosen(looked.typed(Form::Test).map_or(EventType::CallCompleted.as_str(), |typed| typed.text("type")))
                 .hint(t.t(
                     "It is signed and sent as a real one, about a call that does not exist.",
                     "Se firma y se envía como uno real, sobre una llamada que no existe.",
@@ -277,20 +262,18 @@ fn test_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) 
     }
 }
 
-fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     html! {
-        p {
-            (t.t(
-                "Sends once more everything that this endpoint has missed since an instant: exhausted and cancelled deliveries, at most 14 days back.",
-                "Envía de nuevo todo lo que este punto de conexión perdió desde un instante: entregas agotadas y canceladas, hasta 14 días atrás.",
-            ))
-        }
-        (form::refusal(said(refused, Form::Recover)))
+        p { (t.t(
+            "Sends once more everything that this endpoint has missed since an instant: exhausted and cancelled deliveries, at most 14 days back.",
+            "Envía de nuevo todo lo que este punto de conexión perdió desde un instante: entregas agotadas y canceladas, hasta 14 días atrás.",
+        )) }
+        (looked.refusal(Form::Recover))
         (form::form(visitor, &looked.path("/recover"), &html! {
             (form::Input::text("since", t.t("Since (UTC)", "Desde (UTC)"))
                 .kind("datetime-local")
-                .value(typed(refused, Form::Recover, "since", ""))
+                .value(looked.typed(Form::Recover).map_or("", |typed| typed.text("since")))
                 .required())
             button type="submit" { (t.t("Recover", "Recuperar")) }
         }))
@@ -310,7 +293,7 @@ pub(super) async fn again(
     fields: &Fields,
     said: &str,
 ) -> Answer {
-    let looked = Looked::at(post, post.id("id")?).await?;
     let refused = Refused { form, fields, said };
-    Ok(post.refused(SECTION, title(post), &draw(post, &looked, Some(&refused))))
+    let looked = Looked::at(post, Some(refused)).await?;
+    Ok(post.refused(SECTION, title(post), &draw(post, &looked)))
 }

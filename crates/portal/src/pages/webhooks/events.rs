@@ -59,12 +59,10 @@ pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
         ),
     ];
     let body = html! {
-        p {
-            (t.t(
-                "Each event is one HTTPS POST. Answer 200 within 10 seconds and do slow work afterwards. What fails is tried again after 5 minutes, 30 minutes and 2 hours.",
-                "Cada evento es un POST por HTTPS. Responde 200 en 10 segundos y deja lo lento para después. Lo que falla se reintenta a los 5 minutos, 30 minutos y 2 horas.",
-            ))
-        }
+        p { (t.t(
+            "Each event is one HTTPS POST. Answer 200 within 10 seconds and do slow work afterwards. What fails is tried again after 5 minutes, 30 minutes and 2 hours.",
+            "Cada evento es un POST por HTTPS. Responde 200 en 10 segundos y deja lo lento para después. Lo que falla se reintenta a los 5 minutos, 30 minutos y 2 horas.",
+        )) }
         @for kind in EventType::ALL { (example(*kind)) }
         h2 { (t.t("Headers", "Encabezados")) }
         dl.facts {

@@ -11,12 +11,8 @@ use crate::visit::Visitor;
 
 pub(super) fn voice(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
     let t = sheet.lang;
-    let mut known = vec![("", t.t("the service's own", "la propia del servicio"))];
-    known.extend(
-        providers(visitor, ModelKind::Tts)
-            .into_iter()
-            .map(|name| (name, name)),
-    );
+    let own = t.t("the service's own", "la propia del servicio");
+    let known = providers(visitor, ModelKind::Tts, own);
     let find = id_of(VOICES_Q);
     let group = sheet.group(t.t("Voice", "Voz"), &["voice"]);
     group.with(&html! {
@@ -66,15 +62,8 @@ pub(super) fn voice(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices, pat
 
 pub(super) fn ear(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
-    let mut known = vec![(
-        "",
-        t.t("the only one of the service", "el único del servicio"),
-    )];
-    known.extend(
-        providers(visitor, ModelKind::Stt)
-            .into_iter()
-            .map(|name| (name, name)),
-    );
+    let only = t.t("the only one of the service", "el único del servicio");
+    let known = providers(visitor, ModelKind::Stt, only);
     let group = sheet.group(t.t("Listening", "Escucha"), &["stt"]);
     group.with(&html! {
         (sheet.choice("stt.provider", says(t.t("Provider", "Proveedor"), t.t(
