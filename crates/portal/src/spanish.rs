@@ -97,17 +97,9 @@ const fn of_code(code: Code) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use offhook_domain::E164Error;
-    use offhook_domain::json::{Fields, Json, Rule};
+    use offhook_domain::json::Rule;
 
     use super::*;
-
-    /// What is said of the body, read by `read`.
-    fn said<T>(body: &str, read: impl Fn(&mut Fields<'_>) -> Result<T, FieldError>) -> String {
-        let json = Json::parse(body.as_bytes()).unwrap();
-        let mut fields = Fields::of(&json, "").unwrap();
-        let error = ApiError::from(read(&mut fields).err().unwrap());
-        sentence(&error).unwrap_or_else(|| error.message().to_owned())
-    }
 
     #[test]
     fn a_fault_within_another_sentence_is_said_as_it_is_by_itself() {
@@ -157,29 +149,6 @@ mod tests {
         assert_eq!(written(entry, Lang::En), entry);
         assert_eq!(written(entry, Lang::Es), "Llamada de 61 s");
         assert_eq!(written("Enero", Lang::Es), "Enero");
-    }
-
-    #[test]
-    fn the_faults_of_any_field_are_said_in_spanish_and_words_of_others_as_they_are() {
-        let name = |fields: &mut Fields<'_>| fields.required_string("name", 1..=5).map(drop);
-        assert_eq!(said("{}", name), "`name`: es obligatorio");
-        assert_eq!(said(r#"{"name":""}"#, name), "`name`: no puede estar vacío");
-        assert_eq!(
-            said(r#"{"name":"Eva Luz"}"#, name),
-            "`name`: tiene más de 5 caracteres"
-        );
-        let cap = |fields: &mut Fields<'_>| fields.optional_integer("cap", 1..=600).map(drop);
-        assert_eq!(
-            said(r#"{"cap":0}"#, cap),
-            "`cap`: debe ser un número entero de 1 a 600"
-        );
-        let zone = |fields: &mut Fields<'_>| Err::<(), _>(fields.fault("zone", Rule::TimeZone));
-        assert_eq!(
-            said("{}", zone),
-            "`zone`: debe ser una zona horaria de la IANA, como America/Mexico_City"
-        );
-        let own = |fields: &mut Fields<'_>| Err::<(), _>(fields.fault("url", "must be public"));
-        assert_eq!(said("{}", own), "`url`: must be public");
     }
 
     #[test]

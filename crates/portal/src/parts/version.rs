@@ -139,19 +139,4 @@ mod tests {
         let lines = "label=a%0D%0Ab&agent=1&other=";
         assert!(sent("label=Desk&agent=1", lines, "agent=1&label=a%0Ab").is_none());
     }
-
-    #[test]
-    fn a_form_without_a_version_is_taken_as_it_is() {
-        assert!(stale(&form("label=Desk&agent=1"), &form("label=Desk")).is_none());
-    }
-
-    #[test]
-    fn another_revision_is_a_change_of_what_no_page_shows() {
-        let of = |revision: u8| form(&format!("header=X-Key&{SHOWN_VERSION}={revision}"));
-        let mut typed = stamped(of(1));
-        assert!(stale(&of(2), &typed).is_none());
-        typed.set("header", "X-Key: another");
-        assert!(stale(&of(1), &typed).is_none());
-        assert!(stale(&of(2), &typed).is_some());
-    }
 }

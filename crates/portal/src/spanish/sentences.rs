@@ -247,8 +247,6 @@ sentences! {
         => "El archivo tiene más de 10 MiB de texto: divídelo en varios documentos.";
     "The file is not text: send it in the format that its name says."
         => "El archivo no es texto: envíalo en el formato que dice su nombre.";
-    "The page could not be read: check that it is well-formed HTML."
-        => "No se pudo leer la página: revisa que su HTML esté bien formado.";
     "The Word document could not be read: open it, save it as .docx anew, and send that."
         => "No se pudo leer el documento de Word: ábrelo, guárdalo de nuevo como .docx y envía ese.";
     "The Word document unpacks to far more than a text of its size: save its text in a new document and send that."
@@ -482,115 +480,91 @@ fn rows(text: &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
+    use regex::{Captures, Regex};
+
     use super::*;
 
-    /// The files whose sentences reach a page, each with those of its texts that are none, or that reach nobody's page.
-    const SOURCES: &[(&str, &[&str])] = &[
-        ("domain/src/config.rs", &[]),
-        ("domain/src/config/pronunciation.rs", &[]),
-        ("domain/src/config/read.rs", &[]),
-        ("domain/src/e164.rs", &[]),
-        ("domain/src/json/parse.rs", &[]),
-        ("domain/src/metadata.rs", &[]),
-        (
-            "domain/src/tool/read.rs",
-            &["0-9, *, #, A-D; w waits half a second"],
-        ),
-        // Choices are a rule's.
-        (
-            "services/src/agents/check.rs",
-            &["`, `", "one of `{}`", "one of `{}` or `{}`"],
-        ),
-        ("services/src/agents/patch.rs", &[]),
-        ("services/src/agents/speech.rs", &["`, `", "one of `{}`"]),
-        ("services/src/analyses.rs", &["an analysis schema"]),
-        ("services/src/analyses/analyst.rs", &[]),
-        // What a model is told.
-        (
-            "services/src/analyses/judge.rs",
-            &[
-                "Your answer is not one JSON object.",
-                "Your answer is longer than {} bytes.",
-                "Your answer is too long for the schema.",
-                "the object",
-                "{}: {}",
-                "; ",
-                "Your answer does not fit the schema ({}).",
-            ],
-        ),
-        // Rows are put together by `rows`.
-        (
-            "services/src/batches/recipients.rs",
-            &[
-                "; {}",
-                "1 bad row",
-                "{} bad rows",
-                "; and {} more",
-                ", ",
-                "`to`: {}",
-            ],
-        ),
-        (
-            "engine/src/whatsapp.rs",
-            &[
-                "no connection to WhatsApp could be opened",
-                "WhatsApp takes no more messages for now",
-            ],
-        ),
-        (
-            "services/src/integrations/connecting.rs",
-            &[
-                "the schema of {} is no JSON",
-                "a consent's secret",
-                "the system gives no randomness",
-            ],
-        ),
-        (
-            "engine/src/legacy.rs",
-            &[
-                "the recording cannot be written: {}",
-                "what the legacy provider has as the recording {}",
-            ],
-        ),
-        ("services/src/integrations/renewing.rs", &[]),
-        ("services/src/knowledge/content.rs", &[]),
-        ("services/src/knowledge/fetch.rs", &[]),
-        ("services/src/knowledge/librarian.rs", &[]),
-        (
-            "services/src/tools.rs",
-            &[", ", "a stored tool: {}", "a tool's sealed headers"],
-        ),
-        // What a model is told.
-        (
-            "services/src/tools/schema.rs",
-            &[
-                "The arguments are not a JSON object. Call the tool again with one.",
-                "The arguments are too long for the tool's schema. Call the tool again with shorter ones.",
-                "the arguments: {}",
-                "{}: {}",
-                "The arguments do not fit the tool's schema ({}). Call the tool again with arguments that do.",
-                "; ",
-                " at {}",
-            ],
-        ),
-        ("services/src/voices/adding.rs", &[]),
-        (
-            "services/src/webhooks.rs",
-            &["the system gives no randomness"],
-        ),
-        ("services/src/whatsapp/credential.rs", &[]),
-        ("services/src/whatsapp/sending.rs", &[]),
-        ("services/src/widgets.rs", &[]),
-        ("documents/src/child.rs", &["a child without pipes"]),
-        ("documents/src/extract.rs", &[]),
-        ("documents/src/extract/docx.rs", &[]),
-        ("documents/src/extract/pdf.rs", &[]),
-        ("documents/src/extract/table.rs", &[", ", "; ", "{}: {}"]),
-        ("egress/src/target.rs", &[]),
-        // What is said of voices that are set up, and what an operator's own are refused for.
-        ("providers/src/speech/settings.rs", &["it is refused"]),
-        ("providers/src/speech/elevenlabs.rs", &[]),
-        ("providers/src/speech/deepgram.rs", &[]),
+    /// The files whose sentences reach a page.
+    const SOURCES: &[&str] = &[
+        "domain/src/config.rs",
+        "domain/src/config/pronunciation.rs",
+        "domain/src/config/read.rs",
+        "domain/src/e164.rs",
+        "domain/src/json/parse.rs",
+        "domain/src/metadata.rs",
+        "domain/src/tool/read.rs",
+        "services/src/agents/check.rs",
+        "services/src/agents/patch.rs",
+        "services/src/agents/speech.rs",
+        "services/src/analyses.rs",
+        "services/src/analyses/analyst.rs",
+        "services/src/analyses/judge.rs",
+        "services/src/batches/recipients.rs",
+        "engine/src/whatsapp.rs",
+        "services/src/integrations/connecting.rs",
+        "engine/src/legacy.rs",
+        "services/src/integrations/renewing.rs",
+        "services/src/knowledge/content.rs",
+        "services/src/knowledge/fetch.rs",
+        "services/src/knowledge/librarian.rs",
+        "services/src/tools.rs",
+        "services/src/tools/schema.rs",
+        "services/src/voices/adding.rs",
+        "services/src/webhooks.rs",
+        "services/src/whatsapp/credential.rs",
+        "services/src/whatsapp/sending.rs",
+        "services/src/widgets.rs",
+        "documents/src/child.rs",
+        "documents/src/extract.rs",
+        "documents/src/extract/docx.rs",
+        "documents/src/extract/pdf.rs",
+        "documents/src/extract/table.rs",
+        "egress/src/target.rs",
+        "providers/src/speech/settings.rs",
+        "providers/src/speech/elevenlabs.rs",
+        "providers/src/speech/deepgram.rs",
+    ];
+
+    /// Those of them whose errors have no kinds of their own, by which they could be told apart.
+    const MESSAGES: &[&str] = &[
+        "domain/src/e164.rs",
+        "engine/src/whatsapp.rs",
+        "services/src/voices/adding.rs",
+        "egress/src/target.rs",
+    ];
+
+    /// Their texts that reach nobody's page: choices are a rule's, rows are put together by `rows`, models and operators are
+    /// told the rest.
+    const OTHERS: &[&str] = &[
+        "0-9, *, #, A-D; w waits half a second",
+        "one of `{}`",
+        "one of `{}` or `{}`",
+        "an analysis schema",
+        "Your answer is not one JSON object.",
+        "Your answer is longer than {} bytes.",
+        "Your answer is too long for the schema.",
+        "the object",
+        "Your answer does not fit the schema ({}).",
+        "1 bad row",
+        "{} bad rows",
+        "; and {} more",
+        "`to`: {}",
+        "no connection to WhatsApp could be opened",
+        "WhatsApp takes no more messages for now",
+        "the schema of {} is no JSON",
+        "a consent's secret",
+        "the system gives no randomness",
+        "the recording cannot be written: {}",
+        "what the legacy provider has as the recording {}",
+        "a stored tool: {}",
+        "a tool's sealed headers",
+        "The arguments are not a JSON object. Call the tool again with one.",
+        "The arguments are too long for the tool's schema. Call the tool again with shorter ones.",
+        "the arguments: {}",
+        "The arguments do not fit the tool's schema ({}). Call the tool again with arguments that do.",
+        " at {}",
+        "a child without pipes",
+        "it is refused",
     ];
 
     /// The files of which only some sentences reach a page, with a word on the lines of those: entries of the ledger, and
@@ -609,119 +583,57 @@ mod tests {
         ("storage/src/queries/wallets.rs", "description"),
     ];
 
-    fn read(path: &str) -> String {
+    /// The texts of a source as they are in the table, each with what stands before it on its line. What is written into
+    /// the log is none.
+    fn texts(path: &str) -> Vec<(String, String)> {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let text = std::fs::read_to_string(crates.join(path));
-        let text = text.unwrap_or_else(|error| panic!("{path}: {error}"));
-        let (code, _) = text
-            .split_once("#[cfg(test)]\nmod tests {")
-            .unwrap_or((&text, ""));
-        code.to_owned()
+        let source = std::fs::read_to_string(crates.join(path));
+        let source = source.unwrap_or_else(|error| panic!("{path}: {error}"));
+        let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let logged = Regex::new(r"(?s)tracing::[a-z]+!\(.*?\);").unwrap();
+        let code = logged.replace_all(code, "");
+        let text = Regex::new(r#"(?s)//[^\n]*|'(?:\\.|[^\\'])'|"((?:[^"\\]|\\.)*)""#).unwrap();
+        let found = text.captures_iter(&code).filter_map(|found| {
+            let text = found.get(1)?;
+            let before = code[..text.start()].rsplit('\n').next()?;
+            Some((before.to_owned(), plain(text.as_str())))
+        });
+        let is_sentence = |text: &str| text.contains(' ') && text.contains(char::is_alphanumeric);
+        found.filter(|(_, text)| is_sentence(text)).collect()
     }
 
-    /// The texts of a source, each with what stands before it on its line. What is written into the log is none.
-    fn texts(source: &str) -> Vec<(String, String)> {
-        let mut texts = Vec::new();
-        let mut rest = source;
-        let mut before = String::new();
-        // How deep in the parentheses of a line of the log.
-        let mut logged: Option<usize> = None;
-        while let Some(c) = rest.chars().next() {
-            let mut taken = c.len_utf8();
-            if rest.starts_with("//") {
-                taken = rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("tracing::") && logged.is_none() {
-                logged = Some(0);
-                taken = rest.find('(').unwrap_or(rest.len());
-            } else if c == '\'' {
-                let quoted = ["'\"'", "'('", "')'", "'\\''", "'\\\\'"];
-                let quoted = quoted.iter().find(|quoted| rest.starts_with(**quoted));
-                taken = quoted.map_or(1, |quoted| quoted.len());
-            } else if c == '"' {
-                let mut escaped = false;
-                let end = rest.char_indices().skip(1).find(|(_, c)| {
-                    let is_end = *c == '"' && !escaped;
-                    escaped = *c == '\\' && !escaped;
-                    is_end
-                });
-                let (end, _) = end.unwrap_or((rest.len(), '"'));
-                if logged.is_none() {
-                    texts.push((before.clone(), rest[1..end].to_owned()));
-                }
-                taken = end + 1;
-            }
-            match (logged, c) {
-                (Some(depth), '(') => logged = Some(depth + 1),
-                (Some(1), ')') => logged = None,
-                (Some(depth), ')') => logged = Some(depth.saturating_sub(1)),
-                _ => {}
-            }
-            if c == '\n' {
-                before.clear();
-            } else {
-                before.push_str(&rest[..taken]);
-            }
-            rest = &rest[taken..];
-        }
-        texts
-    }
-
-    /// A text as it is in the table: names between braces left out, escapes and broken lines undone.
+    /// A text without the names between its braces, its escapes and its broken lines.
     fn plain(text: &str) -> String {
-        let mut plain = String::new();
-        let mut chars = text.chars().peekable();
-        while let Some(c) = chars.next() {
-            match (c, chars.peek()) {
-                ('{', Some('{')) | ('}', Some('}')) => {
-                    plain.extend(chars.next());
-                }
-                ('{', _) => {
-                    while chars.next_if(|c| *c != '}').is_some() {}
-                    chars.next();
-                    plain.push_str("{}");
-                }
-                ('\\', Some('\n')) => while chars.next_if(|c| c.is_whitespace()).is_some() {},
-                ('\\', _) => plain.extend(chars.next()),
-                _ => plain.push(c),
-            }
-        }
-        plain
-    }
-
-    fn is_known(english: &str) -> bool {
-        SENTENCES.iter().any(|(known, _)| *known == english)
+        let odd = Regex::new(r"(?s)\{\{|\}\}|\{[^}]*\}|\\\n *|\\.").unwrap();
+        let undone = odd.replace_all(text, |found: &Captures<'_>| match &found[0] {
+            "{{" => "{".to_owned(),
+            "}}" => "}".to_owned(),
+            hole if hole.starts_with('{') => "{}".to_owned(),
+            broken if broken.starts_with("\\\n") => String::new(),
+            escaped => escaped[1..].to_owned(),
+        });
+        undone.into_owned()
     }
 
     #[test]
     fn every_sentence_of_the_service_that_reaches_a_page_has_its_spanish() {
         let mut unknown = Vec::new();
-        for (path, others) in SOURCES {
-            let source = read(path);
-            // The errors of use cases have kinds of their own, and are told apart by these.
-            let texts = texts(&source).into_iter();
-            for (before, text) in texts.filter(|(_, text)| text.contains(' ')) {
-                let text = plain(&text);
-                let is_error = before.trim_start().starts_with("#[");
-                let is_message = matches!(
-                    *path,
-                    "services/src/voices/adding.rs"
-                        | "egress/src/target.rs"
-                        | "domain/src/e164.rs"
-                        | "engine/src/whatsapp.rs"
-                );
-                if (!is_error || is_message) && !is_known(&text) && !others.contains(&text.as_str())
-                {
+        let mut look = |path: &str, reaches: &dyn Fn(&str) -> bool| {
+            for (before, text) in texts(path) {
+                let is_known = SENTENCES.iter().any(|(known, _)| *known == text);
+                if reaches(&before) && !is_known && !OTHERS.contains(&text.as_str()) {
                     unknown.push(format!("{path}: {text}"));
                 }
             }
+        };
+        for path in SOURCES {
+            let is_message = MESSAGES.contains(path);
+            look(path, &|before| {
+                is_message || !before.trim_start().starts_with("#[")
+            });
         }
         for (path, word) in MARKED {
-            for (before, text) in texts(&read(path)) {
-                let text = plain(&text);
-                if before.contains(word) && text.contains(' ') && !is_known(&text) {
-                    unknown.push(format!("{path}: {text}"));
-                }
-            }
+            look(path, &|before| before.contains(word));
         }
         assert!(unknown.is_empty(), "{}", unknown.join("\n"));
     }

@@ -467,16 +467,6 @@ mod tests {
     }
 
     #[test]
-    fn a_local_time_is_said_with_its_offset() {
-        let at = Timestamp::parse_from("2026-11-22T15:00:00Z").unwrap();
-        let now = at.minus(Duration::from_secs(3_600));
-        assert_eq!(begins_at(&Fields::default(), now, Lang::En), Ok(None));
-        let fields = starting("2026-11-22T09:00");
-        assert_eq!(begins_at(&fields, now, Lang::En), Ok(Some(at)));
-        assert!(begins_at(&starting("tomorrow"), now, Lang::Es).is_err());
-    }
-
-    #[test]
     fn a_start_may_lie_a_minute_in_the_past() {
         let at = Timestamp::parse_from("2026-11-22T15:00:00Z").unwrap();
         let fields = starting("2026-11-22T09:00");

@@ -297,13 +297,6 @@ mod tests {
     }
 
     #[test]
-    fn a_column_without_a_name_of_its_own_is_no_variable() {
-        let rows = rows("tel,name,,name,to\n+5215512345678,a,b,c,d\n");
-        assert_eq!(rows.variables(0), [1]);
-        assert_eq!(rows.variables(4), [0, 1]);
-    }
-
-    #[test]
     fn more_people_than_a_batch_takes_are_too_many() {
         let list = |people: usize| format!("to\n{}", "+5215512345678\n".repeat(people));
         assert_eq!(rows(&list(10_000)).look(0).total, 10_000);

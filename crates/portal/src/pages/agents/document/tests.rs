@@ -63,26 +63,3 @@ fn empty_rows_are_no_rows_and_a_name_twice_is_refused() {
     let said = "`config.dynamic_variables.a`: appears more than once";
     assert_eq!(refused.to_string(), said);
 }
-
-#[test]
-fn a_voice_that_was_picked_is_its_provider_and_its_id() {
-    let body = b"voice.provider=local&voice.voice_id=old&voice.pick=provider_a%7Cv1";
-    let voice = document(&Fields::parse(body)).unwrap();
-    let voice = at(&voice, "voice").unwrap();
-    let of = |name: &str| plain(voice.get(name).unwrap());
-    assert_eq!(
-        (of("provider"), of("voice_id")),
-        ("provider_a".to_owned(), "v1".to_owned())
-    );
-}
-
-#[test]
-fn settings_that_are_no_json_are_refused_with_their_line() {
-    let refused = document(&Fields::parse(b"stt.settings=%7B%0D%0A%22a%22")).unwrap_err();
-    let said = refused.to_string();
-    assert!(
-        said.starts_with("`config.stt.settings`: not JSON: "),
-        "{said}"
-    );
-    assert!(said.contains("line 2"), "{said}");
-}
