@@ -79,9 +79,9 @@ impl Trouble {
         Self::Said(ApiError::not_found())
     }
 
-    /// The sentence of what may be mended in a form and sent again, for a reader of this language; `Err` is the trouble itself
-    /// where it may not.
-    pub(crate) fn of_form(self, lang: Lang) -> Result<String, Self> {
+    /// The sentence of what may be mended in a form and sent again, for a reader of this language, with the field called as
+    /// its form calls it (the paths of the rules, and the labels); `Err` is the trouble itself where it may not.
+    pub(crate) fn of_form(self, lang: Lang, labels: &[(&str, &str)]) -> Result<String, Self> {
         match &self {
             Self::Said(error) => match error.code() {
                 Code::InvalidBody
@@ -96,16 +96,11 @@ impl Trouble {
                 | Code::AgentNotFound
                 | Code::IdempotencyConflict
                 | Code::UpstreamError
-                | Code::UpstreamUnreachable => Ok(sentence(error, lang)),
+                | Code::UpstreamUnreachable => Ok(labelled(sentence(error, lang), labels)),
                 _ => Err(self),
             },
             _ => Err(self),
         }
-    }
-
-    /// The same, with the field called as its form calls it: the paths of the rules, and the labels.
-    pub(crate) fn of_fields(self, lang: Lang, labels: &[(&str, &str)]) -> Result<String, Self> {
-        self.of_form(lang).map(|said| labelled(said, labels))
     }
 
     /// The page.

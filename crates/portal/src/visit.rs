@@ -435,7 +435,7 @@ impl Visitor {
         error: impl Into<Trouble>,
         labels: &[(&str, &str)],
     ) -> Result<String> {
-        error.into().of_fields(self.lang, labels)
+        error.into().of_form(self.lang, labels)
     }
 }
 
