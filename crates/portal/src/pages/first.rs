@@ -27,13 +27,8 @@ pub(super) fn routes() -> Vec<Page> {
 
 /// `GET /portal/first`
 async fn show(guest: Guest) -> Answer {
-    if !guest
-        .portal
-        .services
-        .people()
-        .awaits_first_account()
-        .await?
-    {
+    let people = guest.portal.services.people();
+    if !people.awaits_first_account().await? {
         return Ok(guest.go("/sign-in", ""));
     }
     Ok(page(&guest, StatusCode::OK, &Fields::default(), None))

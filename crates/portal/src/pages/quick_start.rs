@@ -31,7 +31,7 @@ fn code(visitor: &Visitor, name: &str, label: &str, text: &str) -> Markup {
         div.sample {
             div.sample-head {
                 span { (label) }
-                button type="button" data-copy=(id) { (visitor.lang().t("Copy", "Copiar")) span.unseen { " " (label) } }
+                button type="button" data-copy=(id) { (visitor.t("Copy", "Copiar")) span.unseen { " " (label) } }
             }
             pre #(id) tabindex="0" aria-label=(label) { (text) }
         }

@@ -129,13 +129,8 @@ fn onward(guest: &Guest, kept: &Kept) -> HttpResponse {
 
 /// `GET /portal/sign-in`
 async fn show(guest: Guest) -> Answer {
-    if guest
-        .portal
-        .services
-        .people()
-        .awaits_first_account()
-        .await?
-    {
+    let people = guest.portal.services.people();
+    if people.awaits_first_account().await? {
         return Ok(guest.go("/first", ""));
     }
     let query = Fields::parse(guest.req.query_string().as_bytes());

@@ -233,7 +233,7 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
         @if visitor.may(MemberRole::Admin) {
             (invitation_form(visitor, said))
         } @else {
-            p.hint { (visitor.lang().t(
+            p.hint { (visitor.t(
                 "Owners and admins change the team.",
                 "Los propietarios y administradores cambian el equipo.",
             )) }

@@ -183,7 +183,7 @@ fn address_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
         (form::form(visitor, &looked.path(""), &html! {
             (version::hidden(fields))
             (address_fields(visitor, fields))
-            button.primary type="submit" { (visitor.lang().t("Save", "Guardar")) }
+            button.primary type="submit" { (visitor.t("Save", "Guardar")) }
         }))
     }
 }
