@@ -27,9 +27,9 @@ pub use store::deliveries::{Recovered, Resent};
 pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
-pub use store::rekey::Rekeyed;
-pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
-pub use store::team::SeatTaken;
+pub use queries::sealed::Rekeyed;
+pub use queries::retention::{BODIES_KEPT, DELIVERIES_KEPT};
+pub use queries::team::SeatTaken;
 pub use store::{Answer, Durability, Mint, Store, StoreConfig, lease, mint};
 
 /// What the store answers.
@@ -44,6 +44,15 @@ pub(crate) enum Verdict<T> {
 }
 
 impl<T> Verdict<T> {
+    /// Keeps what was written if `is_done`.
+    fn keep_if(is_done: bool, answer: T) -> Self {
+        if is_done {
+            Self::Commit(answer)
+        } else {
+            Self::Rollback(answer)
+        }
+    }
+
     fn into_answer(self) -> T {
         match self {
             Self::Commit(answer) | Self::Rollback(answer) => answer,

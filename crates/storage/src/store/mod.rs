@@ -34,18 +34,7 @@ mod legacy_reports;
 mod logs;
 pub(crate) mod numbers;
 mod overview;
-mod passages;
-mod people;
-pub(crate) mod rekey;
-mod restored;
-pub(crate) mod retention;
-mod sessions;
-mod talks;
-pub(crate) mod team;
-mod tools;
-mod voices;
 mod webhooks;
-mod whatsapp;
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -107,7 +96,7 @@ pub struct Store {
     /// On PostgreSQL.
     steps: Option<CallWriter>,
     /// Who changes what is changed through this handle.
-    actor: Actor,
+    pub(crate) actor: Actor,
 }
 
 impl Inner {
@@ -133,7 +122,7 @@ impl Inner {
         self.carry_out(units::certain(work))
     }
 
-    fn write<T, F>(&self, work: F) -> Answer<'_, T>
+    pub(crate) fn write<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
