@@ -21,15 +21,15 @@ mod units;
 
 pub use error::StoreError;
 pub use postgres::Listener;
+pub use queries::retention::{BODIES_KEPT, DELIVERIES_KEPT};
+pub use queries::sealed::Rekeyed;
+pub use queries::team::SeatTaken;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::deliveries::{Recovered, Resent};
 pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
-pub use queries::sealed::Rekeyed;
-pub use queries::retention::{BODIES_KEPT, DELIVERIES_KEPT};
-pub use queries::team::SeatTaken;
 pub use store::{Answer, Durability, Mint, Store, StoreConfig, lease, mint};
 
 /// What the store answers.

@@ -148,19 +148,4 @@ mod tests {
         assert_ne!(key.seal("whsec_x", &row).unwrap(), sealed, "nonces differ");
         assert_ne!(key.fingerprint(), other.fingerprint());
     }
-
-    #[test]
-    fn a_key_with_earlier_ones_opens_theirs_and_seals_by_itself() {
-        let key = |byte| MasterKey::from_bytes(&[byte; 32]).unwrap();
-        let row = uuid::Uuid::from_u128(1);
-        let old = key(7).seal("whsec_x", &row).unwrap();
-        let both = key(8).or_earlier(key(7));
-        assert_eq!(both.open(&old, &row).unwrap(), "whsec_x");
-        let new = both.reseal(&old, &row).unwrap().unwrap();
-        assert_eq!(key(8).open(&new, &row).unwrap(), "whsec_x");
-        assert!(both.reseal(&new, &row).unwrap().is_none());
-        assert!(key(8).reseal(&old, &row).is_err());
-        assert!(both.knows(key(7).fingerprint()) && both.knows(key(8).fingerprint()));
-        assert!(!key(8).knows(key(7).fingerprint()));
-    }
 }

@@ -13,8 +13,8 @@ use crate::schema::{
 use crate::sql::V;
 use crate::store::{Answer, keep, lease, mint, read, write};
 use crate::{
-    Fenced, Result, Store, Verdict, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread,
-    WhatsAppTimes,
+    Fenced, Result, Store, Verdict, WhatsAppHold, WhatsAppOutgoing, WhatsAppReceived, WhatsAppStep,
+    WhatsAppThread, WhatsAppTimes,
 };
 
 /// Locks a thread that is claimed, and renews its claim where a lease is given; `None` if the claim is another's.
@@ -151,7 +151,14 @@ impl Store {
                 return Ok(WhatsAppStep::Lost);
             };
             whatsapp_sending::give_up_begun(conn, thread.id, times.now).await?;
-            if let Some(outgoing) = whatsapp_sending::first_queued(conn, thread.id).await? {
+            let first: Option<WhatsAppOutgoing> = sent::table
+                .filter(sent::thread_id.eq(V(thread.id)))
+                .filter(has_not_left())
+                .order((sent::queued_at, sent::part))
+                .select(WhatsAppOutgoing::as_select())
+                .found(conn)
+                .await?;
+            if let Some(outgoing) = first {
                 return Ok(match outgoing.due_at <= times.steady {
                     true => WhatsAppStep::Send(thread, outgoing),
                     // What follows it is not sent before it.

@@ -16,7 +16,7 @@ use crate::sql::V;
 use crate::store::{Answer, keep, lease, mint, read, write};
 use crate::{
     Fenced, NewTurn, Result, Store, Verdict, WhatsAppHold, WhatsAppNews, WhatsAppOutcome,
-    WhatsAppOutgoing, WhatsAppSent, WhatsAppThread, WhatsAppTimes,
+    WhatsAppSent, WhatsAppThread, WhatsAppTimes,
 };
 
 /// What a note looks like in a transcript, where it is a turn of a tool: a model that reads it again takes it for one.
@@ -81,20 +81,6 @@ pub(super) async fn queue(
             .await?;
     }
     Ok(())
-}
-
-/// The next message to send.
-pub(super) async fn first_queued(
-    conn: &mut Conn,
-    thread: WhatsAppThreadId,
-) -> Result<Option<WhatsAppOutgoing>> {
-    Ok(sent::table
-        .filter(sent::thread_id.eq(V(thread)))
-        .filter(has_not_left())
-        .order((sent::queued_at, sent::part))
-        .select(WhatsAppOutgoing::as_select())
-        .found(conn)
-        .await?)
 }
 
 /// Whoever had the claim before began to send these, and nobody learned what became of them.
