@@ -30,7 +30,7 @@ pub use store::deliveries::{Recovered, Resent};
 pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
-pub use store::{Answer, Durability, Mint, Store, StoreConfig, lease, mint};
+pub use store::{Answer, Durability, Store, StoreConfig, lease, mint};
 
 /// What the store answers.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;

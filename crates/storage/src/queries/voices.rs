@@ -10,7 +10,7 @@ use offhook_domain::{EventId, Timestamp, Voice, VoiceList, VoiceProvider, VoiceS
 use super::{nodes, sealed};
 use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::dialect;
-use crate::records::VoiceRow;
+use crate::records::voices::VoiceRow;
 use crate::schema::voices;
 use crate::sql::{V, Word};
 use crate::store::{Answer, mint, read, write};
@@ -25,25 +25,26 @@ const AT_ONCE: usize = 256;
 /// Makes the provider's voices these; what stays as it is, is not written.
 async fn replace(conn: &mut Conn, provider: VoiceProvider, all: VoiceList) -> Result<VoiceChanges> {
     let mut changes = VoiceChanges::default();
-    let mut rows = all.iter().map(VoiceRow::from);
+    let mut all_voices = all.iter();
     loop {
-        let some: Vec<VoiceRow> = rows.by_ref().take(AT_ONCE).collect();
+        let some: Vec<Voice> = all_voices.by_ref().take(AT_ONCE).collect();
         if some.is_empty() {
             break;
         }
-        let ids = some.iter().map(|row| row.voice_id.as_str());
+        let ids = some.iter().map(|voice| voice.voice_id.as_str());
         let known: Vec<VoiceRow> = voices::table
             .filter(voices::provider.eq(V(provider)))
             .filter(voices::voice_id.eq_any(ids))
             .select(VoiceRow::as_select())
             .load(conn)
             .await?;
-        let known: HashMap<&str, &VoiceRow> = known
-            .iter()
-            .map(|row| (row.voice_id.as_str(), row))
+        let known: HashMap<String, Voice> = known
+            .into_iter()
+            .map(Voice::from)
+            .map(|voice| (voice.voice_id.clone(), voice))
             .collect();
-        let is_news = |row: &&VoiceRow| known.get(row.voice_id.as_str()) != Some(row);
-        let news: Vec<&VoiceRow> = some.iter().filter(is_news).collect();
+        let is_news = |voice: &&Voice| known.get(&voice.voice_id) != Some(*voice);
+        let news: Vec<&Voice> = some.iter().filter(is_news).collect();
         if !news.is_empty() {
             dialect!(conn, write_voices(&news))?;
             changes.written += news.len();
