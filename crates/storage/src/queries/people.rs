@@ -22,7 +22,7 @@ const FIRST_ACCOUNT: &str = "first_account";
 pub(crate) async fn audit(
     conn: &mut Conn,
     account: impl Into<Option<AccountId>>,
-    (actor, action, target): (Actor, &str, impl ToString),
+    (actor, action, target): (impl ToString, &str, impl ToString),
     at: Timestamp,
 ) -> Result<()> {
     diesel::insert_into(audit_log::table)
