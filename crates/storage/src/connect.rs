@@ -9,7 +9,9 @@ use diesel_async::AsyncPgConnection;
 use percent_encoding::percent_decode_str;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -152,14 +154,18 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Anybody => Arc::new(AnyCertificate(provider)),
+        Trust::Anybody => Arc::new(Verifier {
+            algorithms: provider.signature_verification_algorithms,
+            listed: Vec::new(),
+            roots: None,
+        }),
         Trust::System => {
             let verifier = rustls_platform_verifier::Verifier::new(provider);
             Arc::new(verifier.map_err(|error| {
                 format!("the system's trusted roots cannot be read ({error}): name a file in `sslrootcert`")
             })?)
         }
-        Trust::File(path) => Arc::new(Known::read(path, provider)?),
+        Trust::File(path) => Arc::new(Verifier::read(path, provider)?),
     };
     Ok(builder
         .dangerous()
@@ -167,15 +173,18 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
         .with_no_client_auth())
 }
 
-/// Takes what leads to a root of a file, and a certificate that is in the file itself: a server with a certificate that
-/// it signed itself is told by it, as libpq has it. Either must be for the server's name.
+/// Whose certificates are taken. The handshake proves in any case that the server has its certificate's key.
 #[derive(Debug)]
-struct Known {
+struct Verifier {
+    algorithms: WebPkiSupportedAlgorithms,
+    /// Taken as they are: a server with a certificate that it signed itself is told by it, as libpq has it.
     listed: Vec<CertificateDer<'static>>,
-    roots: Arc<WebPkiServerVerifier>,
+    /// What else is taken leads to one of these; `None`: every certificate is.
+    roots: Option<Arc<WebPkiServerVerifier>>,
 }
 
-impl Known {
+impl Verifier {
+    /// Takes what is in a file or leads to a root in it. Either must be for the server's name.
     fn read(path: &str, provider: Arc<CryptoProvider>) -> Result<Self, String> {
         let wrong = |error: String| format!("`sslrootcert` ({path}) {error}");
         let listed: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
@@ -193,14 +202,19 @@ impl Known {
                 .add(certificate.clone())
                 .map_err(|error| unfit(error.to_string()))?;
         }
+        let algorithms = provider.signature_verification_algorithms;
         let roots = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .map_err(|error| unfit(error.to_string()))?;
-        Ok(Self { listed, roots })
+        Ok(Self {
+            algorithms,
+            listed,
+            roots: Some(roots),
+        })
     }
 }
 
-impl ServerCertVerifier for Known {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -209,12 +223,14 @@ impl ServerCertVerifier for Known {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(roots) = &self.roots else {
+            return Ok(ServerCertVerified::assertion());
+        };
         if self.listed.iter().any(|listed| listed == certificate) {
             verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }
-        self.roots
-            .verify_server_cert(certificate, intermediates, name, ocsp, now)
+        roots.verify_server_cert(certificate, intermediates, name, ocsp, now)
     }
 
     fn verify_tls12_signature(
@@ -223,8 +239,7 @@ impl ServerCertVerifier for Known {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.roots
-            .verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -233,53 +248,11 @@ impl ServerCertVerifier for Known {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.roots
-            .verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.roots.supported_verify_schemes()
-    }
-}
-
-/// Takes every certificate. The handshake still proves that the server has its key.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
@@ -363,14 +336,11 @@ mod tests {
         _directory: tempfile::TempDir,
     }
 
-    fn certificate() -> Certificate {
-        certificate_for("localhost", rcgen::IsCa::NoCa)
-    }
-
-    fn certificate_for(name: &str, is_ca: rcgen::IsCa) -> Certificate {
+    /// A root and a server's certificate in one, as `openssl req -x509` makes it.
+    fn certificate(name: &str) -> Certificate {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
-        params.is_ca = is_ca;
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let made = params.self_signed(&key).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("root one.pem");
@@ -401,7 +371,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_is_encrypted_as_its_mode_says() {
-        let one = certificate();
+        let one = certificate("localhost");
         let with = || Some(one.config.clone());
         let file = one.file.to_str().unwrap().replace(' ', "%20");
         let checked = format!("?sslmode=verify-full&sslrootcert={file}");
@@ -454,38 +424,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_certificate_that_is_not_trusted_is_refused_where_it_is_checked() {
-        let (one, other) = (certificate(), certificate());
-        let file = other.file.to_str().unwrap();
-        for query in [
-            format!("?sslmode=verify-full&sslrootcert={file}"),
-            format!("?sslmode=require&sslrootcert={file}"),
-            "?sslmode=verify-full".to_owned(),
+        let (one, other) = (certificate("localhost"), certificate("localhost"));
+        let misnamed = certificate("db.example.com");
+        let file = |of: &Certificate| of.file.to_str().unwrap().replace(' ', "%20");
+        let with = |mode: &str, file: String| format!("?sslmode={mode}&sslrootcert={file}");
+        for (server, query) in [
+            (&one, with("verify-full", file(&other))),
+            (&one, with("require", file(&other))),
+            (&one, "?sslmode=verify-full".to_owned()),
+            (&misnamed, with("verify-full", file(&misnamed))),
         ] {
-            let (opening, said) = open(Some(one.config.clone()), &query).await;
+            let (opening, said) = open(Some(server.config.clone()), &query).await;
             assert_eq!(opening, Opening::BrokenOff, "{query}");
             assert!(said.contains("certificate"), "{query}: {said}");
         }
         let (_, said) = open(None, "?sslmode=require").await;
         assert!(said.contains("server does not support TLS"), "{said}");
-    }
-
-    #[tokio::test]
-    async fn a_server_that_signed_for_itself_is_known_by_its_certificate_and_name() {
-        // What `openssl req -x509` makes is a root and a server's certificate in one.
-        let is_root = || rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        for (name, expected) in [
-            ("localhost", Opening::Encrypted),
-            ("db.example.com", Opening::BrokenOff),
-        ] {
-            let one = certificate_for(name, is_root());
-            let file = one.file.to_str().unwrap();
-            let query = format!("?sslmode=verify-full&sslrootcert={file}");
-            assert_eq!(
-                open(Some(one.config.clone()), &query).await.0,
-                expected,
-                "{name}"
-            );
-        }
     }
 
     #[test]

@@ -21,16 +21,16 @@ mod units;
 
 pub use error::StoreError;
 pub use postgres::Listener;
+pub use queries::retention::{BODIES_KEPT, DELIVERIES_KEPT};
+pub use queries::sealed::Rekeyed;
+pub use queries::team::SeatTaken;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::deliveries::{Recovered, Resent};
 pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
-pub use store::rekey::Rekeyed;
-pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
-pub use store::team::SeatTaken;
-pub use store::{Answer, Durability, Mint, Store, StoreConfig, lease, mint};
+pub use store::{Answer, Durability, Store, StoreConfig, lease, mint};
 
 /// What the store answers.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -44,6 +44,15 @@ pub(crate) enum Verdict<T> {
 }
 
 impl<T> Verdict<T> {
+    /// Keeps what was written if `is_done`.
+    fn keep_if(is_done: bool, answer: T) -> Self {
+        if is_done {
+            Self::Commit(answer)
+        } else {
+            Self::Rollback(answer)
+        }
+    }
+
     fn into_answer(self) -> T {
         match self {
             Self::Commit(answer) | Self::Rollback(answer) => answer,

@@ -26,7 +26,7 @@ mod sealed;
 mod talks;
 mod team;
 mod tools;
-mod voices;
+pub(crate) mod voices;
 mod webhooks;
 mod whatsapp;
 

@@ -63,6 +63,8 @@ pub(crate) struct V<T>(pub(crate) T);
 /// Marks the types that fit a column type.
 pub(crate) trait Fits<ST> {}
 
+impl<ST, T: Fits<ST>> Fits<ST> for &T {}
+
 macro_rules! values {
     ($($sql:ty),*) => {$(
         impl<T: Fits<$sql>> AsExpression<$sql> for V<T> {

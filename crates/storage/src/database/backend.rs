@@ -12,7 +12,7 @@ use diesel::expression::array_comparison::{In, InExpression, Many, NotIn};
 use diesel::pg::Pg;
 use diesel::query_builder::{
     AstPass, BindCollector, BoxedLimitOffsetClause, IntoBoxedClause, LimitClause,
-    LimitOffsetClause, NoLimitClause, NoOffsetClause, OffsetClause, QueryBuilder, QueryFragment,
+    LimitOffsetClause, NoLimitClause, NoOffsetClause, QueryBuilder, QueryFragment,
 };
 use diesel::result::Error::SerializationError;
 use diesel::row::{Field, PartialRow, Row, RowIndex, RowSealed};
@@ -173,20 +173,15 @@ pub(crate) enum AnyField<'conn: 'query, 'query> {
 
 impl RowSealed for AnyRow<'_, '_> {}
 
-impl RowIndex<usize> for AnyRow<'_, '_> {
-    fn idx(&self, index: usize) -> Option<usize> {
+impl<'conn, 'query, I> RowIndex<I> for AnyRow<'conn, 'query>
+where
+    SqliteRow<'conn, 'query>: RowIndex<I>,
+    PgRow: RowIndex<I>,
+{
+    fn idx(&self, index: I) -> Option<usize> {
         match self {
             Self::Sqlite(row) => row.idx(index),
             Self::Postgres(row) => row.idx(index),
-        }
-    }
-}
-
-impl<'a> RowIndex<&'a str> for AnyRow<'_, '_> {
-    fn idx(&self, name: &'a str) -> Option<usize> {
-        match self {
-            Self::Sqlite(row) => row.idx(name),
-            Self::Postgres(row) => row.idx(name),
         }
     }
 }
@@ -351,21 +346,6 @@ where
         BoxedLimitOffsetClause {
             limit: Some(Box::new(self.limit_clause)),
             offset: None,
-        }
-    }
-}
-
-impl<'a, L, O> IntoBoxedClause<'a, Db> for LimitOffsetClause<LimitClause<L>, OffsetClause<O>>
-where
-    LimitClause<L>: QueryFragment<Db> + Send + 'a,
-    OffsetClause<O>: QueryFragment<Db> + Send + 'a,
-{
-    type BoxedClause = BoxedLimitOffsetClause<'a, Db>;
-
-    fn into_boxed(self) -> Self::BoxedClause {
-        BoxedLimitOffsetClause {
-            limit: Some(Box::new(self.limit_clause)),
-            offset: Some(Box::new(self.offset_clause)),
         }
     }
 }

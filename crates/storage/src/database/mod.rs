@@ -200,6 +200,17 @@ macro_rules! by_its_text {
 
 by_its_text!(Statement, PgStatement);
 
+/// A statement whose rows are read as `U`s.
+pub(crate) trait Rows<U, ST>:
+    AsQuery<Query: QueryFragment<Db> + QueryId, SqlType: CompatibleType<U, Db, SqlType = ST>>
+{
+}
+
+impl<Q, U, ST> Rows<U, ST> for Q where
+    Q: AsQuery<Query: QueryFragment<Db> + QueryId, SqlType: CompatibleType<U, Db, SqlType = ST>>
+{
+}
+
 /// Carrying out statements: what diesel's trait of this name does, for a connection to either database.
 pub(crate) trait RunQueryDsl: Sized {
     /// The number of rows that it changed.
@@ -214,9 +225,7 @@ pub(crate) trait RunQueryDsl: Sized {
     /// Its rows.
     fn load<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Vec<U>>>
     where
-        Self: AsQuery,
-        Self::Query: QueryFragment<Db> + QueryId,
-        Self::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        Self: Rows<U, ST>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
         rows(Statement::of(&self.as_query(), conn.db()), conn)
@@ -225,9 +234,7 @@ pub(crate) trait RunQueryDsl: Sized {
     /// Its rows.
     fn get_results<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Vec<U>>>
     where
-        Self: AsQuery,
-        Self::Query: QueryFragment<Db> + QueryId,
-        Self::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        Self: Rows<U, ST>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
         self.load(conn)
@@ -236,9 +243,7 @@ pub(crate) trait RunQueryDsl: Sized {
     /// Its first row, or [`NotFound`].
     fn get_result<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<U>>
     where
-        Self: AsQuery,
-        Self::Query: QueryFragment<Db> + QueryId,
-        Self::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        Self: Rows<U, ST>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
         let rows = self.load(conn);
@@ -248,10 +253,7 @@ pub(crate) trait RunQueryDsl: Sized {
     /// The first row of it with `LIMIT 1`, or [`NotFound`].
     fn first<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<U>>
     where
-        Self: LimitDsl,
-        Self::Output: AsQuery,
-        <Self::Output as AsQuery>::Query: QueryFragment<Db> + QueryId,
-        <Self::Output as AsQuery>::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        Self: LimitDsl<Output: Rows<U, ST>>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
         self.limit(1).get_result(conn)
@@ -260,13 +262,20 @@ pub(crate) trait RunQueryDsl: Sized {
     /// The first row of it with `LIMIT 1`, if there is one.
     fn found<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Option<U>>>
     where
-        Self: LimitDsl,
-        Self::Output: AsQuery,
-        <Self::Output as AsQuery>::Query: QueryFragment<Db> + QueryId,
-        <Self::Output as AsQuery>::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        Self: LimitDsl<Output: Rows<U, ST>>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
         let rows = self.limit(1).load(conn);
+        Box::pin(async move { Ok(rows.await?.into_iter().next()) })
+    }
+
+    /// The row that a write returns, if it writes one.
+    fn returned<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<Option<U>>>
+    where
+        Self: Rows<U, ST>,
+        U: FromSqlRow<ST, Db> + Send + 'c,
+    {
+        let rows = self.load(conn);
         Box::pin(async move { Ok(rows.await?.into_iter().next()) })
     }
 

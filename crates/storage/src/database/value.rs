@@ -150,18 +150,13 @@ kinds! {
 }
 
 macro_rules! plain {
-    ($($sql:ty: $rust:ty, $($bound:ty)?, |$value:ident| $into:expr);* $(;)?) => {$(
-        impl FromSql<$sql, Db> for $rust {
+    ($($sql:ty: $read:ty, $bound:ty, |$value:ident| $into:expr;)*) => {$(
+        impl FromSql<$sql, Db> for $read {
             fn from_sql(raw: RawValue<'_>) -> deserialize::Result<Self> {
                 raw.read::<$sql, Self>()
             }
         }
-        plain!(@to $sql, $rust, $($bound)?, |$value| $into);
-    )*};
-    (@to $sql:ty, $rust:ty, , |$value:ident| $into:expr) => {
-        plain!(@to $sql, $rust, $rust, |$value| $into);
-    };
-    (@to $sql:ty, $rust:ty, $bound:ty, |$value:ident| $into:expr) => {
+
         impl ToSql<$sql, Db> for $bound {
             fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Db>) -> serialize::Result {
                 let $value = self;
@@ -169,14 +164,14 @@ macro_rules! plain {
                 Ok(IsNull::No)
             }
         }
-    };
+    )*};
 }
 
 plain! {
-    Bool: bool, , |is| Value::Bool(*is);
-    Integer: i32, , |number| Value::Integer(*number);
-    BigInt: i64, , |number| Value::BigInt(*number);
-    Double: f64, , |number| Value::Double(*number);
+    Bool: bool, bool, |is| Value::Bool(*is);
+    Integer: i32, i32, |number| Value::Integer(*number);
+    BigInt: i64, i64, |number| Value::BigInt(*number);
+    Double: f64, f64, |number| Value::Double(*number);
     Text: String, str, |text| Value::Text(text.to_owned());
     Binary: Vec<u8>, [u8], |bytes| Value::Bytes(bytes.to_vec());
 }

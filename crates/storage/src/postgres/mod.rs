@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::connect::Door;
 use crate::database::{Conn, RunQueryDsl as _};
-use crate::units::{self, AnyAnswer, Kind, Unit, Work};
+use crate::units::{self, AnyAnswer, Work};
 use crate::{Result, StoreError, Verdict};
 use pulse::Pulse;
 
@@ -81,58 +81,52 @@ impl Postgres {
     }
 
     pub(crate) async fn read(&self, work: Work) -> Result<AnyAnswer> {
-        let unit = Unit::begin(Kind::Read);
+        let began = Instant::now();
         let pool = self.pool.clone();
         let reading = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
             Ok(work(&mut conn).await?.into_answer())
         });
-        unit.end(reading.await.unwrap_or_else(|| Err(silent())))
+        let done = reading.await.unwrap_or_else(|| Err(silent()));
+        units::counted("read", began, done)
     }
 
+    /// Work in a transaction.
     pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
-        let unit = Unit::begin(Kind::Write);
-        let pool = self.pool.clone();
-        let begun = Arc::new(AtomicBool::new(false));
-        let begins = begun.clone();
-        let writing = self.spawn(async move {
-            let mut conn = checkout(&pool).await?;
-            begins.store(true, Ordering::SeqCst);
-            transaction(&mut conn, work).await
-        });
-        // A transaction that has begun goes on without whoever asked for it, and may commit.
-        let done =
-            writing
-                .await
-                .unwrap_or_else(|| match AtomicBool::load(&begun, Ordering::SeqCst) {
-                    true => Err(StoreError::UnknownCommit(SILENT.to_owned())),
-                    false => Err(silent()),
-                });
-        unit.end(done)
+        self.write_by(work, false).await
     }
 
     /// Work of one statement that is a transaction of its own.
     pub(crate) async fn write_at_once(&self, work: Work) -> Result<AnyAnswer> {
-        let unit = Unit::begin(Kind::Write);
+        self.write_by(work, true).await
+    }
+
+    async fn write_by(&self, work: Work, is_one_statement: bool) -> Result<AnyAnswer> {
+        let began = Instant::now();
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
         let begins = begun.clone();
         let writing = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
             begins.store(true, Ordering::SeqCst);
-            Ok(work(&mut conn).await?.into_answer())
+            match is_one_statement {
+                true => Ok(work(&mut conn).await?.into_answer()),
+                false => transaction(&mut conn, work).await,
+            }
         });
-        let begun = || AtomicBool::load(&begun, Ordering::SeqCst);
-        // Whoever loses the connection meanwhile does not know whether it was carried out.
-        let done = match writing.await {
-            Some(Err(StoreError::Unavailable(reason))) if begun() => {
+        let done = writing.await;
+        let begun = AtomicBool::load(&begun, Ordering::SeqCst);
+        let done = match done {
+            // Whoever loses the connection meanwhile does not know whether it was carried out.
+            Some(Err(StoreError::Unavailable(reason))) if is_one_statement && begun => {
                 Err(StoreError::UnknownCommit(reason))
             }
             Some(done) => done,
-            None if begun() => Err(StoreError::UnknownCommit(SILENT.to_owned())),
+            // What has begun goes on without whoever asked for it, and may commit.
+            None if begun => Err(StoreError::UnknownCommit(SILENT.to_owned())),
             None => Err(silent()),
         };
-        unit.end(done)
+        units::counted("write", began, done)
     }
 
     /// Connections in use, idle ones, and units of work that wait for one.

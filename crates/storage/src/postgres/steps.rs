@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Postgres, dialect};
-use crate::{Fenced, NewTurn, Result, StoreError, Verdict};
+use crate::{Fenced, NewTurn, Result, StoreError};
 use crate::{queries, units};
 
 /// The least time between two statements where many steps come. Where few do, each is written at once.
@@ -142,11 +142,8 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
         let written = match step {
             Step::Answered(at, dialog) => {
                 let at = (at, dialog);
-                let write = units::judging(move |conn| {
-                    Box::pin(async move {
-                        let answered = queries::calls::answered(conn, id, claim, at).await?;
-                        Ok(Verdict::Commit(answered))
-                    })
+                let write = units::certain(move |conn| {
+                    Box::pin(async move { queries::calls::answered(conn, id, claim, at).await })
                 });
                 units::answered(db.write(write).await)
             }

@@ -52,7 +52,7 @@ pub(crate) async fn begin(
     team::begin_seats(conn, account.id, i64::from(owner.is_some())).await?;
     if let Some(owner) = owner {
         people::distrust(conn, &owner.email).await?;
-        team::insert_member(conn, owner).await?;
+        team::insert_member(conn, &owner).await?;
     }
     let id: offhook_domain::EventId = mint(at);
     let words = (actor, "account.create", account.name.as_str());

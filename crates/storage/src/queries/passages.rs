@@ -1,72 +1,18 @@
-//! Passages and the words that they are found by.
+//! Passages, the words that they are found by, and the documents that agents answer from.
 
-use crate::database::RunQueryDsl;
 use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus};
 
-use crate::database::Conn;
+use crate::database::{Conn, RunQueryDsl};
 use crate::schema::{
     knowledge_documents as documents, knowledge_passages as passages,
     knowledge_postings as postings,
 };
 use crate::sql::V;
-use crate::{AccountWords, FoundPassage, Result};
-
-/// A document's passages from `first` on: what of each is new, and its text.
-pub(crate) async fn text(
-    conn: &mut Conn,
-    document: DocumentId,
-    first: i32,
-    limit: i64,
-) -> Result<Vec<(i32, String)>> {
-    Ok(passages::table
-        .filter(passages::document_id.eq(V(document)))
-        .filter(passages::ordinal.ge(first))
-        .order(passages::ordinal)
-        .limit(limit)
-        .select((passages::repeats, passages::content))
-        .load(conn)
-        .await?)
-}
-
-/// What the account's documents have of these words, in about `most` rows: the rarest words come first, and words that
-/// hardly tell documents apart are left out where all would be too many. Of a document that is still being read nothing
-/// is found.
-pub(crate) async fn words(
-    conn: &mut Conn,
-    account: AccountId,
-    mut words: Vec<String>,
-    most: i64,
-) -> Result<AccountWords> {
-    // Written out, so that the partial index is seen to apply.
-    let passages = documents::table
-        .filter(documents::account_id.eq(V(account)))
-        .filter(sql::<Bool>("knowledge_documents.status = 'ready'"))
-        .select(sql::<BigInt>(
-            "CAST(COALESCE(SUM(chunks_count), 0) AS bigint)",
-        ))
-        .first::<i64, _>(conn)
-        .await?;
-    // No document is without a passage.
-    if passages.saturating_mul(words.len() as i64) > most {
-        words = rarest(conn, account, words, most).await?;
-    }
-    let unread = documents::table
-        .filter(documents::account_id.eq(V(account)))
-        .filter(documents::status.eq(V(DocumentStatus::Processing)))
-        .select(documents::id);
-    let postings = postings::table
-        .filter(postings::account_id.eq(V(account)))
-        .filter(postings::term.eq_any(words))
-        .filter(postings::document_id.ne_all(unread))
-        .limit(most)
-        .select((postings::document_id, postings::term, postings::places))
-        .load(conn)
-        .await?;
-    Ok(AccountWords { passages, postings })
-}
+use crate::store::{Answer, read};
+use crate::{AccountWords, FoundPassage, Result, Store};
 
 /// Of these words the rarest, which have no more than `most` rows together; one in any case.
 async fn rarest(
@@ -94,25 +40,95 @@ async fn rarest(
     Ok(fits.map(|(_, (_, word))| word).collect())
 }
 
-/// A passage of one of the account's documents that is ready.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    document: DocumentId,
-    ordinal: i32,
-) -> Result<Option<FoundPassage>> {
-    Ok(passages::table
-        .inner_join(documents::table.on(documents::id.eq(passages::document_id)))
-        .filter(passages::document_id.eq(V(document)))
-        .filter(passages::ordinal.eq(ordinal))
-        .filter(documents::account_id.eq(V(account)))
-        .filter(documents::status.eq(V(DocumentStatus::Ready)))
-        .select((
-            documents::id,
-            documents::name,
-            passages::ordinal,
-            passages::content,
-        ))
-        .found(conn)
-        .await?)
+impl Store {
+    /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
+    pub fn document_text(
+        &self,
+        id: DocumentId,
+        first: i32,
+        limit: i64,
+    ) -> Answer<'_, Vec<(i32, String)>> {
+        read!(self, |conn| {
+            Ok(passages::table
+                .filter(passages::document_id.eq(V(id)))
+                .filter(passages::ordinal.ge(first))
+                .order(passages::ordinal)
+                .limit(limit)
+                .select((passages::repeats, passages::content))
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// What the account's documents have of these words, in about `most` rows: the rarest words come first, and words that
+    /// hardly tell documents apart are left out where all would be too many. Of a document that is still being read nothing
+    /// is found.
+    pub fn account_words(
+        &self,
+        account: AccountId,
+        mut words: Vec<String>,
+        most: i64,
+    ) -> Answer<'_, AccountWords> {
+        read!(self, |conn| {
+            // Written out, so that the partial index is seen to apply.
+            let passages: i64 = documents::table
+                .filter(documents::account_id.eq(V(account)))
+                .filter(sql::<Bool>("knowledge_documents.status = 'ready'"))
+                .select(sql::<BigInt>(
+                    "CAST(COALESCE(SUM(chunks_count), 0) AS bigint)",
+                ))
+                .first(conn)
+                .await?;
+            // No document is without a passage.
+            if passages.saturating_mul(words.len() as i64) > most {
+                words = rarest(conn, account, words, most).await?;
+            }
+            let unread = documents::table
+                .filter(documents::account_id.eq(V(account)))
+                .filter(documents::status.eq(V(DocumentStatus::Processing)))
+                .select(documents::id);
+            let postings = postings::table
+                .filter(postings::account_id.eq(V(account)))
+                .filter(postings::term.eq_any(words))
+                .filter(postings::document_id.ne_all(unread))
+                .limit(most)
+                .select((postings::document_id, postings::term, postings::places))
+                .load(conn)
+                .await?;
+            Ok(AccountWords { passages, postings })
+        })
+    }
+
+    /// The first `limit` of these passages that are in documents of the account that are ready.
+    pub fn found_passages(
+        &self,
+        account: AccountId,
+        places: Vec<(DocumentId, i32)>,
+        limit: usize,
+    ) -> Answer<'_, Vec<FoundPassage>> {
+        read!(self, |conn| {
+            let mut found = Vec::new();
+            for (document, ordinal) in places {
+                if found.len() == limit {
+                    break;
+                }
+                let passage: Option<FoundPassage> = passages::table
+                    .inner_join(documents::table.on(documents::id.eq(passages::document_id)))
+                    .filter(passages::document_id.eq(V(document)))
+                    .filter(passages::ordinal.eq(ordinal))
+                    .filter(documents::account_id.eq(V(account)))
+                    .filter(documents::status.eq(V(DocumentStatus::Ready)))
+                    .select((
+                        documents::id,
+                        documents::name,
+                        passages::ordinal,
+                        passages::content,
+                    ))
+                    .found(conn)
+                    .await?;
+                found.extend(passage);
+            }
+            Ok(found)
+        })
+    }
 }

@@ -1,337 +1,129 @@
-//! People who sign in, and their sessions and links.
+//! People who sign in, their passwords and links, and what the audit log says of everybody.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
 
-use super::attempts::DELETED_AT_ONCE;
-use crate::database::{Conn, Db};
+use super::{accounts as all_accounts, attempts, sessions, team};
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{
-    accounts, audit_log, members, people, portal_sessions as sessions,
-    service_settings as settings, sign_in_links as links,
+    accounts, audit_log, members, people, service_settings as settings, sign_in_links as links,
 };
 use crate::sql::V;
+use crate::store::{Answer, keep, mint, read, write};
 use crate::{
-    Account, AuditEntry, Member, Membership, NewSession, PageKey, Password, Result, SignInLink,
-    Store,
+    Account, Actor, AttemptKey, AttemptRule, AuditEntry, Invitation, JoinsWith, Member, Membership,
+    NewLedgerEntry, NewSession, PageKey, Password, Result, SignInLink, Store, Verdict,
 };
 
 /// The setting that names the first account that was made in the portal.
 const FIRST_ACCOUNT: &str = "first_account";
 
-/// The person's password, if one was ever set.
-pub(crate) async fn password(conn: &mut Conn, email: &EmailAddress) -> Result<Option<Password>> {
-    let found: Option<(String, Timestamp)> = people::table
-        .find(V(email.clone()))
-        .select((people::password, people::changed_at))
-        .found(conn)
-        .await?;
-    Ok(found.map(|(hash, changed_at)| Password { hash, changed_at }))
+/// Writes a line of the audit log: who did what to what.
+pub(crate) async fn audit(
+    conn: &mut Conn,
+    account: impl Into<Option<AccountId>>,
+    (actor, action, target): (impl ToString, &str, impl ToString),
+    at: Timestamp,
+) -> Result<()> {
+    diesel::insert_into(audit_log::table)
+        .values((
+            audit_log::id.eq(V(mint::<EventId>(at))),
+            audit_log::account_id.eq(account.into()),
+            audit_log::actor.eq(actor.to_string()),
+            audit_log::action.eq(action.to_owned()),
+            audit_log::target.eq(target.to_string()),
+            audit_log::at.eq(V(at)),
+        ))
+        .run(conn)
+        .await
 }
 
-/// Sets the person's password, whether there was one or not.
-pub(crate) async fn set_password(
+/// The person's password, if one was ever set.
+async fn password(conn: &mut Conn, email: &EmailAddress) -> Result<Option<Password>> {
+    Ok(people::table
+        .find(V(email))
+        .select(Password::as_select())
+        .found(conn)
+        .await?)
+}
+
+/// Sets the person's password, whether there was one or not. One of an operator's link is `vouched` for: whoever has it
+/// is who the operator says.
+async fn set_password(
     conn: &mut Conn,
     email: &EmailAddress,
     hash: &str,
     at: Timestamp,
 ) -> Result<()> {
+    let set = (people::password.eq(hash), people::changed_at.eq(V(at)));
     diesel::insert_into(people::table)
         .values((
-            people::email.eq(V(email.clone())),
-            people::password.eq(hash),
-            people::changed_at.eq(V(at)),
+            people::email.eq(V(email)),
+            set,
             people::by_invitation.eq(false),
         ))
         .on_conflict(people::email)
         .do_update()
-        .set((people::password.eq(hash), people::changed_at.eq(V(at))))
+        .set(set)
         .run(conn)
         .await
 }
 
-/// Sets the person's first password; `false` if there is one.
-pub(crate) async fn set_first_password(
-    conn: &mut Conn,
-    email: &EmailAddress,
-    hash: &str,
-    at: Timestamp,
-) -> Result<bool> {
-    diesel::insert_into(people::table)
-        .values((
-            people::email.eq(V(email.clone())),
-            people::password.eq(hash),
-            people::changed_at.eq(V(at)),
-            people::by_invitation.eq(true),
-        ))
-        .on_conflict_do_nothing()
-        .changes(conn)
-        .await
-}
-
 /// Whether the password is still the one that was set at `changed_at`; if so nobody changes it until the transaction ends.
-pub(crate) async fn hold_password(
+pub(super) async fn hold_password(
     conn: &mut Conn,
     email: &EmailAddress,
     changed_at: Timestamp,
 ) -> Result<bool> {
-    diesel::update(people::table.find(V(email.clone())))
+    diesel::update(people::table.find(V(email)))
         .filter(people::changed_at.eq(V(changed_at)))
         .set(people::changed_at.eq(people::changed_at))
         .changes(conn)
         .await
 }
 
-/// The person's password is one of an operator's link: whoever has it is who the operator says.
-pub(crate) async fn vouch(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
-    diesel::update(people::table.find(V(email.clone())))
-        .set(people::by_invitation.eq(false))
-        .run(conn)
-        .await
-}
-
 /// Whoever set the person's password with an invitation may be somebody else: before the operator gives the address a
 /// place in an account, password and sessions go.
 pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
-    let gone = diesel::delete(people::table.find(V(email.clone())))
+    let is_gone = diesel::delete(people::table.find(V(email)))
         .filter(people::by_invitation.eq(true))
-        .execute(conn)
+        .changes(conn)
         .await?;
-    if gone > 0 {
-        end_sessions(conn, email).await?;
+    if is_gone {
+        sessions::end_all(conn, email).await?;
     }
     Ok(())
 }
 
 /// Every account that the person is a member of, the oldest membership first.
-pub(crate) async fn memberships(conn: &mut Conn, email: &EmailAddress) -> Result<Vec<Membership>> {
-    let rows: Vec<(Member, Account)> = members::table
+pub(super) async fn memberships(conn: &mut Conn, email: &EmailAddress) -> Result<Vec<Membership>> {
+    Ok(members::table
         .inner_join(accounts::table)
-        .filter(members::email.eq(V(email.clone())))
+        .filter(members::email.eq(V(email)))
         .order((members::joined_at, members::id))
-        .select((Member::as_select(), Account::as_select()))
+        .select(Membership::as_select())
         .load(conn)
-        .await?;
-    let membership = |(member, account)| Membership { member, account };
-    Ok(rows.into_iter().map(membership).collect())
-}
-
-pub(crate) async fn insert_session(
-    conn: &mut Conn,
-    session: &NewSession,
-    member: &Member,
-) -> Result<()> {
-    diesel::insert_into(sessions::table)
-        .values((
-            sessions::digest.eq(session.digest.to_vec()),
-            sessions::email.eq(V(member.email.clone())),
-            sessions::account_id.eq(V(member.account_id)),
-            sessions::member_id.eq(V(member.id)),
-            sessions::created_at.eq(V(session.at)),
-            sessions::seen_at.eq(V(session.at)),
-        ))
-        .run(conn)
-        .await
-}
-
-/// A session: whose, as which member, since when, and when it was used last.
-type SessionRow = (EmailAddress, MemberId, Timestamp, Timestamp);
-
-pub(crate) async fn session(conn: &mut Conn, digest: [u8; 32]) -> Result<Option<SessionRow>> {
-    Ok(sessions::table
-        .find(digest.to_vec())
-        .select((
-            sessions::email,
-            sessions::member_id,
-            sessions::created_at,
-            sessions::seen_at,
-        ))
-        .found(conn)
         .await?)
-}
-
-/// Moves a session to another account.
-pub(crate) async fn move_session(
-    conn: &mut Conn,
-    digest: [u8; 32],
-    (account, member): (AccountId, MemberId),
-) -> Result<bool> {
-    diesel::update(sessions::table.find(digest.to_vec()))
-        .set((
-            sessions::account_id.eq(V(account)),
-            sessions::member_id.eq(V(member)),
-        ))
-        .changes(conn)
-        .await
-}
-
-/// Ends every session of a person but for one; how many there were.
-pub(crate) async fn end_other_sessions(
-    conn: &mut Conn,
-    email: &EmailAddress,
-    but: [u8; 32],
-) -> Result<usize> {
-    Ok(diesel::delete(sessions::table)
-        .filter(sessions::email.eq(V(email.clone())))
-        .filter(sessions::digest.ne(but.to_vec()))
-        .execute(conn)
-        .await?)
-}
-
-/// Sessions of a person that are in use after `seen`, but for one.
-pub(crate) async fn count_other_sessions(
-    conn: &mut Conn,
-    email: &EmailAddress,
-    but: [u8; 32],
-    (seen, created): (Timestamp, Timestamp),
-) -> Result<i64> {
-    Ok(sessions::table
-        .filter(sessions::email.eq(V(email.clone())))
-        .filter(sessions::digest.ne(but.to_vec()))
-        .filter(sessions::seen_at.gt(V(seen)))
-        .filter(sessions::created_at.gt(V(created)))
-        .count()
-        .get_result(conn)
-        .await?)
-}
-
-/// Ends every session of a person.
-pub(crate) async fn end_sessions(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
-    diesel::delete(sessions::table)
-        .filter(sessions::email.eq(V(email.clone())))
-        .run(conn)
-        .await
-}
-
-/// Ends what somebody who is no longer the same in an account has there: sessions and links.
-pub(crate) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
-    diesel::delete(sessions::table)
-        .filter(sessions::member_id.eq(V(member.id)))
-        .execute(conn)
-        .await?;
-    diesel::delete(links::table)
-        .filter(links::email.eq(V(member.email.clone())))
-        .filter(links::account_id.eq(V(member.account_id)))
-        .run(conn)
-        .await
-}
-
-/// Deletes sessions that were not used after `before`, and links that opened nothing any more at `now`; whether there
-/// may be more of them.
-pub(crate) async fn delete_ended(
-    conn: &mut Conn,
-    (before, now): (Timestamp, Timestamp),
-) -> Result<bool> {
-    let old: Vec<Vec<u8>> = sessions::table
-        .filter(sessions::seen_at.le(V(before)))
-        .order(sessions::seen_at)
-        .limit(DELETED_AT_ONCE)
-        .select(sessions::digest)
-        .load(conn)
-        .await?;
-    let has_more = i64::try_from(old.len()).is_ok_and(|found| found == DELETED_AT_ONCE);
-    diesel::delete(sessions::table)
-        .filter(sessions::digest.eq_any(old))
-        .filter(sessions::seen_at.le(V(before)))
-        .execute(conn)
-        .await?;
-    diesel::delete(links::table)
-        .filter(links::expires_at.le(V(now)))
-        .execute(conn)
-        .await?;
-    Ok(has_more)
-}
-
-pub(crate) async fn insert_link(
-    conn: &mut Conn,
-    digest: [u8; 32],
-    link: &SignInLink,
-    at: Timestamp,
-) -> Result<()> {
-    diesel::insert_into(links::table)
-        .values((
-            links::digest.eq(digest.to_vec()),
-            links::email.eq(V(link.email.clone())),
-            links::account_id.eq(V(link.account_id)),
-            links::created_at.eq(V(at)),
-            links::expires_at.eq(V(link.expires_at)),
-        ))
-        .run(conn)
-        .await
-}
-
-/// A link that opens something at `now`.
-pub(crate) async fn link(
-    conn: &mut Conn,
-    digest: [u8; 32],
-    now: Timestamp,
-) -> Result<Option<SignInLink>> {
-    let found: Option<(EmailAddress, AccountId, Timestamp)> = links::table
-        .find(digest.to_vec())
-        .filter(links::expires_at.gt(V(now)))
-        .select((links::email, links::account_id, links::expires_at))
-        .found(conn)
-        .await?;
-    Ok(found.map(|(email, account_id, expires_at)| SignInLink {
-        email,
-        account_id,
-        expires_at,
-    }))
-}
-
-/// Uses a link up, with the person's other ones; whose it was, if it opened anything at `now`.
-pub(crate) async fn use_link(
-    conn: &mut Conn,
-    digest: [u8; 32],
-    now: Timestamp,
-) -> Result<Option<(EmailAddress, AccountId)>> {
-    let used: Option<(EmailAddress, AccountId)> =
-        diesel::delete(links::table.find(digest.to_vec()))
-            .filter(links::expires_at.gt(V(now)))
-            .returning((links::email, links::account_id))
-            .get_result(conn)
-            .await
-            .optional()?;
-    if let Some((email, _)) = &used {
-        diesel::delete(links::table)
-            .filter(links::email.eq(V(email.clone())))
-            .execute(conn)
-            .await?;
-    }
-    Ok(used)
 }
 
 /// The account's member with this address.
-pub(crate) async fn member_of(
+pub(super) async fn member_of(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
 ) -> Result<Option<Member>> {
     Ok(members::table
         .filter(members::account_id.eq(V(account)))
-        .filter(members::email.eq(V(email.clone())))
+        .filter(members::email.eq(V(email)))
         .select(Member::as_select())
         .found(conn)
         .await?)
 }
 
 /// Whether there is any account.
-pub(crate) async fn has_account(conn: &mut Conn) -> Result<bool> {
+async fn has_account(conn: &mut Conn) -> Result<bool> {
     let found: Option<AccountId> = accounts::table.select(accounts::id).found(conn).await?;
     Ok(found.is_some())
-}
-
-/// Says which account is the first one, if no other was said to be: of two at once the second waits, and hears `false`.
-pub(crate) async fn name_first_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
-    diesel::insert_into(settings::table)
-        .values((
-            settings::name.eq(FIRST_ACCOUNT),
-            settings::value.eq(account.to_string()),
-        ))
-        .on_conflict_do_nothing()
-        .changes(conn)
-        .await
 }
 
 impl Store {
@@ -358,27 +150,273 @@ impl Store {
         })
     }
 
-    /// Writes that a session is used at `at`, unless another process has written so after `before`.
-    pub fn touch_session(
-        &self,
-        digest: [u8; 32],
-        (before, at): (Timestamp, Timestamp),
-    ) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::update(sessions::table.find(digest.to_vec()))
-                .filter(sessions::seen_at.le(V(before)))
-                .set(sessions::seen_at.eq(V(at)))
-                .run(conn)
-                .await
+    /// A person's password, and every account that they are a member of.
+    pub fn person(&self, email: EmailAddress) -> Answer<'_, (Option<Password>, Vec<Membership>)> {
+        read!(self, |conn| {
+            let password = password(conn, &email).await?;
+            Ok((password, memberships(conn, &email).await?))
         })
     }
 
-    /// Ends a session.
-    pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::delete(sessions::table.find(digest.to_vec()))
-                .run(conn)
-                .await
+    /// Counts an attempt to sign in under each key; or says until when none is taken, and then counts nothing.
+    pub fn take_attempt(
+        &self,
+        keys: Vec<AttemptKey>,
+        rule: AttemptRule,
+        now: Timestamp,
+    ) -> Answer<'_, Result<(), Timestamp>> {
+        write!(self, |conn| {
+            for key in keys {
+                if let Err(until) = attempts::take(conn, key, &rule, now).await? {
+                    return Ok(Verdict::Rollback(Err(until)));
+                }
+            }
+            Ok(Verdict::Commit(Ok(())))
+        })
+    }
+
+    /// Takes back an attempt that turned out to be none: all of `own`, one of each that is `shared`.
+    pub fn give_back_attempt(
+        &self,
+        (own, shared): ([u8; 32], Vec<[u8; 32]>),
+        now: Timestamp,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| attempts::take_back(conn, own, shared, now)
+            .await)
+    }
+
+    /// Changes a password that is still the one of `changed_at`, ends all of the person's sessions and begins this one;
+    /// `false` if it is not.
+    pub fn change_password(
+        &self,
+        member: Member,
+        changed_at: Timestamp,
+        hash: String,
+        session: NewSession,
+    ) -> Answer<'_, bool> {
+        let (actor, at) = (self.actor, session.at);
+        write!(self, |conn| {
+            let email = &member.email;
+            if !hold_password(conn, email, changed_at).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            set_password(conn, email, &hash, at).await?;
+            sessions::end_all(conn, email).await?;
+            sessions::insert(conn, &session, &member).await?;
+            let line = (actor, "password.change", member.id);
+            audit(conn, member.account_id, line, at).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// Makes a one-time link for a member of the account; `false` without one of this address. `digest` is the SHA-256 of
+    /// its token.
+    pub fn create_link(
+        &self,
+        link: SignInLink,
+        digest: [u8; 32],
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        let actor = self.actor;
+        write!(self, |conn| {
+            let account = link.account_id;
+            let Some(member) = member_of(conn, account, &link.email).await? else {
+                return Ok(Verdict::Rollback(false));
+            };
+            diesel::insert_into(links::table)
+                .values((
+                    links::digest.eq(digest.to_vec()),
+                    links::email.eq(V(link.email)),
+                    links::account_id.eq(V(account)),
+                    links::created_at.eq(V(at)),
+                    links::expires_at.eq(V(link.expires_at)),
+                ))
+                .execute(conn)
+                .await?;
+            audit(conn, account, (actor, "member.link", member.id), at).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// The link of this token's digest if it opens something at `now`, the account that it was made for, and the password
+    /// that the person has.
+    pub fn link(
+        &self,
+        digest: [u8; 32],
+        now: Timestamp,
+    ) -> Answer<'_, Option<(SignInLink, Account, Option<Password>)>> {
+        read!(self, |conn| {
+            let link: Option<SignInLink> = links::table
+                .find(digest.to_vec())
+                .filter(links::expires_at.gt(V(now)))
+                .select(SignInLink::as_select())
+                .found(conn)
+                .await?;
+            let Some(link) = link else {
+                return Ok(None);
+            };
+            let Some(account) = all_accounts::find(conn, link.account_id).await? else {
+                return Ok(None);
+            };
+            let password = password(conn, &link.email).await?;
+            Ok(Some((link, account, password)))
+        })
+    }
+
+    /// Sets a password by a link, which opens nothing from then on, nor do the person's other ones: every other session of
+    /// the person ends, what was counted under `email_key` is forgotten, and a session begins. The member, if the link
+    /// opened anything.
+    pub fn set_password_by_link(
+        &self,
+        digest: [u8; 32],
+        hash: String,
+        session: NewSession,
+        email_key: [u8; 32],
+    ) -> Answer<'_, Option<Member>> {
+        write!(self, |conn| {
+            let at = session.at;
+            let used: Option<(EmailAddress, AccountId)> =
+                diesel::delete(links::table.find(digest.to_vec()))
+                    .filter(links::expires_at.gt(V(at)))
+                    .returning((links::email, links::account_id))
+                    .returned(conn)
+                    .await?;
+            let Some((email, account)) = used else {
+                return Ok(Verdict::Rollback(None));
+            };
+            diesel::delete(links::table)
+                .filter(links::email.eq(V(&email)))
+                .execute(conn)
+                .await?;
+            let Some(member) = member_of(conn, account, &email).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            attempts::forget(conn, email_key).await?;
+            set_password(conn, &email, &hash, at).await?;
+            // Whoever has the operator's link is who the operator says.
+            diesel::update(people::table.find(V(&email)))
+                .set(people::by_invitation.eq(false))
+                .execute(conn)
+                .await?;
+            sessions::end_all(conn, &email).await?;
+            sessions::insert(conn, &session, &member).await?;
+            let line = (Actor::Member(member.id), "password.set", member.id);
+            audit(conn, account, line, at).await?;
+            Ok(Verdict::Commit(Some(member)))
+        })
+    }
+
+    /// The invitation of this token's digest if it opens something at `now`, its account, and the password that the
+    /// person has.
+    pub fn invitation(
+        &self,
+        digest: [u8; 32],
+        now: Timestamp,
+    ) -> Answer<'_, Option<(Invitation, Account, Option<Password>)>> {
+        read!(self, |conn| {
+            let Some(invitation) = team::invitation(conn, digest, now).await? else {
+                return Ok(None);
+            };
+            let Some(account) = all_accounts::find(conn, invitation.account_id).await? else {
+                return Ok(None);
+            };
+            let password = password(conn, &invitation.email).await?;
+            Ok(Some((invitation, account, password)))
+        })
+    }
+
+    /// Makes a member of whom an invitation was for, and begins a session. `None` if the invitation opens nothing any
+    /// more, or the password is another one by now.
+    pub fn accept_invitation(
+        &self,
+        digest: [u8; 32],
+        name: String,
+        with: JoinsWith,
+        session: NewSession,
+    ) -> Answer<'_, Option<Member>> {
+        write!(self, |conn| {
+            let at = session.at;
+            let Some(found) = team::invitation(conn, digest, at).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let account = found.account_id;
+            // First, as whoever changes the team does.
+            team::hold_seats(conn, account, 1).await?;
+            let taken = team::delete_invitation(conn, account, &found.email).await?;
+            let Some(invitation) = taken.filter(|taken| taken.id == found.id) else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let email = invitation.email;
+            let is_set = match &with {
+                JoinsWith::First(hash) => {
+                    // The operator has given the address a place elsewhere: an invitation does not say who that is.
+                    if !memberships(conn, &email).await?.is_empty() {
+                        return Ok(Verdict::Rollback(None));
+                    }
+                    diesel::insert_into(people::table)
+                        .values((
+                            people::email.eq(V(&email)),
+                            people::password.eq(hash),
+                            people::changed_at.eq(V(at)),
+                            people::by_invitation.eq(true),
+                        ))
+                        .on_conflict_do_nothing()
+                        .changes(conn)
+                        .await?
+                }
+                JoinsWith::Known(changed_at) => hold_password(conn, &email, *changed_at).await?,
+            };
+            if !is_set {
+                return Ok(Verdict::Rollback(None));
+            }
+            let member = Member {
+                id: mint(at),
+                account_id: account,
+                name,
+                email,
+                role: invitation.role,
+                joined_at: at,
+            };
+            team::insert_member(conn, &member).await?;
+            sessions::insert(conn, &session, &member).await?;
+            let line = (Actor::Member(member.id), "member.join", member.id);
+            audit(conn, account, line, at).await?;
+            Ok(Verdict::Commit(Some(member)))
+        })
+    }
+
+    /// Whether there is any account.
+    pub fn has_account(&self) -> Answer<'_, bool> {
+        read!(self, |conn| has_account(conn).await)
+    }
+
+    /// Makes the first account, its owner with a password, and a session of theirs; `false` if there is an account.
+    pub fn begin_service(
+        &self,
+        account: Account,
+        credits: Option<NewLedgerEntry>,
+        (owner, hash): (Member, String),
+        session: NewSession,
+    ) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            // Of two at once the second waits, and finds the name taken.
+            let is_first = diesel::insert_into(settings::table)
+                .values((
+                    settings::name.eq(FIRST_ACCOUNT),
+                    settings::value.eq(account.id.to_string()),
+                ))
+                .on_conflict_do_nothing()
+                .changes(conn)
+                .await?;
+            if !is_first || has_account(conn).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            let actor = Actor::Member(owner.id).to_string();
+            let member = owner.clone();
+            all_accounts::begin(conn, &account, credits, Some(owner), &actor).await?;
+            set_password(conn, &member.email, &hash, session.at).await?;
+            sessions::insert(conn, &session, &member).await?;
+            Ok(Verdict::Commit(true))
         })
     }
 }

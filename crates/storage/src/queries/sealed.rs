@@ -1,115 +1,103 @@
-//! Sealed secrets of every kind, to be sealed anew.
+//! The master key of a database, and its exchange for another one.
+//!
+//! A key with earlier ones opens whatever any of them has sealed, and seals by the first. So an exchange is: give both,
+//! the new one first; seal every secret anew; take the old one away. What each secret is sealed with is found out by
+//! opening it, so an exchange that was cut short goes on wherever it was.
 
-use crate::database::RunQueryDsl;
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
-use offhook_domain::EventId;
+use diesel::sql_types::{BigInt, Binary};
+use offhook_domain::{EventId, Timestamp};
+use offhook_failpoints as failpoints;
 use uuid::Uuid;
 
-use crate::database::Conn;
-use crate::schema::{
-    agent_version_tools, integration_consents, integration_tokens, provider_credentials,
-    service_settings as settings, tools, webhook_secrets,
-};
-use crate::sql::V;
-use crate::{Result, SealedColumn};
+use super::nodes;
+use super::people::audit;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::dialect;
+use crate::schema::service_settings as settings;
+use crate::sql::{self, V};
+use crate::store::{Answer, keep, read, write};
+use crate::{Actor, MasterKey, Result, SealedColumn, Store, StoreError, Verdict};
 
-/// Runs `$body` for the column: `$table`, `$row` (what the secret belongs to) and `$sealed` are its own.
-macro_rules! of_column {
-    ($which:expr, |$table:ident, $row:ident, $sealed:ident| $body:expr) => {
-        match $which {
-            SealedColumn::WebhookSecrets => {
-                use webhook_secrets::{id as $row, sealed as $sealed, table as $table};
-                $body
-            }
-            SealedColumn::Credentials => {
-                use provider_credentials::{id as $row, sealed as $sealed, table as $table};
-                $body
-            }
-            SealedColumn::Tools => {
-                use tools::{headers as $sealed, id as $row, table as $table};
-                $body
-            }
-            SealedColumn::PinnedTools => {
-                use agent_version_tools::{headers as $sealed, table as $table, tool_id as $row};
-                $body
-            }
-            SealedColumn::IntegrationTokens => {
-                use integration_tokens::{id as $row, sealed as $sealed, table as $table};
-                $body
-            }
-            SealedColumn::IntegrationConsents => {
-                use integration_consents::{id as $row, sealed as $sealed, table as $table};
-                $body
-            }
+/// The fingerprint of the key that secrets are sealed with.
+const CURRENT: &str = "master_key_fingerprint";
+
+/// While secrets may be sealed with the next key already: its fingerprint.
+const NEXT: &str = "master_key_next";
+
+/// Rows whose secrets are sealed anew in one transaction, so that other writes wait for it only a moment.
+const BATCH: i64 = 100;
+
+/// What an exchange of the master key has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rekeyed {
+    /// Secrets that were sealed anew.
+    pub secrets: usize,
+    /// Whether the database had another key before.
+    pub is_new: bool,
+}
+
+/// A secret, and what it is sealed for, which may have several.
+#[derive(QueryableByName)]
+struct Secret {
+    // Whatever its kind: ids of all kinds are stored alike.
+    #[diesel(sql_type = sql::Uuid)]
+    owner: EventId,
+    #[diesel(sql_type = Binary)]
+    sealed: Vec<u8>,
+}
+
+/// Seals what the next owners behind `after` have anew; the last of them and how many secrets that were, or `None` behind
+/// the last one.
+async fn seal_anew(
+    conn: &mut Conn,
+    key: &MasterKey,
+    column: SealedColumn,
+    after: EventId,
+) -> Result<Option<(EventId, usize)>> {
+    let SealedColumn {
+        table,
+        owner,
+        secret,
+    } = column;
+    let page: Vec<Secret> = diesel::sql_query(format!(
+        "SELECT {owner} AS owner, {secret} AS sealed FROM {table} WHERE {secret} IS NOT NULL AND {owner} IN \
+           (SELECT DISTINCT {owner} FROM {table} WHERE {owner} > $1 AND {secret} IS NOT NULL ORDER BY {owner} LIMIT $2) \
+         ORDER BY {owner}"
+    ))
+    .bind::<sql::Uuid, _>(V(after))
+    .bind::<BigInt, _>(BATCH)
+    .load(conn)
+    .await?;
+    let Some(last) = page.last().map(|secret| secret.owner) else {
+        return Ok(None);
+    };
+    let mut changed = 0;
+    for old in page {
+        let anew = key.reseal(&old.sealed, &old.owner.uuid()).map_err(|_| {
+            StoreError::corrupt(format!(
+                "a secret in {} opens with none of the given master keys",
+                column.name()
+            ))
+        })?;
+        if let Some(new) = anew {
+            // Unless the secret has changed meanwhile.
+            changed += diesel::sql_query(format!(
+                "UPDATE {table} SET {secret} = $1 WHERE {owner} = $2 AND {secret} = $3"
+            ))
+            .bind::<Binary, _>(new)
+            .bind::<sql::Uuid, _>(V(old.owner))
+            .bind::<Binary, _>(old.sealed)
+            .execute(conn)
+            .await?;
         }
-    };
+    }
+    Ok(Some((last, changed)))
 }
 
-/// Up to `most` rows' secrets, behind the row `after`, in the rows' order: each with what it is sealed for. A row of
-/// which there are several secrets comes with all of them.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    which: SealedColumn,
-    after: Uuid,
-    most: i64,
-) -> Result<Vec<(Uuid, Vec<u8>)>> {
-    let found: Vec<(EventId, Option<Vec<u8>>)> = of_column!(which, |table, row, sealed| {
-        let rows: Vec<EventId> = table
-            .filter(row.gt(V(EventId::from_uuid(after))))
-            .filter(sealed.is_not_null())
-            .select(row)
-            .distinct()
-            .order(row)
-            .limit(most)
-            .load(conn)
-            .await?;
-        table
-            .filter(row.eq_any(rows.into_iter().map(V)))
-            .order(row)
-            .select((row, sealed.nullable()))
-            .load(conn)
-            .await?
-    });
-    Ok(found
-        .into_iter()
-        .filter_map(|(row, sealed)| Some((row.uuid(), sealed?)))
-        .collect())
-}
-
-/// Puts another sealing of the same secret in place of `old`, unless the secret has changed meanwhile.
-pub(crate) async fn replace(
-    conn: &mut Conn,
-    which: SealedColumn,
-    of: Uuid,
-    (old, new): (Vec<u8>, Vec<u8>),
-) -> Result<usize> {
-    Ok(of_column!(which, |table, row, sealed| {
-        diesel::update(table)
-            .filter(row.eq(V(EventId::from_uuid(of))))
-            .filter(sealed.eq(old))
-            .set(sealed.eq(new))
-            .execute(conn)
-            .await?
-    }))
-}
-
-/// What the service remembers of itself under a name.
-pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
-    Ok(settings::table
-        .find(name)
-        .select(settings::value)
-        .found(conn)
-        .await?)
-}
-
-/// Remembers something else under a name; nothing, if `value` is `None`.
-pub(crate) async fn set_setting(conn: &mut Conn, name: &str, value: Option<&str>) -> Result<()> {
-    let Some(value) = value else {
-        diesel::delete(settings::table.find(name))
-            .execute(conn)
-            .await?;
-        return Ok(());
-    };
+/// Remembers something else under a name.
+pub(super) async fn set_setting(conn: &mut Conn, name: &str, value: &str) -> Result<()> {
     diesel::insert_into(settings::table)
         .values((settings::name.eq(name), settings::value.eq(value)))
         .on_conflict(settings::name)
@@ -117,4 +105,96 @@ pub(crate) async fn set_setting(conn: &mut Conn, name: &str, value: Option<&str>
         .set(settings::value.eq(value))
         .run(conn)
         .await
+}
+
+impl Store {
+    /// That the given keys open this database's secrets. Where the first of them is not the database's own, the database
+    /// remembers that it may be in use.
+    pub(crate) async fn check_master_key(&self) -> Result<()> {
+        let key = self.master_key.clone();
+        let refused = write!(self, |conn| {
+            let mine = key.fingerprint();
+            let current = nodes::settle_setting(conn, CURRENT, mine).await?;
+            let next = nodes::setting(conn, NEXT).await?;
+            if let Some(next) = next.filter(|next| !key.knows(next)) {
+                return Ok(Verdict::Rollback(Some(format!(
+                    "an exchange of this database's master key for another one (fingerprint {next}) has begun, and some \
+                     secrets are sealed with that: give that key first and the old one behind it, and run `offhook rekey`"
+                ))));
+            }
+            if !key.knows(&current) {
+                return Ok(Verdict::Rollback(Some(format!(
+                    "this database's secrets are sealed with another master key (fingerprint {current}, the given one has \
+                     {mine}): give the key that the service was first started with"
+                ))));
+            }
+            if current != mine {
+                set_setting(conn, NEXT, mine).await?;
+            }
+            Ok(Verdict::Commit(None))
+        }).await?;
+        match refused {
+            None => Ok(()),
+            Some(sentence) => Err(StoreError::Internal(sentence)),
+        }
+    }
+
+    /// Seals every secret with the first of the given keys, in short transactions; the database has that key then. What
+    /// was sealed with it already stays as it is, so that this can be cut short and begun again.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if a secret opens with none
+    /// of the keys.
+    #[boxed]
+    pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed> {
+        let mut secrets = 0;
+        // What a process that still has the other order of keys sealed meanwhile is found by the next pass.
+        loop {
+            let mut sealed = 0;
+            for column in SealedColumn::ALL {
+                let mut after = EventId::from_uuid(Uuid::nil());
+                loop {
+                    let key = self.master_key.clone();
+                    let step = write!(self, |conn| {
+                        let step = seal_anew(conn, &key, column, after).await?;
+                        Ok(Verdict::keep_if(step.is_some(), step))
+                    });
+                    let Some((last, changed)) = step.await? else {
+                        break;
+                    };
+                    failpoints::hit(failpoints::REKEY_AFTER_BATCH);
+                    (after, sealed) = (last, sealed + changed);
+                }
+            }
+            secrets += sealed;
+            if sealed == 0 {
+                break;
+            }
+        }
+        failpoints::hit(failpoints::REKEY_BEFORE_END);
+        let mine = self.master_key.fingerprint().to_owned();
+        let is_new = keep!(self, |conn| {
+            let current = nodes::setting(conn, CURRENT).await?;
+            let is_new = current.as_deref() != Some(&mine);
+            diesel::delete(settings::table.find(NEXT))
+                .execute(conn)
+                .await?;
+            if is_new {
+                set_setting(conn, CURRENT, &mine).await?;
+                audit(conn, None, (Actor::Operator, "rekey", mine), at).await?;
+            }
+            Ok(is_new)
+        })
+        .await?;
+        Ok(Rekeyed { secrets, is_new })
+    }
+
+    /// How many processes serve this database, by their leases.
+    pub fn living_nodes(&self, now: Timestamp) -> Answer<'_, i64> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect!(conn, key_clock(now, offset))?;
+            nodes::living(conn, now).await
+        })
+    }
 }

@@ -1,26 +1,27 @@
 //! Spoken conversations of web pages: written and claimed like calls that come in, and counted by their widget. Its row is
 //! locked before the account's, the reservation's and the wallet's.
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use offhook_domain::{
     AgentId, AgentStatus, CallState, Channel, ConversationId, ConversationStatus, Credits, KeyId,
     Runtime, Timestamp,
 };
+use offhook_failpoints as failpoints;
 
 use super::chat_openings::MINUTE_US;
 use super::chats::held;
 use super::wallets::{self, Draw, Reserve};
-use super::{claims, widgets};
-use crate::database::Conn;
-use crate::dialect::queued_at;
+use super::{claims, locks, widgets};
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::{dialect, queued_at};
 use crate::schema::conversations as calls;
 use crate::sql::V;
-use crate::{NewTalk, Result, StoreError, TalkTaken};
+use crate::store::{Answer, lease, write};
+use crate::{NewTalk, Result, Store, StoreError, TalkTaken, Verdict};
 
 /// Begins a conversation; the caller undoes it unless it is `Claimed`.
-pub(crate) async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTaken> {
+async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTaken> {
     let (id, account, agent, at) = (talk.id, talk.account_id, talk.agent_id, talk.at);
     let Some(mut counts) = widgets::lock(conn, agent).await? else {
         return Ok(TalkTaken::Refused);
@@ -54,28 +55,15 @@ pub(crate) async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Re
     if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
         return Ok(TalkTaken::WalletTooLow);
     }
-    let (node, steady) = (talk.node, talk.steady);
-    insert(conn, talk, steady).await?;
-    if reserve > 0 {
-        wallets::insert_reservation(conn, id, &draw, reserve).await?;
-    }
-    let claimed = claims::claim_one(conn, id, (at, lease), node).await?;
-    let claimed = claimed.ok_or_else(|| {
-        StoreError::Corrupt("a conversation that was just written is gone".to_owned())
-    })?;
-    Ok(TalkTaken::Claimed(Box::new(claimed)))
-}
-
-/// A page has no number, and nobody is called.
-async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<()> {
-    let db = conn.db();
+    // A page has no number, and nobody is called.
+    let queued_at = queued_at(conn.db(), talk.steady);
     diesel::insert_into(calls::table)
         .values((
             (
-                calls::id.eq(V(talk.id)),
-                calls::account_id.eq(V(talk.account_id)),
-                calls::agent_id.eq(V(talk.agent_id)),
-                calls::agent_ref.eq(talk.agent_id.to_string()),
+                calls::id.eq(V(id)),
+                calls::account_id.eq(V(account)),
+                calls::agent_id.eq(V(agent)),
+                calls::agent_ref.eq(agent.to_string()),
                 calls::agent_version.eq(talk.agent_version),
                 calls::key_id.eq(None::<KeyId>),
                 calls::runtime.eq(V(Runtime::Engine)),
@@ -87,33 +75,24 @@ async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<()>
             (
                 calls::metadata.eq(V(talk.metadata)),
                 calls::price_millicredits.eq(talk.price.millicredits_per_minute()),
-                calls::started_at.eq(V(talk.at)),
+                calls::started_at.eq(V(at)),
                 calls::has_audio.eq(false),
                 calls::messages_count.eq(0),
                 calls::last_seq.eq(0),
                 calls::hangup_requested.eq(false),
-                queued_at(db, steady).map(|at| calls::queued_at.eq(V(at))),
+                queued_at.map(|at| calls::queued_at.eq(V(at))),
             ),
         ))
-        .run(conn)
-        .await
-}
-
-/// Holds more credits; the caller undoes it unless they are held.
-pub(crate) async fn top_up(
-    conn: &mut Conn,
-    (id, agent): (ConversationId, AgentId),
-    credits: Credits,
-    at: Timestamp,
-) -> Result<bool> {
-    let Some(mut counts) = widgets::lock(conn, agent).await? else {
-        return Ok(false);
-    };
-    if counts.hold(at.utc_day(), credits).is_none() {
-        return Ok(false);
+        .execute(conn)
+        .await?;
+    if reserve > 0 {
+        wallets::insert_reservation(conn, id, &draw, reserve).await?;
     }
-    widgets::count(conn, agent, counts).await?;
-    Ok(wallets::top_up(conn, id, credits, at).await? == Reserve::Held)
+    let claimed = claims::claim_one(conn, id, (at, lease), talk.node).await?;
+    let claimed = claimed.ok_or_else(|| {
+        StoreError::Corrupt("a conversation that was just written is gone".to_owned())
+    })?;
+    Ok(TalkTaken::Claimed(Box::new(claimed)))
 }
 
 /// Counts what a conversation cost for the widget's day. What it held and did not cost is given back to the day on which it
@@ -136,4 +115,50 @@ pub(crate) async fn settle(
         widgets::count(conn, agent, counts).await?;
     }
     Ok(())
+}
+
+impl Store {
+    /// Begins a spoken conversation of a page, in one transaction: the widget's sessions and credits, the plan's live
+    /// calls, the agent, the reservation, and the conversation, claimed already. A process that dies behind it leaves an
+    /// orphan, which others report.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have been written, the others if it was not.
+    #[boxed]
+    pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken> {
+        let offset = self.offset();
+        let taken = write!(self, |conn| {
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            let taken = take(conn, talk, lease).await?;
+            let is_claimed = matches!(taken, TalkTaken::Claimed(_));
+            Ok(Verdict::keep_if(is_claimed, taken))
+        })
+        .await;
+        if matches!(taken, Ok(TalkTaken::Claimed(_))) {
+            failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
+        }
+        taken
+    }
+
+    /// Holds more credits for a spoken conversation of an agent's widget; `false` if the wallet or the widget's day does
+    /// not cover them.
+    pub fn top_up_talk(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        credits: Credits,
+        now: Timestamp,
+    ) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let Some(mut counts) = widgets::lock(conn, agent).await? else {
+                return Ok(Verdict::Rollback(false));
+            };
+            if counts.hold(now.utc_day(), credits).is_none() {
+                return Ok(Verdict::Rollback(false));
+            }
+            widgets::count(conn, agent, counts).await?;
+            let held = wallets::top_up(conn, id, credits, now).await? == Reserve::Held;
+            Ok(Verdict::keep_if(held, held))
+        })
+    }
 }

@@ -1,14 +1,30 @@
 //! Members, invitations and seats.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 
-use crate::database::{Conn, Db};
+use super::people::{audit, distrust, member_of};
+use super::sessions::end_stay;
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{account_seats as seats, invitations, members};
 use crate::sql::V;
-use crate::{Invitation, Member, PageKey, Result, Store};
+use crate::store::{Answer, read, write};
+use crate::{Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Result, Store, Verdict};
+
+/// What became of the wish for a seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeatTaken {
+    /// It is taken.
+    Done,
+    /// There is no such account.
+    NoAccount,
+    /// The account has a member with this address.
+    Member,
+    /// The address is invited until then.
+    Invited(Timestamp),
+    /// So many seats are taken, and that is all that there are.
+    Full(i64),
+}
 
 /// Makes the account's count of members; `owners` of them are there from the beginning.
 pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64) -> Result<()> {
@@ -20,7 +36,7 @@ pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64
 
 /// Counts `more` members, and keeps everybody else from taking a seat until the transaction ends; `false` without such
 /// an account.
-pub(crate) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -> Result<bool> {
+pub(super) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -> Result<bool> {
     diesel::update(seats::table.find(V(account)))
         .set(seats::members.eq(seats::members + more))
         .changes(conn)
@@ -28,7 +44,7 @@ pub(crate) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -
 }
 
 /// Seats that are taken: by members and by invitations that have not expired.
-pub(crate) async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Result<i64> {
+async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Result<i64> {
     let members: Option<i64> = seats::table
         .find(V(account))
         .select(seats::members)
@@ -43,28 +59,13 @@ pub(crate) async fn seats_used(conn: &mut Conn, account: AccountId, now: Timesta
     Ok(members.unwrap_or(0) + pending)
 }
 
-/// Whether the account has a member with this address.
-pub(crate) async fn is_member(
-    conn: &mut Conn,
-    account: AccountId,
-    email: &EmailAddress,
-) -> Result<bool> {
-    let found: Option<MemberId> = members::table
-        .filter(members::account_id.eq(V(account)))
-        .filter(members::email.eq(V(email.clone())))
-        .select(members::id)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
-}
-
-pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<()> {
+pub(crate) async fn insert_member(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::insert_into(members::table)
         .values((
             members::id.eq(V(member.id)),
             members::account_id.eq(V(member.account_id)),
-            members::name.eq(member.name),
-            members::email.eq(V(member.email)),
+            members::name.eq(&member.name),
+            members::email.eq(V(&member.email)),
             members::role.eq(V(member.role)),
             members::joined_at.eq(V(member.joined_at)),
         ))
@@ -72,112 +73,36 @@ pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<()>
         .await
 }
 
-/// A page of members, the oldest first, and one more if there is a next page.
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    after: Option<PageKey<MemberId>>,
-    limit: i64,
-) -> Result<Vec<Member>> {
-    let mut query = members::table
-        .filter(members::account_id.eq(V(account)))
-        .order((members::joined_at, members::id))
-        .limit(limit + 1)
-        .select(Member::as_select())
-        .into_boxed::<Db>();
-    if let Some((at, id)) = after {
-        query = query
-            .filter(members::joined_at.ge(V(at)))
-            .filter(members::joined_at.gt(V(at)).or(members::id.gt(V(id))));
-    }
-    Ok(query.load(conn).await?)
-}
-
-/// Until when this address is invited, if it is.
-pub(crate) async fn invited_until(
-    conn: &mut Conn,
-    account: AccountId,
-    email: &EmailAddress,
-    now: Timestamp,
-) -> Result<Option<Timestamp>> {
-    Ok(invitations::table
-        .filter(invitations::account_id.eq(V(account)))
-        .filter(invitations::email.eq(V(email.clone())))
-        .filter(invitations::expires_at.gt(V(now)))
-        .select(invitations::expires_at)
-        .found(conn)
-        .await?)
-}
-
-pub(crate) async fn insert_invitation(
-    conn: &mut Conn,
-    invitation: Invitation,
-    digest: [u8; 32],
-) -> Result<()> {
-    diesel::insert_into(invitations::table)
-        .values((
-            invitations::id.eq(V(invitation.id)),
-            invitations::account_id.eq(V(invitation.account_id)),
-            invitations::name.eq(invitation.name),
-            invitations::email.eq(V(invitation.email)),
-            invitations::role.eq(V(invitation.role)),
-            invitations::digest.eq(digest.to_vec()),
-            invitations::created_at.eq(V(invitation.created_at)),
-            invitations::expires_at.eq(V(invitation.expires_at)),
-        ))
-        .run(conn)
-        .await
-}
-
-/// Deletes the account's invitations that have expired, which would hold their addresses for ever.
-pub(crate) async fn delete_expired(
-    conn: &mut Conn,
-    account: AccountId,
-    now: Timestamp,
-) -> Result<()> {
-    diesel::delete(invitations::table)
-        .filter(invitations::account_id.eq(V(account)))
-        .filter(invitations::expires_at.le(V(now)))
-        .run(conn)
-        .await
-}
-
 /// Deletes the account's invitation of this address; what there was.
-pub(crate) async fn delete_invitation(
+pub(super) async fn delete_invitation(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
 ) -> Result<Option<Invitation>> {
-    Ok(diesel::delete(invitations::table)
+    diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
-        .filter(invitations::email.eq(V(email.clone())))
+        .filter(invitations::email.eq(V(email)))
         .returning(Invitation::as_returning())
-        .get_result(conn)
+        .returned(conn)
         .await
-        .optional()?)
 }
 
 /// Deletes the account's member of this address; who it was.
-pub(crate) async fn delete_member(
+async fn delete_member(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
 ) -> Result<Option<Member>> {
-    Ok(diesel::delete(members::table)
+    diesel::delete(members::table)
         .filter(members::account_id.eq(V(account)))
-        .filter(members::email.eq(V(email.clone())))
+        .filter(members::email.eq(V(email)))
         .returning(Member::as_returning())
-        .get_result(conn)
+        .returned(conn)
         .await
-        .optional()?)
 }
 
 /// A member of the account.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    id: MemberId,
-) -> Result<Option<Member>> {
+async fn find(conn: &mut Conn, account: AccountId, id: MemberId) -> Result<Option<Member>> {
     Ok(members::table
         .find(V(id))
         .filter(members::account_id.eq(V(account)))
@@ -186,39 +111,8 @@ pub(crate) async fn find(
         .await?)
 }
 
-pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64> {
-    Ok(members::table
-        .filter(members::account_id.eq(V(account)))
-        .filter(members::role.eq(V(MemberRole::Owner)))
-        .count()
-        .get_result(conn)
-        .await?)
-}
-
-/// Gives a member of the account another name; `false` if there is no such member, or that is their name.
-pub(crate) async fn rename(
-    conn: &mut Conn,
-    account: AccountId,
-    id: MemberId,
-    name: &str,
-) -> Result<bool> {
-    diesel::update(members::table.find(V(id)))
-        .filter(members::account_id.eq(V(account)))
-        .filter(members::name.ne(name))
-        .set(members::name.eq(name))
-        .changes(conn)
-        .await
-}
-
-pub(crate) async fn set_role(conn: &mut Conn, id: MemberId, role: MemberRole) -> Result<()> {
-    diesel::update(members::table.find(V(id)))
-        .set(members::role.eq(V(role)))
-        .run(conn)
-        .await
-}
-
 /// The invitation of this token's digest, if it has not expired.
-pub(crate) async fn invitation(
+pub(super) async fn invitation(
     conn: &mut Conn,
     digest: [u8; 32],
     now: Timestamp,
@@ -232,6 +126,37 @@ pub(crate) async fn invitation(
 }
 
 impl Store {
+    /// A page of the account's members, the oldest first, with one more than `limit` if there is a next page; and how
+    /// many seats are taken at `now`, by members and by invitations that have not expired.
+    pub fn team(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<MemberId>>,
+        limit: i64,
+        now: Timestamp,
+    ) -> Answer<'_, (Vec<Member>, i64)> {
+        read!(self, |conn| {
+            let mut query = members::table
+                .filter(members::account_id.eq(V(account)))
+                .order((members::joined_at, members::id))
+                .limit(limit + 1)
+                .select(Member::as_select())
+                .into_boxed::<Db>();
+            if let Some((at, id)) = after {
+                query = query
+                    .filter(members::joined_at.ge(V(at)))
+                    .filter(members::joined_at.gt(V(at)).or(members::id.gt(V(id))));
+            }
+            let page = query.load(conn).await?;
+            Ok((page, seats_used(conn, account, now).await?))
+        })
+    }
+
+    /// A member of the account; `None` if there is none of this id.
+    pub fn member(&self, account: AccountId, id: MemberId) -> Answer<'_, Option<Member>> {
+        read!(self, |conn| find(conn, account, id).await)
+    }
+
     /// The account's invitations that have not expired at `now`, the oldest first.
     pub fn invitations(&self, account: AccountId, now: Timestamp) -> Answer<'_, Vec<Invitation>> {
         read!(self, |conn| {
@@ -242,6 +167,224 @@ impl Store {
                 .select(Invitation::as_select())
                 .load(conn)
                 .await?)
+        })
+    }
+
+    /// Makes a member of the team, in place of a pending invitation of the same address. `seats_max` is how many seats
+    /// the account has; `None` is unlimited.
+    pub fn add_member(&self, member: Member, seats_max: Option<u32>) -> Answer<'_, SeatTaken> {
+        let actor = self.actor;
+        write!(self, |conn| {
+            let (account, email, at) = (member.account_id, &member.email, member.joined_at);
+            // First, as it holds the seats: of two that want the last one, the second counts the first.
+            if !hold_seats(conn, account, 1).await? {
+                return Ok(Verdict::Rollback(SeatTaken::NoAccount));
+            }
+            if member_of(conn, account, email).await?.is_some() {
+                return Ok(Verdict::Rollback(SeatTaken::Member));
+            }
+            delete_invitation(conn, account, email).await?;
+            let used = seats_used(conn, account, at).await?;
+            if seats_max.is_some_and(|max| used > i64::from(max)) {
+                return Ok(Verdict::Rollback(SeatTaken::Full(used - 1)));
+            }
+            distrust(conn, email).await?;
+            insert_member(conn, &member).await?;
+            audit(conn, account, (actor, "member.add", member.id), at).await?;
+            Ok(Verdict::Commit(SeatTaken::Done))
+        })
+    }
+
+    /// Invites somebody to the team. `digest` is the SHA-256 of the link's token, `seats_max` how many seats the account
+    /// has; `None` is unlimited.
+    pub fn invite(
+        &self,
+        invitation: Invitation,
+        digest: [u8; 32],
+        seats_max: Option<u32>,
+    ) -> Answer<'_, SeatTaken> {
+        let actor = self.actor;
+        write!(self, |conn| {
+            let (id, account, at) = (invitation.id, invitation.account_id, invitation.created_at);
+            if !hold_seats(conn, account, 0).await? {
+                return Ok(Verdict::Rollback(SeatTaken::NoAccount));
+            }
+            if member_of(conn, account, &invitation.email).await?.is_some() {
+                return Ok(Verdict::Rollback(SeatTaken::Member));
+            }
+            let invited: Option<Timestamp> = invitations::table
+                .filter(invitations::account_id.eq(V(account)))
+                .filter(invitations::email.eq(V(&invitation.email)))
+                .filter(invitations::expires_at.gt(V(at)))
+                .select(invitations::expires_at)
+                .found(conn)
+                .await?;
+            if let Some(until) = invited {
+                return Ok(Verdict::Rollback(SeatTaken::Invited(until)));
+            }
+            let used = seats_used(conn, account, at).await?;
+            if seats_max.is_some_and(|max| used >= i64::from(max)) {
+                return Ok(Verdict::Rollback(SeatTaken::Full(used)));
+            }
+            // Those that have expired would hold their addresses for ever.
+            diesel::delete(invitations::table)
+                .filter(invitations::account_id.eq(V(account)))
+                .filter(invitations::expires_at.le(V(at)))
+                .execute(conn)
+                .await?;
+            diesel::insert_into(invitations::table)
+                .values((
+                    invitations::id.eq(V(id)),
+                    invitations::account_id.eq(V(account)),
+                    invitations::name.eq(invitation.name),
+                    invitations::email.eq(V(invitation.email)),
+                    invitations::role.eq(V(invitation.role)),
+                    invitations::digest.eq(digest.to_vec()),
+                    invitations::created_at.eq(V(at)),
+                    invitations::expires_at.eq(V(invitation.expires_at)),
+                ))
+                .execute(conn)
+                .await?;
+            audit(conn, account, (actor, "member.invite", id), at).await?;
+            Ok(Verdict::Commit(SeatTaken::Done))
+        })
+    }
+
+    /// Takes a member out of the team, which frees the seat; who it was, or `None` without such a member.
+    pub fn remove_member(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+        at: Timestamp,
+    ) -> Answer<'_, Option<Member>> {
+        let actor = self.actor;
+        write!(self, |conn| {
+            // First, as whoever changes the team does.
+            if !hold_seats(conn, account, -1).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let Some(member) = delete_member(conn, account, &email).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            end_stay(conn, &member).await?;
+            audit(conn, account, (actor, "member.remove", member.id), at).await?;
+            Ok(Verdict::Commit(Some(member)))
+        })
+    }
+
+    /// Withdraws an invitation, whose link opens nothing from then on; what it was, or `None` if the address is not
+    /// invited at `at`.
+    pub fn withdraw_invitation(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+        at: Timestamp,
+    ) -> Answer<'_, Option<Invitation>> {
+        let actor = self.actor;
+        write!(self, |conn| {
+            if !hold_seats(conn, account, 0).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let found = delete_invitation(conn, account, &email).await?;
+            let Some(invitation) = found.filter(|invitation| invitation.expires_at > at) else {
+                return Ok(Verdict::Rollback(None));
+            };
+            audit(conn, account, (actor, "member.withdraw", invitation.id), at).await?;
+            Ok(Verdict::Commit(Some(invitation)))
+        })
+    }
+
+    /// Changes somebody in a team on behalf of another member: both roles are read when nobody else changes the team,
+    /// so that an owner is always left.
+    pub fn change_member(
+        &self,
+        account: AccountId,
+        (by, of): (MemberId, MemberId),
+        step: MemberStep,
+        at: Timestamp,
+    ) -> Answer<'_, MemberChange> {
+        write!(self, |conn| {
+            let seats = match step {
+                MemberStep::Role(_) => 0,
+                MemberStep::Remove => -1,
+            };
+            if !hold_seats(conn, account, seats).await? {
+                return Ok(Verdict::Rollback(MemberChange::Absent));
+            }
+            let Some(acting) = find(conn, account, by).await? else {
+                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+            };
+            let Some(mut member) = find(conn, account, of).await? else {
+                return Ok(Verdict::Rollback(MemberChange::Absent));
+            };
+            let is_allowed = match step {
+                MemberStep::Role(role) => {
+                    acting.role.may_change(member.role) && acting.role.may_change(role)
+                }
+                // Everybody may leave.
+                MemberStep::Remove => by == of || acting.role.may_change(member.role),
+            };
+            if !is_allowed {
+                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+            }
+            let stays_owner = step == MemberStep::Role(MemberRole::Owner);
+            if member.role == MemberRole::Owner && !stays_owner {
+                let owners: i64 = members::table
+                    .filter(members::account_id.eq(V(account)))
+                    .filter(members::role.eq(V(MemberRole::Owner)))
+                    .count()
+                    .get_result(conn)
+                    .await?;
+                if owners < 2 {
+                    return Ok(Verdict::Rollback(MemberChange::LastOwner));
+                }
+            }
+            let (action, target) = match step {
+                MemberStep::Role(role) if role == member.role => {
+                    return Ok(Verdict::Rollback(MemberChange::Done(member)));
+                }
+                MemberStep::Role(role) => {
+                    diesel::update(members::table.find(V(of)))
+                        .set(members::role.eq(V(role)))
+                        .execute(conn)
+                        .await?;
+                    member.role = role;
+                    ("member.role", format!("{of} {role}"))
+                }
+                MemberStep::Remove => {
+                    delete_member(conn, account, &member.email).await?;
+                    ("member.remove", of.to_string())
+                }
+            };
+            end_stay(conn, &member).await?;
+            let line = (Actor::Member(by), action, target);
+            audit(conn, account, line, at).await?;
+            Ok(Verdict::Commit(MemberChange::Done(member)))
+        })
+    }
+
+    /// Gives a member of the account another name, which they chose. The audit log tells that, not the names. `false`
+    /// if there is no such member, or that is their name.
+    pub fn rename_member(
+        &self,
+        account: AccountId,
+        member: MemberId,
+        name: String,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let is_renamed = diesel::update(members::table.find(V(member)))
+                .filter(members::account_id.eq(V(account)))
+                .filter(members::name.ne(&name))
+                .set(members::name.eq(&name))
+                .changes(conn)
+                .await?;
+            if !is_renamed {
+                return Ok(Verdict::Rollback(false));
+            }
+            let line = (Actor::Member(member), "member.rename", member);
+            audit(conn, account, line, at).await?;
+            Ok(Verdict::Commit(true))
         })
     }
 }

@@ -1,28 +1,31 @@
 //! Tools, and those that versions have pinned.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, Timestamp, ToolId};
+use offhook_domain::{AccountId, AgentId, ToolId};
 
+use super::locks;
 use super::pages::behind;
-use crate::database::{Conn, Db};
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{agent_version_tools as pins, agents, tools};
 use crate::sql::V;
-use crate::{PageKey, Result, Store, ToolRow};
+use crate::store::{Answer, keep, read, write};
+use crate::{PageKey, PinnedTool, Result, Store, ToolChange, ToolRow, Verdict};
 
-/// What sealed header values belong to, and they themselves.
-pub(crate) type Sealed = Option<Vec<u8>>;
-
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
+/// A tool of the account, with its sealed header values.
+async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ToolId,
+) -> Result<Option<(ToolRow, Option<Vec<u8>>)>> {
     Ok(tools::table
-        .filter(tools::account_id.eq(V(account)))
-        .count()
-        .get_result(conn)
+        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+        .select((ToolRow::as_select(), tools::headers))
+        .found(conn)
         .await?)
 }
 
-pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Sealed) -> Result<()> {
+pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Option<Vec<u8>>) -> Result<()> {
     diesel::insert_into(tools::table)
         .values((
             tools::id.eq(V(tool.id)),
@@ -35,86 +38,6 @@ pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Sealed) -> R
             tools::updated_at.eq(V(tool.updated_at)),
         ))
         .run(conn)
-        .await
-}
-
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ToolId,
-) -> Result<Option<(ToolRow, Sealed)>> {
-    Ok(tools::table
-        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-        .select((ToolRow::as_select(), tools::headers))
-        .found(conn)
-        .await?)
-}
-
-impl Store {
-    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
-    pub fn tools(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<ToolId>>,
-        limit: i64,
-    ) -> Answer<'_, Vec<ToolRow>> {
-        read!(self, |conn| {
-            let query = tools::table
-                .filter(tools::account_id.eq(V(account)))
-                .order((tools::created_at.desc(), tools::id.desc()))
-                .limit(limit + 1)
-                .select(ToolRow::as_select())
-                .into_boxed::<Db>();
-            Ok(behind!(query, tools, after).load(conn).await?)
-        })
-    }
-
-    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
-    pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::delete(tools::table)
-                .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-                .changes(conn)
-                .await
-        })
-    }
-
-    /// Ids and names of those of `ids` that are tools of the account.
-    pub fn known_tools(
-        &self,
-        account: AccountId,
-        ids: Vec<ToolId>,
-    ) -> Answer<'_, Vec<(ToolId, String)>> {
-        read!(self, |conn| {
-            Ok(tools::table
-                .filter(tools::account_id.eq(V(account)))
-                .filter(tools::id.eq_any(ids.iter().copied().map(V)))
-                .select((tools::id, tools::name))
-                .load(conn)
-                .await?)
-        })
-    }
-}
-
-/// Applies a change made on `revision`; `false` if the tool has changed since, or is gone.
-pub(crate) async fn change(
-    conn: &mut Conn,
-    (account, id, revision): (AccountId, ToolId, i32),
-    (name, definition): (String, String),
-    headers: Sealed,
-    at: Timestamp,
-) -> Result<bool> {
-    diesel::update(tools::table)
-        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-        .filter(tools::revision.eq(revision))
-        .set((
-            tools::name.eq(name),
-            tools::definition.eq(V(definition)),
-            tools::headers.eq(headers),
-            tools::revision.eq(revision + 1),
-            tools::updated_at.eq(V(at)),
-        ))
-        .changes(conn)
         .await
 }
 
@@ -146,19 +69,184 @@ pub(crate) async fn pin(
     Ok(true)
 }
 
-/// The tools that a version of the account's agent has pinned, in the configuration's order.
-pub(crate) async fn pinned(
-    conn: &mut Conn,
-    account: AccountId,
-    agent: AgentId,
-    version: i32,
-) -> Result<Vec<(ToolId, String, Sealed)>> {
-    Ok(pins::table
-        .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
-        .filter(agents::account_id.eq(V(account)))
-        .filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version)))
-        .order(pins::position)
-        .select((pins::tool_id, pins::definition, pins::headers))
-        .load(conn)
-        .await?)
+impl Store {
+    fn seal_headers(&self, tool: ToolId, headers: Option<&str>) -> Result<Option<Vec<u8>>> {
+        headers
+            .map(|headers| self.master_key.seal(headers, &tool.uuid()))
+            .transpose()
+    }
+
+    fn open_headers(&self, tool: ToolId, sealed: Option<Vec<u8>>) -> Result<Option<String>> {
+        sealed
+            .map(|sealed| self.master_key.open(&sealed, &tool.uuid()))
+            .transpose()
+    }
+
+    /// Makes a tool with the values of its headers, in any form; `false` if the account has `most` already.
+    ///
+    /// # Errors
+    /// `StoreError::Conflict` if the name is taken.
+    #[boxed]
+    pub async fn create_tool(
+        &self,
+        tool: ToolRow,
+        headers: Option<&str>,
+        most: i64,
+    ) -> Result<bool> {
+        let headers = self.seal_headers(tool.id, headers)?;
+        write!(self, |conn| {
+            // The account's row keeps two creations of one account apart.
+            locks::lock_account(conn, tool.account_id).await?;
+            let made: i64 = tools::table
+                .filter(tools::account_id.eq(V(tool.account_id)))
+                .count()
+                .get_result(conn)
+                .await?;
+            if made >= most {
+                return Ok(Verdict::Rollback(false));
+            }
+            insert(conn, tool, headers).await?;
+            Ok(Verdict::Commit(true))
+        })
+        .await
+    }
+
+    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
+    pub fn tools(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<ToolId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<ToolRow>> {
+        read!(self, |conn| {
+            let query = tools::table
+                .filter(tools::account_id.eq(V(account)))
+                .order((tools::created_at.desc(), tools::id.desc()))
+                .limit(limit + 1)
+                .select(ToolRow::as_select())
+                .into_boxed::<Db>();
+            Ok(behind!(query, tools, after).load(conn).await?)
+        })
+    }
+
+    /// A tool of the account.
+    pub fn tool(&self, account: AccountId, id: ToolId) -> Answer<'_, Option<ToolRow>> {
+        read!(self, |conn| {
+            let found = find(conn, account, id).await?;
+            Ok(found.map(|(tool, _)| tool))
+        })
+    }
+
+    /// A tool of the account with the values of its headers, in the form in which they were given.
+    ///
+    /// # Errors
+    /// `StoreError::Corrupt` if they do not open.
+    #[boxed]
+    pub async fn tool_with_headers(
+        &self,
+        account: AccountId,
+        id: ToolId,
+    ) -> Result<Option<(ToolRow, Option<String>)>> {
+        let found = read!(self, |conn| find(conn, account, id).await).await?;
+        let Some((tool, sealed)) = found else {
+            return Ok(None);
+        };
+        let headers = self.open_headers(tool.id, sealed)?;
+        Ok(Some((tool, headers)))
+    }
+
+    /// Changes a tool if its revision is still the one that the change was made on; `None` if not. What versions have
+    /// pinned stays as it is.
+    ///
+    /// # Errors
+    /// `StoreError::Conflict` if the name is taken.
+    #[boxed]
+    pub async fn change_tool(
+        &self,
+        account: AccountId,
+        id: ToolId,
+        change: ToolChange,
+    ) -> Result<Option<ToolRow>> {
+        let headers = self.seal_headers(id, change.headers.as_deref())?;
+        write!(self, |conn| {
+            let is_changed = diesel::update(tools::table)
+                .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+                .filter(tools::revision.eq(change.revision))
+                .set((
+                    tools::name.eq(change.name),
+                    tools::definition.eq(V(change.definition)),
+                    tools::headers.eq(headers),
+                    tools::revision.eq(change.revision + 1),
+                    tools::updated_at.eq(V(change.at)),
+                ))
+                .changes(conn)
+                .await?;
+            if !is_changed {
+                return Ok(Verdict::Rollback(None));
+            }
+            let changed = find(conn, account, id).await?;
+            Ok(Verdict::Commit(changed.map(|(tool, _)| tool)))
+        })
+        .await
+    }
+
+    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
+    pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            diesel::delete(tools::table)
+                .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+                .changes(conn)
+                .await
+        })
+    }
+
+    /// Ids and names of those of `ids` that are tools of the account.
+    pub fn known_tools(
+        &self,
+        account: AccountId,
+        ids: Vec<ToolId>,
+    ) -> Answer<'_, Vec<(ToolId, String)>> {
+        read!(self, |conn| {
+            Ok(tools::table
+                .filter(tools::account_id.eq(V(account)))
+                .filter(tools::id.eq_any(ids.into_iter().map(V)))
+                .select((tools::id, tools::name))
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// The tools that a version of the account's agent has pinned, in the configuration's order.
+    ///
+    /// # Errors
+    /// `StoreError::Corrupt` if a header's value does
+    /// not open.
+    #[boxed]
+    pub async fn pinned_tools(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        version: i32,
+    ) -> Result<Vec<PinnedTool>> {
+        let pinned: Vec<(ToolId, String, Option<Vec<u8>>)> = read!(self, |conn| {
+            Ok(pins::table
+                .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
+                .filter(agents::account_id.eq(V(account)))
+                .filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version)))
+                .order(pins::position)
+                .select((pins::tool_id, pins::definition, pins::headers))
+                .load(conn)
+                .await?)
+        })
+        .await?;
+        let open = |(id, definition, sealed)| {
+            let headers = self.open_headers(id, sealed)?;
+            Ok(PinnedTool {
+                id,
+                definition,
+                headers,
+            })
+        };
+        pinned.into_iter().map(open).collect()
+    }
 }

@@ -1,13 +1,12 @@
 //! Whose turn it is: accounts with waiting work are served one after the other, so that ten thousand documents of one
 //! never stop another's.
 
-use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use offhook_domain::AccountId;
 
 use crate::Result;
-use crate::database::Conn;
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::sql;
 use crate::sql::V;
 
@@ -23,48 +22,50 @@ struct Waiting {
     account_id: AccountId,
 }
 
-/// The accounts that have documents to read, the one whose last turn was longest ago first. Each account costs one look
-/// into the index, however many documents it has.
+/// The accounts that have documents to read, the one whose last turn was longest ago first.
 pub(crate) async fn to_read(conn: &mut Conn) -> Result<Vec<AccountId>> {
-    let rows: Vec<Waiting> = diesel::sql_query(
-        "WITH RECURSIVE waiting (account_id) AS ( \
-           SELECT f.account_id FROM (SELECT account_id FROM knowledge_documents \
-             WHERE status = 'processing' ORDER BY account_id LIMIT 1) AS f \
-           UNION ALL \
-           SELECT (SELECT d.account_id FROM knowledge_documents d \
-             WHERE d.status = 'processing' AND d.account_id > w.account_id \
-             ORDER BY d.account_id LIMIT 1) \
-           FROM waiting w WHERE w.account_id IS NOT NULL) \
-         SELECT w.account_id FROM waiting w \
-         LEFT JOIN knowledge_turns t ON t.work = $1 AND t.account_id = w.account_id \
-         WHERE w.account_id IS NOT NULL ORDER BY COALESCE(t.turn, 0), w.account_id",
+    waiting(
+        conn,
+        READ,
+        "knowledge_documents",
+        "status = 'processing'",
+        None,
     )
-    .bind::<Text, _>(READ)
-    .load(conn)
-    .await?;
-    Ok(rows.into_iter().map(|row| row.account_id).collect())
+    .await
 }
 
 /// The accounts that have documents to be embedded by the model, in the same order.
 pub(crate) async fn to_embed(conn: &mut Conn, model: &str) -> Result<Vec<AccountId>> {
-    // SQLite numbers its parameters in the order in which they appear.
-    let rows: Vec<Waiting> = diesel::sql_query(
+    let (table, waits) = ("knowledge_embedding_jobs", "model = $1 AND tries < 3");
+    waiting(conn, EMBED, table, waits, Some(model)).await
+}
+
+/// Each account costs one look into the index, however many documents it has.
+async fn waiting(
+    conn: &mut Conn,
+    work: &str,
+    table: &str,
+    waits: &str,
+    value: Option<&str>,
+) -> Result<Vec<AccountId>> {
+    let mut query = diesel::sql_query(format!(
         "WITH RECURSIVE waiting (account_id) AS ( \
-           SELECT f.account_id FROM (SELECT account_id FROM knowledge_embedding_jobs \
-             WHERE model = $1 AND tries < 3 ORDER BY account_id LIMIT 1) AS f \
+           SELECT f.account_id FROM (SELECT account_id FROM {table} \
+             WHERE {waits} ORDER BY account_id LIMIT 1) AS f \
            UNION ALL \
-           SELECT (SELECT d.account_id FROM knowledge_embedding_jobs d \
-             WHERE d.model = $1 AND d.tries < 3 AND d.account_id > w.account_id \
+           SELECT (SELECT d.account_id FROM {table} d \
+             WHERE {waits} AND d.account_id > w.account_id \
              ORDER BY d.account_id LIMIT 1) \
            FROM waiting w WHERE w.account_id IS NOT NULL) \
          SELECT w.account_id FROM waiting w \
-         LEFT JOIN knowledge_turns t ON t.work = $2 AND t.account_id = w.account_id \
-         WHERE w.account_id IS NOT NULL ORDER BY COALESCE(t.turn, 0), w.account_id",
-    )
-    .bind::<Text, _>(model)
-    .bind::<Text, _>(EMBED)
-    .load(conn)
-    .await?;
+         LEFT JOIN knowledge_turns t ON t.work = '{work}' AND t.account_id = w.account_id \
+         WHERE w.account_id IS NOT NULL ORDER BY COALESCE(t.turn, 0), w.account_id"
+    ))
+    .into_boxed::<Db>();
+    if let Some(value) = value {
+        query = query.bind::<Text, _>(value);
+    }
+    let rows: Vec<Waiting> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.account_id).collect())
 }
 

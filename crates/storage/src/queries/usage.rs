@@ -13,14 +13,7 @@ use crate::{Result, Store, UsageDay};
 /// Adds `more` to its day.
 pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> Result<()> {
     diesel::insert_into(days::table)
-        .values((
-            days::account_id.eq(V(account)),
-            days::day.eq(more.day),
-            days::calls.eq(more.calls),
-            days::conversations.eq(more.conversations),
-            days::duration_seconds.eq(more.duration_seconds),
-            days::credits.eq(more.credits),
-        ))
+        .values((days::account_id.eq(V(account)), &more))
         .on_conflict((days::account_id, days::day))
         .do_update()
         .set((

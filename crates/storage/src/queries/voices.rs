@@ -1,90 +1,50 @@
-//! Voices: all at once, as processes keep them in memory.
+//! Voices as their providers listed them: all at once, as processes keep them in memory.
 
-use crate::store::{Answer, read};
 use std::collections::HashMap;
 
-use crate::database::RunQueryDsl;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
-use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
+use offhook_domain::{EventId, Timestamp, Voice, VoiceList, VoiceProvider, VoiceSource};
 
-use crate::database::Conn;
+use super::{nodes, sealed};
+use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::dialect;
-use crate::records::VoiceRow;
-use crate::schema::{service_settings as settings, voices};
+use crate::records::voices::VoiceRow;
+use crate::schema::voices;
 use crate::sql::{V, Word};
-use crate::{Result, Store, VoiceChanges};
+use crate::store::{Answer, mint, read, write};
+use crate::{Result, Store, Verdict, VoiceChanges};
 
 /// The setting that is another one after each change of the voices.
 const GENERATION: &str = "voices_generation";
 
-impl Store {
-    /// What names the voices as they are; it is another one after each change. `None`: there has been none.
-    pub fn voices_generation(&self) -> Answer<'_, Option<String>> {
-        read!(self, |conn| {
-            Ok(settings::table
-                .find(GENERATION)
-                .select(settings::value)
-                .found(conn)
-                .await?)
-        })
-    }
-}
-
 /// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.
 const AT_ONCE: usize = 256;
 
-/// Up to `most` voices behind this one, by provider and id.
-pub(crate) async fn behind(
-    conn: &mut Conn,
-    last: Option<(VoiceProvider, String)>,
-    most: i64,
-) -> Result<Vec<Voice>> {
-    let mut page = voices::table
-        .order((voices::provider, voices::voice_id))
-        .limit(most)
-        .select(VoiceRow::as_select())
-        .into_boxed();
-    if let Some((provider, voice_id)) = last {
-        page = page.filter(
-            sql::<Bool>("(provider, voice_id) > (")
-                .bind::<Word, _>(V(provider))
-                .sql(", ")
-                .bind::<Text, _>(voice_id)
-                .sql(")"),
-        );
-    }
-    let page: Vec<VoiceRow> = page.load(conn).await?;
-    Ok(page.into_iter().map(Voice::from).collect())
-}
-
 /// Makes the provider's voices these; what stays as it is, is not written.
-pub(crate) async fn replace(
-    conn: &mut Conn,
-    provider: VoiceProvider,
-    all: VoiceList,
-) -> Result<VoiceChanges> {
+async fn replace(conn: &mut Conn, provider: VoiceProvider, all: VoiceList) -> Result<VoiceChanges> {
     let mut changes = VoiceChanges::default();
-    let mut rows = all.iter().map(VoiceRow::from);
+    let mut all_voices = all.iter();
     loop {
-        let some: Vec<VoiceRow> = rows.by_ref().take(AT_ONCE).collect();
+        let some: Vec<Voice> = all_voices.by_ref().take(AT_ONCE).collect();
         if some.is_empty() {
             break;
         }
-        let ids = some.iter().map(|row| row.voice_id.as_str());
+        let ids = some.iter().map(|voice| voice.voice_id.as_str());
         let known: Vec<VoiceRow> = voices::table
             .filter(voices::provider.eq(V(provider)))
             .filter(voices::voice_id.eq_any(ids))
             .select(VoiceRow::as_select())
             .load(conn)
             .await?;
-        let known: HashMap<&str, &VoiceRow> = known
-            .iter()
-            .map(|row| (row.voice_id.as_str(), row))
+        let known: HashMap<String, Voice> = known
+            .into_iter()
+            .map(Voice::from)
+            .map(|voice| (voice.voice_id.clone(), voice))
             .collect();
-        let is_news = |row: &&VoiceRow| known.get(row.voice_id.as_str()) != Some(row);
-        let news: Vec<&VoiceRow> = some.iter().filter(is_news).collect();
+        let is_news = |voice: &&Voice| known.get(&voice.voice_id) != Some(*voice);
+        let news: Vec<&Voice> = some.iter().filter(is_news).collect();
         if !news.is_empty() {
             dialect!(conn, write_voices(&news))?;
             changes.written += news.len();
@@ -105,26 +65,81 @@ pub(crate) async fn replace(
     Ok(changes)
 }
 
-/// Moves a voice of the provider's shared library to its workspace; whether it was in the library.
-pub(crate) async fn to_workspace(
-    conn: &mut Conn,
-    provider: VoiceProvider,
-    voice_id: &str,
-) -> Result<bool> {
-    diesel::update(voices::table.find((V(provider), voice_id)))
-        .filter(voices::source.eq(V(VoiceSource::Shared)))
-        .set(voices::source.eq(V(VoiceSource::Workspace)))
-        .changes(conn)
-        .await
-}
-
 /// Tells every process that the voices are others now.
 pub(crate) async fn renew_generation(conn: &mut Conn, value: &str) -> Result<()> {
-    diesel::insert_into(settings::table)
-        .values((settings::name.eq(GENERATION), settings::value.eq(value)))
-        .on_conflict(settings::name)
-        .do_update()
-        .set(settings::value.eq(value))
-        .run(conn)
-        .await
+    sealed::set_setting(conn, GENERATION, value).await
+}
+
+impl Store {
+    /// What names the voices as they are; it is another one after each change. `None`: there has been none.
+    pub fn voices_generation(&self) -> Answer<'_, Option<String>> {
+        read!(self, |conn| nodes::setting(conn, GENERATION).await)
+    }
+
+    /// Up to `most` voices behind this one, by provider and id. A change between two of these looks is another generation
+    /// ([`Store::voices_generation`]).
+    pub fn voices_behind(
+        &self,
+        last: Option<(VoiceProvider, String)>,
+        most: usize,
+    ) -> Answer<'_, Vec<Voice>> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        read!(self, |conn| {
+            let mut page = voices::table
+                .order((voices::provider, voices::voice_id))
+                .limit(most)
+                .select(VoiceRow::as_select())
+                .into_boxed();
+            if let Some((provider, voice_id)) = last {
+                page = page.filter(
+                    sql::<Bool>("(provider, voice_id) > (")
+                        .bind::<Word, _>(V(provider))
+                        .sql(", ")
+                        .bind::<Text, _>(voice_id)
+                        .sql(")"),
+                );
+            }
+            let page: Vec<VoiceRow> = page.load(conn).await?;
+            Ok(page.into_iter().map(Voice::from).collect())
+        })
+    }
+
+    /// Makes a provider's voices these.
+    pub fn replace_voices(
+        &self,
+        provider: VoiceProvider,
+        voices: VoiceList,
+        at: Timestamp,
+    ) -> Answer<'_, VoiceChanges> {
+        write!(self, |conn| {
+            let changes = replace(conn, provider, voices).await?;
+            if changes == VoiceChanges::default() {
+                return Ok(Verdict::Rollback(changes));
+            }
+            renew_generation(conn, &mint::<EventId>(at).to_string()).await?;
+            Ok(Verdict::Commit(changes))
+        })
+    }
+
+    /// Writes that a voice of a provider's shared library has been added to its workspace. One that is not in the
+    /// library, or listed no more, stays as it is.
+    pub fn voice_added(
+        &self,
+        provider: VoiceProvider,
+        voice_id: &str,
+        at: Timestamp,
+    ) -> Answer<'_, ()> {
+        let voice_id = voice_id.to_owned();
+        write!(self, |conn| {
+            let is_moved = diesel::update(voices::table.find((V(provider), voice_id)))
+                .filter(voices::source.eq(V(VoiceSource::Shared)))
+                .set(voices::source.eq(V(VoiceSource::Workspace)))
+                .changes(conn)
+                .await?;
+            if is_moved {
+                renew_generation(conn, &mint::<EventId>(at).to_string()).await?;
+            }
+            Ok(Verdict::keep_if(is_moved, ()))
+        })
+    }
 }

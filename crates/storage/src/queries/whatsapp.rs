@@ -1,28 +1,25 @@
 //! Conversations on WhatsApp: what customers sent, and how it is answered. The thread's row is locked before the messages',
 //! these before the session's.
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
-use crate::store::{Answer, keep};
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{
-    AccountId, AgentStatus, Channel, ClaimId, ConversationId, NodeId, SentStatus, Timestamp,
-    WhatsAppThreadId,
+    AccountId, AgentStatus, Channel, ConversationId, E164, Timestamp, WhatsAppThreadId,
 };
 
 use super::whatsapp_claims::held;
-use super::{chat_openings, chats, whatsapp_sending};
-use crate::database::Conn;
+use super::{chat_openings, chats, locks, numbers, whatsapp_sending};
+use crate::database::{Conn, RunQueryDsl};
 use crate::schema::{
     chat_sessions as sessions, conversations as calls, whatsapp_received as received,
-    whatsapp_sent as sent, whatsapp_threads as threads,
+    whatsapp_threads as threads,
 };
 use crate::sql::V;
+use crate::store::{Answer, keep, mint, read, write};
 use crate::{
-    ChatOpened, Fenced, NewChat, NewTurn, NewWhatsAppMessage, Result, Store, WhatsAppHold,
-    WhatsAppRemark, WhatsAppTimes,
+    CalledNumber, ChatOpened, ChatView, Fenced, NewChat, NewTurn, NewWhatsAppMessage, Result,
+    Store, Verdict, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppRemark, WhatsAppTimes,
 };
 
 /// Messages that have not left, written out for the partial index.
@@ -30,60 +27,18 @@ pub(super) fn has_not_left() -> diesel::expression::SqlLiteral<Bool> {
     sql("whatsapp_sent.status IN ('queued', 'sending')")
 }
 
-/// Writes messages down, each once; how many were new.
-pub(crate) async fn receive(
-    conn: &mut Conn,
-    mut messages: Vec<NewWhatsAppMessage>,
-    steady: Timestamp,
-) -> Result<usize> {
-    // Two webhooks that tell of the same threads lock them in one order. What came together keeps its order.
-    messages.sort_by(|a, b| (&a.own_number, &a.customer).cmp(&(&b.own_number, &b.customer)));
-    let mut new = 0;
-    for message in messages {
-        let (thread, heard_at) = thread_of(conn, &message).await?;
-        let inserted = diesel::insert_into(received::table)
-            .values((
-                received::account_id.eq(V(message.account_id)),
-                received::wamid.eq(message.wamid),
-                received::thread_id.eq(V(thread)),
-                received::kind.eq(message.kind),
-                received::content.eq(message.text),
-                received::sent_at.eq(V(message.sent_at)),
-                received::received_at.eq(V(message.received_at)),
-                received::is_waiting.eq(true),
-                received::due_at.eq(V(steady)),
-                received::tries.eq(0),
-            ))
-            .on_conflict_do_nothing()
-            .execute(conn)
-            .await?;
-        if inserted == 0 {
-            continue;
-        }
-        new += 1;
-        diesel::update(threads::table.find(V(thread)))
-            .set((
-                threads::heard_at.eq(V(heard_at.max(message.sent_at))),
-                threads::due_at.eq(V(steady)),
-            ))
-            .execute(conn)
-            .await?;
-    }
-    Ok(new)
-}
-
 /// The message's thread, locked, and when its customer was heard before.
 async fn thread_of(
     conn: &mut Conn,
     message: &NewWhatsAppMessage,
 ) -> Result<(WhatsAppThreadId, Timestamp)> {
-    let id: WhatsAppThreadId = crate::store::mint(message.received_at);
+    let id: WhatsAppThreadId = mint(message.received_at);
     diesel::insert_into(threads::table)
         .values((
             threads::id.eq(V(id)),
             threads::account_id.eq(V(message.account_id)),
-            threads::own_number.eq(V(message.own_number.clone())),
-            threads::customer.eq(V(message.customer.clone())),
+            threads::own_number.eq(V(&message.own_number)),
+            threads::customer.eq(V(&message.customer)),
             threads::phone_number_id.eq(&message.phone_number_id),
             threads::heard_at.eq(V(message.sent_at)),
         ))
@@ -92,8 +47,8 @@ async fn thread_of(
         .await?;
     Ok(diesel::update(threads::table)
         .filter(threads::account_id.eq(V(message.account_id)))
-        .filter(threads::own_number.eq(V(message.own_number.clone())))
-        .filter(threads::customer.eq(V(message.customer.clone())))
+        .filter(threads::own_number.eq(V(&message.own_number)))
+        .filter(threads::customer.eq(V(&message.customer)))
         .set(threads::phone_number_id.eq(&message.phone_number_id))
         .returning((threads::id, threads::heard_at))
         .get_result(conn)
@@ -113,6 +68,170 @@ pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Re
 }
 
 impl Store {
+    /// Writes messages of customers down, each once, in one transaction; how many were new.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if they may have been written, the others if they were not.
+    pub fn receive_whatsapp(
+        &self,
+        mut messages: Vec<NewWhatsAppMessage>,
+        steady: Timestamp,
+    ) -> Answer<'_, usize> {
+        write!(self, |conn| {
+            // Two webhooks that tell of the same threads lock them in one order. What came together keeps its order.
+            messages
+                .sort_by(|a, b| (&a.own_number, &a.customer).cmp(&(&b.own_number, &b.customer)));
+            let mut new = 0;
+            for message in messages {
+                let (thread, heard_at) = thread_of(conn, &message).await?;
+                let inserted = diesel::insert_into(received::table)
+                    .values((
+                        received::account_id.eq(V(message.account_id)),
+                        received::wamid.eq(message.wamid),
+                        received::thread_id.eq(V(thread)),
+                        received::kind.eq(message.kind),
+                        received::content.eq(message.text),
+                        received::sent_at.eq(V(message.sent_at)),
+                        received::received_at.eq(V(message.received_at)),
+                        received::is_waiting.eq(true),
+                        received::due_at.eq(V(steady)),
+                        received::tries.eq(0),
+                    ))
+                    .on_conflict_do_nothing()
+                    .execute(conn)
+                    .await?;
+                if inserted == 0 {
+                    continue;
+                }
+                new += 1;
+                diesel::update(threads::table.find(V(thread)))
+                    .set((
+                        threads::heard_at.eq(V(heard_at.max(message.sent_at))),
+                        threads::due_at.eq(V(steady)),
+                    ))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(Verdict::keep_if(new > 0, new))
+        })
+    }
+
+    /// A number of the account, with its agent and what that agent serves; `None` if the account has no such number.
+    pub fn whatsapp_number(
+        &self,
+        account: AccountId,
+        number: E164,
+    ) -> Answer<'_, Option<CalledNumber>> {
+        read!(self, |conn| {
+            let among = numbers::Among::Own(account);
+            numbers::who_has(conn, number, among).await
+        })
+    }
+
+    /// A conversation of the account on WhatsApp.
+    pub fn whatsapp_chat(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Answer<'_, Option<ChatView>> {
+        read!(self, |conn| {
+            chat_openings::of_account(conn, account, id, WHATSAPP_ORIGIN).await
+        })
+    }
+
+    /// Begins a thread's next conversation: reservation, conversation, session, in one transaction. `None` if the claim is
+    /// another's.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
+    pub fn open_whatsapp(
+        &self,
+        hold: WhatsAppHold,
+        chat: NewChat,
+        steady: Timestamp,
+    ) -> Answer<'_, Option<ChatOpened>> {
+        write!(self, |conn| {
+            let Some(thread) = held(conn, hold, None).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let status = locks::hold_agent(conn, chat.account_id, chat.agent_id).await?;
+            if status != Some(AgentStatus::Active) {
+                return Ok(Verdict::Rollback(Some(ChatOpened::Refused)));
+            }
+            let begun = (Channel::Whatsapp, chat.at.utc_day());
+            let opened = chat_openings::begin(conn, &chat, begun, steady).await?;
+            if opened != ChatOpened::Opened {
+                return Ok(Verdict::Rollback(Some(opened)));
+            }
+            diesel::update(calls::table.find(V(chat.id)))
+                .set((
+                    calls::from_number.eq(V(thread.customer.clone())),
+                    calls::to_number.eq(V(thread.own_number)),
+                    calls::customer_phone.eq(V(thread.customer)),
+                ))
+                .execute(conn)
+                .await?;
+            diesel::update(threads::table.find(V(thread.id)))
+                .set(threads::conversation_id.eq(V(chat.id)))
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(Some(opened)))
+        })
+    }
+
+    /// Answers a message by what no model wrote. `Some(false)` if the conversation has ended meanwhile, `None` if the claim
+    /// is another's; then nothing was written.
+    pub fn remark_on_whatsapp(
+        &self,
+        hold: WhatsAppHold,
+        conversation: ConversationId,
+        wamid: String,
+        remark: WhatsAppRemark,
+        times: WhatsAppTimes,
+    ) -> Answer<'_, Option<bool>> {
+        write!(self, |conn| {
+            let Some(thread) = held(conn, hold, None).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            if !done(conn, thread.account_id, &wamid).await? {
+                return Ok(Verdict::Commit(Some(true)));
+            }
+            if chats::lock(conn, conversation).await?.is_none() {
+                return Ok(Verdict::Rollback(Some(false)));
+            }
+            let turn = |role, text: &str| NewTurn {
+                role,
+                text: text.to_owned(),
+                started_at: times.now,
+                duration_ms: 0,
+                interrupted: false,
+                latency: None,
+            };
+            let heard = chats::append(conn, conversation, turn("user", &remark.customer)).await?;
+            if heard.is_none() {
+                return Ok(Verdict::Rollback(Some(false)));
+            }
+            diesel::update(sessions::table.find(V(conversation)))
+                .set(sessions::active_at.eq(V(times.now)))
+                .execute(conn)
+                .await?;
+            if !remark.agent.is_empty() {
+                let text = remark.agent.join(" ");
+                chats::append(conn, conversation, turn("agent", &text)).await?;
+                whatsapp_sending::queue(conn, &thread, (conversation, &wamid), remark.agent, times)
+                    .await?;
+                diesel::update(threads::table.find(V(thread.id)))
+                    .set(threads::told_in.eq(V(conversation)))
+                    .execute(conn)
+                    .await?;
+            }
+            if let Some(note) = remark.note {
+                whatsapp_sending::note(conn, conversation, &note, times.now).await?;
+            }
+            Ok(Verdict::Commit(Some(true)))
+        })
+    }
+
     /// Says of a message that nobody will answer it, and in the conversation why, if there is a note.
     pub fn drop_whatsapp(
         &self,
@@ -201,116 +320,4 @@ impl Store {
             Ok(i64::try_from(gone).is_ok_and(|gone| gone >= most))
         })
     }
-}
-
-/// Begins a thread's next conversation; the caller undoes it unless it is `Opened`. `None`: the claim is another's.
-pub(crate) async fn open(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    chat: &NewChat,
-    steady: Timestamp,
-) -> Result<Option<ChatOpened>> {
-    let Some(thread) = held(conn, hold, None).await? else {
-        return Ok(None);
-    };
-    let status = locks::hold_agent(conn, chat.account_id, chat.agent_id).await?;
-    if status != Some(AgentStatus::Active) {
-        return Ok(Some(ChatOpened::Refused));
-    }
-    let begun = (Channel::Whatsapp, chat.at.utc_day());
-    let opened = chat_openings::begin(conn, chat, begun, steady).await?;
-    if opened != ChatOpened::Opened {
-        return Ok(Some(opened));
-    }
-    diesel::update(calls::table.find(V(chat.id)))
-        .set((
-            calls::from_number.eq(V(thread.customer.clone())),
-            calls::to_number.eq(V(thread.own_number)),
-            calls::customer_phone.eq(V(thread.customer)),
-        ))
-        .execute(conn)
-        .await?;
-    diesel::update(threads::table.find(V(thread.id)))
-        .set(threads::conversation_id.eq(V(chat.id)))
-        .execute(conn)
-        .await?;
-    Ok(Some(ChatOpened::Opened))
-}
-
-/// Answers a message by what no model wrote. `false`: the conversation has ended meanwhile, and nothing was written.
-pub(crate) async fn remark(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    (conversation, wamid): (ConversationId, &str),
-    remark: WhatsAppRemark,
-    times: WhatsAppTimes,
-) -> Result<Option<bool>> {
-    let Some(thread) = held(conn, hold, None).await? else {
-        return Ok(None);
-    };
-    if !done(conn, thread.account_id, wamid).await? {
-        return Ok(Some(true));
-    }
-    if chats::lock(conn, conversation).await?.is_none() {
-        return Ok(Some(false));
-    }
-    let turn = |role, text: &str| NewTurn {
-        role,
-        text: text.to_owned(),
-        started_at: times.now,
-        duration_ms: 0,
-        interrupted: false,
-        latency: None,
-    };
-    let heard = chats::append(conn, conversation, turn("user", &remark.customer)).await?;
-    if heard.is_none() {
-        return Ok(Some(false));
-    }
-    diesel::update(sessions::table.find(V(conversation)))
-        .set(sessions::active_at.eq(V(times.now)))
-        .execute(conn)
-        .await?;
-    if !remark.agent.is_empty() {
-        let text = remark.agent.join(" ");
-        chats::append(conn, conversation, turn("agent", &text)).await?;
-        whatsapp_sending::queue(conn, &thread, (conversation, wamid), remark.agent, times).await?;
-        diesel::update(threads::table.find(V(thread.id)))
-            .set(threads::told_in.eq(V(conversation)))
-            .execute(conn)
-            .await?;
-    }
-    if let Some(note) = remark.note {
-        whatsapp_sending::note(conn, conversation, &note, times.now).await?;
-    }
-    Ok(Some(true))
-}
-
-/// In a restored database: what waited may have been answered and sent after the backup.
-pub(crate) async fn hold_restored(conn: &mut Conn, at: Timestamp) -> Result<()> {
-    diesel::update(received::table)
-        .filter(received::is_waiting)
-        .set((
-            received::is_waiting.eq(false),
-            received::content.eq(None::<String>),
-        ))
-        .execute(conn)
-        .await?;
-    diesel::update(sent::table)
-        .filter(has_not_left())
-        .set((
-            sent::status.eq(V(SentStatus::Unknown)),
-            sent::content.eq(None::<String>),
-            sent::updated_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    diesel::update(threads::table)
-        .set((
-            threads::due_at.eq(None::<Timestamp>),
-            threads::claim_id.eq(None::<ClaimId>),
-            threads::node_id.eq(None::<NodeId>),
-            threads::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .run(conn)
-        .await
 }

@@ -1,8 +1,6 @@
 //! What customers are sent on WhatsApp. A message is sent only while it is `queued`, and leaves that state before its request
 //! leaves the process; the claim of its thread is the fence.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppThreadId,
@@ -11,11 +9,13 @@ use offhook_domain::{
 use super::chats;
 use super::whatsapp::{done, has_not_left};
 use super::whatsapp_claims::held;
-use crate::database::Conn;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::dialect;
 use crate::schema::whatsapp_sent as sent;
 use crate::sql::V;
+use crate::store::{Answer, keep, lease, mint, read, write};
 use crate::{
-    Fenced, NewTurn, Result, Store, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing,
+    Fenced, NewTurn, Result, Store, Verdict, WhatsAppHold, WhatsAppNews, WhatsAppOutcome,
     WhatsAppSent, WhatsAppThread, WhatsAppTimes,
 };
 
@@ -60,7 +60,7 @@ pub(super) async fn queue(
     times: WhatsAppTimes,
 ) -> Result<()> {
     for (part, text) in (0_i32..).zip(parts) {
-        let id: WhatsAppMessageId = crate::store::mint(times.now);
+        let id: WhatsAppMessageId = mint(times.now);
         diesel::insert_into(sent::table)
             .values((
                 sent::id.eq(V(id)),
@@ -83,37 +83,6 @@ pub(super) async fn queue(
     Ok(())
 }
 
-/// A message is answered by these parts, which are to be sent.
-pub(crate) async fn answered(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    of: (ConversationId, &str),
-    parts: Vec<String>,
-    times: WhatsAppTimes,
-) -> Result<Fenced> {
-    let Some(thread) = held(conn, hold, None).await? else {
-        return Ok(Fenced::Lost);
-    };
-    if done(conn, thread.account_id, of.1).await? {
-        queue(conn, &thread, of, parts, times).await?;
-    }
-    Ok(Fenced::Done)
-}
-
-/// The next message to send.
-pub(super) async fn first_queued(
-    conn: &mut Conn,
-    thread: WhatsAppThreadId,
-) -> Result<Option<WhatsAppOutgoing>> {
-    Ok(sent::table
-        .filter(sent::thread_id.eq(V(thread)))
-        .filter(has_not_left())
-        .order((sent::queued_at, sent::part))
-        .select(WhatsAppOutgoing::as_select())
-        .found(conn)
-        .await?)
-}
-
 /// Whoever had the claim before began to send these, and nobody learned what became of them.
 pub(super) async fn give_up_begun(
     conn: &mut Conn,
@@ -129,37 +98,12 @@ pub(super) async fn give_up_begun(
             sent::updated_at.eq(V(at)),
         ))
         .returning(sent::conversation_id)
-        .get_results(conn)
+        .load(conn)
         .await?;
     for conversation in begun {
         note(conn, conversation, UNKNOWN, at).await?;
     }
     Ok(())
-}
-
-/// From now on the message may have left; `Lost` if it is not this caller's to send any more.
-pub(crate) async fn begin(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    id: WhatsAppMessageId,
-    (now, lease): (Timestamp, Timestamp),
-) -> Result<Fenced> {
-    if held(conn, hold, Some(lease)).await?.is_none() {
-        return Ok(Fenced::Lost);
-    }
-    let begun = diesel::update(sent::table.find(V(id)))
-        .filter(sent::status.eq(V(SentStatus::Queued)))
-        .set((
-            sent::status.eq(V(SentStatus::Sending)),
-            sent::updated_at.eq(V(now)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(if begun > 0 {
-        Fenced::Done
-    } else {
-        Fenced::Lost
-    })
 }
 
 /// The customer will not get a message, nor what follows it in the same answer.
@@ -181,9 +125,8 @@ async fn failed(
         .filter(has_not_left())
         .set(failed())
         .returning((sent::conversation_id, sent::account_id, sent::answers))
-        .get_result(conn)
-        .await
-        .optional()?;
+        .returned(conn)
+        .await?;
     let Some((conversation, account, answers)) = gone else {
         return Ok(());
     };
@@ -198,19 +141,72 @@ async fn failed(
 }
 
 impl Store {
+    /// Says of a message that these parts answer it, and that they are to be sent, in one transaction.
+    pub fn answered_whatsapp(
+        &self,
+        hold: WhatsAppHold,
+        conversation: ConversationId,
+        wamid: String,
+        parts: Vec<String>,
+        times: WhatsAppTimes,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let Some(thread) = held(conn, hold, None).await? else {
+                return Ok(Fenced::Lost);
+            };
+            if done(conn, thread.account_id, &wamid).await? {
+                queue(conn, &thread, (conversation, &wamid), parts, times).await?;
+            }
+            Ok(Fenced::Done)
+        })
+    }
+
+    /// From now on the message may have left: nobody sends it again unless it surely has not. `Lost` if it is not this
+    /// caller's to send any more.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if that may have been written, the others if it was not.
+    pub fn begin_whatsapp(
+        &self,
+        hold: WhatsAppHold,
+        id: WhatsAppMessageId,
+        now: Timestamp,
+    ) -> Answer<'_, Fenced> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            if held(conn, hold, Some(lease)).await?.is_none() {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            }
+            let begun = diesel::update(sent::table.find(V(id)))
+                .filter(sent::status.eq(V(SentStatus::Queued)))
+                .set((
+                    sent::status.eq(V(SentStatus::Sending)),
+                    sent::updated_at.eq(V(now)),
+                ))
+                .changes(conn)
+                .await?;
+            Ok(match begun {
+                true => Verdict::Commit(Fenced::Done),
+                false => Verdict::Rollback(Fenced::Lost),
+            })
+        })
+    }
+
     /// Writes down what a webhook tells of a message that was sent; whether the account has such a message.
     pub fn hear_of_whatsapp(&self, news: WhatsAppNews, at: Timestamp) -> Answer<'_, bool> {
         keep!(self, |conn| {
             type Row = (WhatsAppMessageId, SentStatus, ConversationId);
             let by_reference: Option<Row> = match news.reference {
                 // Locks the row.
-                Some(id) => diesel::update(sent::table.find(V(id)))
-                    .filter(sent::account_id.eq(V(news.account_id)))
-                    .set(sent::part.eq(sent::part))
-                    .returning((sent::id, sent::status, sent::conversation_id))
-                    .get_result(conn)
-                    .await
-                    .optional()?,
+                Some(id) => {
+                    diesel::update(sent::table.find(V(id)))
+                        .filter(sent::account_id.eq(V(news.account_id)))
+                        .set(sent::part.eq(sent::part))
+                        .returning((sent::id, sent::status, sent::conversation_id))
+                        .returned(conn)
+                        .await?
+                }
                 None => None,
             };
             let found = match by_reference {
@@ -221,7 +217,7 @@ impl Store {
                         .filter(sent::wamid.eq(&news.wamid))
                         .set(sent::part.eq(sent::part))
                         .returning((sent::id, sent::status, sent::conversation_id))
-                        .get_results(conn)
+                        .load(conn)
                         .await?;
                     rows.into_iter().next()
                 }
@@ -280,9 +276,8 @@ impl Store {
                         .filter(sent::status.eq(V(SentStatus::Unknown)))
                         .set(sent::status.eq(V(SentStatus::Accepted)))
                         .returning(sent::conversation_id)
-                        .get_result(conn)
-                        .await
-                        .optional()?;
+                        .returned(conn)
+                        .await?;
                     if let Some(conversation) = found {
                         note(conn, conversation, TAKEN, at).await?;
                     }
@@ -308,9 +303,8 @@ impl Store {
                             sent::updated_at.eq(V(at)),
                         ))
                         .returning(sent::conversation_id)
-                        .get_result(conn)
-                        .await
-                        .optional()?;
+                        .returned(conn)
+                        .await?;
                     if let Some(conversation) = lost {
                         note(conn, conversation, &sentence, at).await?;
                     }

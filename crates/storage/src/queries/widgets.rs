@@ -1,17 +1,17 @@
 //! Widgets: settings, and what their sessions count against.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, Credits};
 
-use crate::database::Conn;
+use crate::database::{Conn, RunQueryDsl};
 use crate::schema::{accounts, agent_versions, agents, widget_origins as origins, widgets};
 use crate::sql::V;
+use crate::store::{Answer, keep, read};
 use crate::{Account, Agent, Result, Store, WidgetAgent, WidgetSettings};
 
 /// A widget's counts, with its row locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = widgets)]
 pub(crate) struct Counts {
     enabled: bool,
     max_sessions_per_minute: i32,
@@ -69,40 +69,11 @@ impl Counts {
 
 /// Reads a widget's counts and locks its row.
 pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>> {
-    type Row = (bool, i32, Option<Credits>, i64, i32, i32, Credits);
-    let row: Option<Row> = diesel::update(widgets::table.find(V(agent)))
+    diesel::update(widgets::table.find(V(agent)))
         .set(widgets::enabled.eq(widgets::enabled))
-        .returning((
-            widgets::enabled,
-            widgets::max_sessions_per_minute,
-            widgets::daily_credit_cap,
-            widgets::minute,
-            widgets::minute_sessions,
-            widgets::day,
-            widgets::day_credits,
-        ))
-        .get_result(conn)
+        .returning(Counts::as_returning())
+        .returned(conn)
         .await
-        .optional()?;
-    Ok(row.map(
-        |(
-            enabled,
-            max_sessions_per_minute,
-            daily_credit_cap,
-            minute,
-            minute_sessions,
-            day,
-            day_credits,
-        )| Counts {
-            enabled,
-            max_sessions_per_minute,
-            daily_credit_cap,
-            minute,
-            minute_sessions,
-            day,
-            day_credits,
-        },
-    ))
 }
 
 /// Writes counts whose row is locked.
@@ -303,17 +274,5 @@ mod tests {
         let asked = [(5, 2), (5, 2), (5, 1), (5, 1), (5, 0), (6, 3), (5, 1)];
         let held = asked.map(|(day, credits)| counts.hold(day, credits));
         assert_eq!(held, [Some(5), None, Some(5), None, Some(5), Some(6), None]);
-    }
-
-    #[test]
-    fn what_was_spent_beyond_what_was_held_leaves_the_day_less() {
-        let mut counts = counts(1, Some(3));
-        counts.spend(5, 2);
-        assert_eq!((counts.hold(5, 2), counts.hold(5, 1)), (None, Some(5)));
-        counts.spend(5, 4);
-        assert_eq!((counts.hold(5, 1), counts.hold(5, 0)), (None, Some(5)));
-        counts.spend(6, 2);
-        counts.spend(5, 1);
-        assert_eq!((counts.hold(6, 1), counts.hold(7, 3)), (None, Some(7)));
     }
 }

@@ -106,7 +106,7 @@ pub struct NewMonth {
 }
 
 /// What the conversations that began on a day add up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Queryable, Selectable)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Queryable, Selectable, Insertable)]
 #[diesel(table_name = schema::usage_days)]
 pub struct UsageDay {
     /// The UTC day, counted from 1970-01-01.

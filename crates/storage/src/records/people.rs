@@ -28,9 +28,11 @@ impl fmt::Display for Actor {
 }
 
 /// A person's password, as it is kept.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::people)]
 pub struct Password {
     /// The hash in PHC form.
+    #[diesel(column_name = password)]
     pub hash: String,
     /// Since when it is this one.
     pub changed_at: Timestamp,
@@ -46,11 +48,13 @@ impl fmt::Debug for Password {
 }
 
 /// Somebody's place in an account.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Queryable, Selectable)]
 pub struct Membership {
     /// The member.
+    #[diesel(embed)]
     pub member: Member,
     /// The account.
+    #[diesel(embed)]
     pub account: Account,
 }
 
@@ -77,7 +81,8 @@ pub struct Session {
 }
 
 /// A one-time link with which a person sets a password.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::sign_in_links)]
 pub struct SignInLink {
     /// Whose it is.
     pub email: EmailAddress,

@@ -6,47 +6,29 @@ use offhook_domain::{AccountId, CredentialId, Voice, VoiceGender, VoiceProvider,
 use crate::schema;
 
 /// A voice as it is stored; lists are JSON text.
-#[derive(Debug, PartialEq, Eq, Queryable, Selectable)]
+#[derive(Queryable, Selectable)]
 #[diesel(table_name = schema::voices)]
 pub(crate) struct VoiceRow {
-    pub(crate) provider: VoiceProvider,
-    pub(crate) voice_id: String,
-    pub(crate) name: String,
-    pub(crate) gender: Option<VoiceGender>,
-    pub(crate) age: Option<String>,
-    pub(crate) accent: Option<String>,
-    pub(crate) language: Option<String>,
-    pub(crate) languages: String,
-    pub(crate) locales: String,
-    pub(crate) description: Option<String>,
-    pub(crate) use_case: Option<String>,
-    pub(crate) preview_url: Option<String>,
-    pub(crate) model_compat: String,
-    pub(crate) source: VoiceSource,
-    pub(crate) owner_id: Option<String>,
+    provider: VoiceProvider,
+    voice_id: String,
+    name: String,
+    gender: Option<VoiceGender>,
+    age: Option<String>,
+    accent: Option<String>,
+    language: Option<String>,
+    languages: String,
+    locales: String,
+    description: Option<String>,
+    use_case: Option<String>,
+    preview_url: Option<String>,
+    model_compat: String,
+    source: VoiceSource,
+    owner_id: Option<String>,
 }
 
-impl From<Voice> for VoiceRow {
-    fn from(voice: Voice) -> Self {
-        let json = |texts: &[String]| serde_json::Value::from(texts).to_string();
-        Self {
-            languages: json(&voice.languages),
-            locales: json(&voice.locales),
-            model_compat: json(&voice.model_compat),
-            provider: voice.provider,
-            voice_id: voice.voice_id,
-            name: voice.name,
-            gender: voice.gender,
-            age: voice.age,
-            accent: voice.accent,
-            language: voice.language,
-            description: voice.description,
-            use_case: voice.use_case,
-            preview_url: voice.preview_url,
-            source: voice.source,
-            owner_id: voice.owner_id,
-        }
-    }
+/// A list as it is stored.
+pub(crate) fn json(texts: &[String]) -> String {
+    serde_json::Value::from(texts).to_string()
 }
 
 impl From<VoiceRow> for Voice {

@@ -5,10 +5,11 @@
 //! savepoint, and all are answered after the COMMIT. Whoever drops the last handle waits for the threads to end, so that
 //! a clean stop leaves one file and no log beside it.
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use diesel::connection::SimpleConnection as _;
@@ -18,7 +19,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use crate::database::Conn;
-use crate::units::{AnyAnswer, Kind, Unit, Work};
+use crate::units::{self, AnyAnswer, Work};
 use crate::{Result, StoreError, Verdict};
 
 pub(crate) mod dialect;
@@ -42,8 +43,8 @@ pub(crate) struct Sqlite(Arc<Threads>);
 
 /// The threads and the ways to them. Dropping it ends them, and waits for that.
 struct Threads {
-    writer: Option<Sender<Write>>,
-    readers: Option<Sender<Read>>,
+    writer: Option<Sender<Job>>,
+    readers: Option<Sender<Job>>,
     writing: Option<JoinHandle<()>>,
     reading: Vec<JoinHandle<()>>,
 }
@@ -65,45 +66,17 @@ fn join(thread: JoinHandle<()>) {
     }
 }
 
-/// A unit of reading, and where it is answered.
-struct Read {
+/// A unit of work, and where it is answered. The asker may be gone; the work is done all the same.
+struct Job {
     work: Work,
-    answer: oneshot::Sender<Result<AnyAnswer>>,
+    asker: Asker,
 }
 
-struct Write {
-    work: Option<Work>,
-    result: Option<Result<AnyAnswer>>,
-    answer: oneshot::Sender<Result<AnyAnswer>>,
-}
+type Asker = oneshot::Sender<Result<AnyAnswer>>;
 
-impl Write {
-    /// Does the work; `true` keeps what it wrote.
-    fn run(&mut self, conn: &mut Conn) -> bool {
-        let Some(work) = self.work.take() else {
-            return false;
-        };
-        // A panic is this unit's alone: the others of the batch go on.
-        let done = std::panic::AssertUnwindSafe(|| at_once(work(conn)));
-        let done = std::panic::catch_unwind(done).unwrap_or_else(|_| Err(panicked()));
-        let (result, keep) = match done {
-            Ok(Verdict::Commit(value)) => (Ok(value), true),
-            Ok(Verdict::Rollback(value)) => (Ok(value), false),
-            Err(error) => (Err(error), false),
-        };
-        self.result = Some(result);
-        keep
-    }
-
-    /// Answers, once the commit's fate is known.
-    fn finish(self, committed: Result<()>) {
-        let result = match committed {
-            Ok(()) => self.result.unwrap_or_else(|| Err(panicked())),
-            Err(error) => Err(error),
-        };
-        // The asker may be gone; the work is done all the same.
-        let _ = self.answer.send(result);
-    }
+/// Does the work, unless it panics.
+fn attempt(work: Work, conn: &mut Conn) -> thread::Result<Result<Verdict<AnyAnswer>>> {
+    std::panic::catch_unwind(AssertUnwindSafe(|| at_once(work(conn))))
 }
 
 impl Sqlite {
@@ -134,25 +107,11 @@ impl Sqlite {
     }
 
     pub(crate) async fn read(&self, work: Work) -> Result<AnyAnswer> {
-        let unit = Unit::begin(Kind::Read);
-        let (answer, result) = oneshot::channel();
-        let readers = self.0.readers.as_ref().ok_or_else(closed)?;
-        let job = Read { work, answer };
-        readers.send(job).map_err(|_| closed())?;
-        unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
+        carry_out("read", self.0.readers.as_ref(), work).await
     }
 
     pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
-        let unit = Unit::begin(Kind::Write);
-        let (answer, result) = oneshot::channel();
-        let job = Write {
-            work: Some(work),
-            result: None,
-            answer,
-        };
-        let writer = self.0.writer.as_ref().ok_or_else(closed)?;
-        writer.send(job).map_err(|_| closed())?;
-        unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
+        carry_out("write", self.0.writer.as_ref(), work).await
     }
 
     /// How many writes wait for the writer, and reads for a reader.
@@ -161,6 +120,22 @@ impl Sqlite {
         let reads = self.0.readers.as_ref().map_or(0, Sender::len);
         (writes, reads)
     }
+}
+
+async fn carry_out(
+    kind: &'static str,
+    threads: Option<&Sender<Job>>,
+    work: Work,
+) -> Result<AnyAnswer> {
+    let began = Instant::now();
+    let (asker, answer) = oneshot::channel();
+    let threads = threads.ok_or_else(closed)?;
+    threads.send(Job { work, asker }).map_err(|_| closed())?;
+    units::counted(
+        kind,
+        began,
+        answer.await.unwrap_or_else(|_| Err(panicked())),
+    )
 }
 
 /// A unit of work on SQLite never waits for anything but its thread.
@@ -216,20 +191,18 @@ fn connect(file: &Path, role: Role) -> Result<Conn> {
     Ok(Conn::Sqlite(Box::new(conn)))
 }
 
-fn read_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Read>) {
-    for job in jobs {
-        let Read { work, answer } = job;
-        let work = std::panic::AssertUnwindSafe(|| at_once(work(&mut conn)));
-        match std::panic::catch_unwind(work) {
+fn read_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Job>) {
+    for Job { work, asker } in jobs {
+        match attempt(work, &mut conn) {
             Ok(done) => {
-                let _ = answer.send(done.map(Verdict::into_answer));
+                let _ = asker.send(done.map(Verdict::into_answer));
             }
             Err(_) => reopen(file, Role::Reader, &mut conn),
         }
     }
 }
 
-fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Write>) {
+fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Job>) {
     let mut unchecked = 0;
     while let Some(next) = next_job(jobs, unchecked >= WORTH_A_CHECKPOINT) {
         let Some(first) = next else {
@@ -238,7 +211,7 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Write>) {
             continue;
         };
         let mut batch = Vec::with_capacity(1);
-        let work = std::panic::AssertUnwindSafe(|| run_batch(&mut conn, first, jobs, &mut batch));
+        let work = AssertUnwindSafe(|| run_batch(&mut conn, first, jobs, &mut batch));
         let outcome = std::panic::catch_unwind(work).unwrap_or_else(|_| Err(panicked()));
         if outcome.is_err() {
             // Whatever is open must not leak into the next batch.
@@ -246,9 +219,9 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Write>) {
         }
         unchecked += batch.len();
         let mut outcome = outcome.map_err(Some);
-        for job in batch {
-            job.finish(match &mut outcome {
-                Ok(()) => Ok(()),
+        for (asker, result) in batch {
+            let _ = asker.send(match &mut outcome {
+                Ok(()) => result,
                 Err(error) => Err(error
                     .take()
                     .unwrap_or_else(|| StoreError::Unavailable("the shared commit failed".into()))),
@@ -259,7 +232,7 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Write>) {
 }
 
 /// The next write, or `Some(None)` if there is none for now and the time can be used; `None` once there will be none.
-fn next_job(jobs: &Receiver<Write>, has_use_for_time: bool) -> Option<Option<Write>> {
+fn next_job(jobs: &Receiver<Job>, has_use_for_time: bool) -> Option<Option<Job>> {
     if !has_use_for_time {
         return jobs.recv().ok().map(Some);
     }
@@ -277,29 +250,35 @@ fn checkpoint(conn: &mut Conn, how: &'static str) {
     }
 }
 
-/// Runs `first` and whatever waits behind it in one transaction. Jobs are in `batch` whatever happens.
+/// Runs `first` and whatever waits behind it in one transaction. Whoever asked is in `batch`, whatever happens.
 fn run_batch(
     conn: &mut Conn,
-    first: Write,
-    jobs: &Receiver<Write>,
-    batch: &mut Vec<Write>,
+    first: Job,
+    jobs: &Receiver<Job>,
+    batch: &mut Vec<(Asker, Result<AnyAnswer>)>,
 ) -> Result<()> {
-    batch.push(first);
-    execute(conn, "BEGIN IMMEDIATE")?;
-    let mut wrote = false;
-    let mut next = 0;
-    while let Some(job) = batch.get_mut(next) {
+    let (mut next, mut wrote) = (Some(first), false);
+    while let Some(Job { work, asker }) = next {
+        batch.push((asker, Err(panicked())));
+        if batch.len() == 1 {
+            execute(conn, "BEGIN IMMEDIATE")?;
+        }
         execute(conn, "SAVEPOINT job")?;
-        if job.run(conn) {
+        // A panic is this unit's alone: the others of the batch go on.
+        let done = attempt(work, conn).unwrap_or_else(|_| Err(panicked()));
+        if matches!(done, Ok(Verdict::Commit(_))) {
             wrote = true;
         } else {
             execute(conn, "ROLLBACK TO job")?;
         }
         execute(conn, "RELEASE job")?;
-        next += 1;
-        if next < BATCH {
-            batch.extend(jobs.try_recv());
+        if let Some((_, result)) = batch.last_mut() {
+            *result = done.map(Verdict::into_answer);
         }
+        next = match batch.len() < BATCH {
+            true => jobs.try_recv().ok(),
+            false => None,
+        };
     }
     if wrote {
         execute(conn, "COMMIT").map_err(|error| match error {

@@ -34,18 +34,7 @@ mod legacy_reports;
 mod logs;
 pub(crate) mod numbers;
 mod overview;
-mod passages;
-mod people;
-pub(crate) mod rekey;
-mod restored;
-pub(crate) mod retention;
-mod sessions;
-mod talks;
-pub(crate) mod team;
-mod tools;
-mod voices;
 mod webhooks;
-mod whatsapp;
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -53,14 +42,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use offhook_domain::LogEntryId;
-use offhook_domain::{
-    AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId,
-    NodeId, PhoneNumberId, RecipientId, RequestId, Timestamp, ToolId, WhatsAppMessageId,
-    WhatsAppThreadId,
-};
+use offhook_domain::{EventId, NodeId, Timestamp};
 use ring::rand::{SecureRandom, SystemRandom};
+use uuid::Uuid;
 
 pub use config::StoreConfig;
 
@@ -107,7 +91,7 @@ pub struct Store {
     /// On PostgreSQL.
     steps: Option<CallWriter>,
     /// Who changes what is changed through this handle.
-    actor: Actor,
+    pub(crate) actor: Actor,
 }
 
 impl Inner {
@@ -133,7 +117,7 @@ impl Inner {
         self.carry_out(units::certain(work))
     }
 
-    fn write<T, F>(&self, work: F) -> Answer<'_, T>
+    pub(crate) fn write<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
@@ -361,41 +345,10 @@ impl Store {
     }
 }
 
-/// Ids that can be made here: a time and randomness.
-pub trait Mint: Sized {
-    /// Makes the id.
-    fn from_parts(at: Timestamp, random: [u8; 10]) -> Self;
-}
-
-macro_rules! minted {
-    ($($id:ident)*) => {$(
-        impl Mint for $id {
-            fn from_parts(at: Timestamp, random: [u8; 10]) -> Self {
-                Self::mint(at, random)
-            }
-        }
-    )*};
-}
-
-minted! {
-    AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
-    RequestId ToolId
-}
-
-minted! { DocumentId FolderId }
-
-minted! { LogEntryId }
-
-minted! { BatchId CredentialId PhoneNumberId RecipientId }
-
-minted! { InvitationId }
-minted! { InvoiceId }
-minted! { WhatsAppMessageId WhatsAppThreadId }
-
 /// A fresh id of the time `at`.
-pub fn mint<Id: Mint>(at: Timestamp) -> Id {
+pub fn mint<Id: From<Uuid>>(at: Timestamp) -> Id {
     let mut random = [0; 10];
     // The system's generator does not fail once it has been seeded; were it to, ids would still differ in time.
     let _ = SystemRandom::new().fill(&mut random);
-    Id::from_parts(at, random)
+    EventId::mint(at, random).uuid().into()
 }

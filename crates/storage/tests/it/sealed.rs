@@ -45,7 +45,7 @@ fn every_column_of_bytes_is_sealed_or_known_to_be_plain() {
             found.insert(format!("{table}.{column}"));
         }
     }
-    let sealed = SealedColumn::ALL.map(|column| column.name().to_owned());
+    let sealed = SealedColumn::ALL.map(SealedColumn::name);
     let known = PLAIN.map(str::to_owned).into_iter().chain(sealed).collect();
     assert_eq!(
         found, known,

@@ -2,14 +2,15 @@
 
 use crate::database::RunQueryDsl;
 use diesel::sql_types::{Array, Nullable, Text};
+use offhook_domain::Voice;
 
 use super::column;
 use crate::database::Conn;
-use crate::records::VoiceRow;
+use crate::records::voices::json;
 use crate::{Result, sql};
 
 /// Writes voices, in place of those of the same provider and id; each may be there once.
-pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<()> {
+pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO voices (provider, voice_id, name, gender, age, accent, language, languages, locales, \
            description, use_case, preview_url, model_compat, source, owner_id) \
@@ -31,12 +32,12 @@ pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.age.as_deref()))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.accent.as_deref()))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.language.as_deref()))
-    .bind::<Array<Text>, _>(column(rows, |row| row.languages.as_str()))
-    .bind::<Array<Text>, _>(column(rows, |row| row.locales.as_str()))
+    .bind::<Array<Text>, _>(column(rows, |row| json(&row.languages)))
+    .bind::<Array<Text>, _>(column(rows, |row| json(&row.locales)))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.description.as_deref()))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.use_case.as_deref()))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.preview_url.as_deref()))
-    .bind::<Array<Text>, _>(column(rows, |row| row.model_compat.as_str()))
+    .bind::<Array<Text>, _>(column(rows, |row| json(&row.model_compat)))
     .bind::<Array<sql::Word>, _>(column(rows, |row| row.source))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.owner_id.as_deref()))
     .run(conn)

@@ -2,15 +2,16 @@
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
+use offhook_domain::Voice;
 
 use crate::Result;
 use crate::database::Conn;
-use crate::records::VoiceRow;
+use crate::records::voices::json;
 use crate::schema::voices;
 use crate::sql::V;
 
 /// Writes voices, in place of those of the same provider and id.
-pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<()> {
+pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()> {
     for row in rows {
         let said = (
             voices::name.eq(&row.name),
@@ -18,12 +19,12 @@ pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<
             voices::age.eq(&row.age),
             voices::accent.eq(&row.accent),
             voices::language.eq(&row.language),
-            voices::languages.eq(V(row.languages.clone())),
-            voices::locales.eq(V(row.locales.clone())),
+            voices::languages.eq(V(json(&row.languages))),
+            voices::locales.eq(V(json(&row.locales))),
             voices::description.eq(&row.description),
             voices::use_case.eq(&row.use_case),
             voices::preview_url.eq(&row.preview_url),
-            voices::model_compat.eq(V(row.model_compat.clone())),
+            voices::model_compat.eq(V(json(&row.model_compat))),
             voices::source.eq(V(row.source)),
             voices::owner_id.eq(&row.owner_id),
         );

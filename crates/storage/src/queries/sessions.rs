@@ -1,0 +1,201 @@
+//! Sessions of people who have signed in.
+
+use diesel::prelude::*;
+use offhook_domain::{AccountId, EmailAddress, MemberId, Timestamp};
+
+use super::attempts::{self, DELETED_AT_ONCE};
+use super::people::{hold_password, member_of, memberships};
+use crate::database::{Conn, RunQueryDsl};
+use crate::schema::{portal_sessions as sessions, sign_in_links as links};
+use crate::sql::V;
+use crate::store::{Answer, keep, read, write};
+use crate::{Member, NewSession, Result, Session, Store, Verdict};
+
+pub(super) async fn insert(conn: &mut Conn, session: &NewSession, member: &Member) -> Result<()> {
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::digest.eq(session.digest.to_vec()),
+            sessions::email.eq(V(&member.email)),
+            sessions::account_id.eq(V(member.account_id)),
+            sessions::member_id.eq(V(member.id)),
+            sessions::created_at.eq(V(session.at)),
+            sessions::seen_at.eq(V(session.at)),
+        ))
+        .run(conn)
+        .await
+}
+
+/// Ends every session of a person.
+pub(super) async fn end_all(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
+    diesel::delete(sessions::table)
+        .filter(sessions::email.eq(V(email)))
+        .run(conn)
+        .await
+}
+
+/// Ends what somebody who is no longer the same in an account has there: sessions and links.
+pub(super) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
+    diesel::delete(sessions::table)
+        .filter(sessions::member_id.eq(V(member.id)))
+        .execute(conn)
+        .await?;
+    diesel::delete(links::table)
+        .filter(links::email.eq(V(&member.email)))
+        .filter(links::account_id.eq(V(member.account_id)))
+        .run(conn)
+        .await
+}
+
+impl Store {
+    /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
+    /// was counted: all of `own`, one of each that is `shared`. `false` if the password or the member is gone.
+    pub fn begin_session(
+        &self,
+        session: NewSession,
+        member: Member,
+        changed_at: Timestamp,
+        (own, shared): ([u8; 32], Vec<[u8; 32]>),
+    ) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let email = &member.email;
+            attempts::take_back(conn, own, shared, session.at).await?;
+            let is_same = hold_password(conn, email, changed_at).await?;
+            let found = member_of(conn, member.account_id, email).await?;
+            if !is_same || found.is_none_or(|found| found.id != member.id) {
+                return Ok(Verdict::Rollback(false));
+            }
+            insert(conn, &session, &member).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// The session of this token's digest, whatever its age, and what its person is a member of.
+    pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
+        read!(self, |conn| {
+            let found: Option<(EmailAddress, MemberId, Timestamp, Timestamp)> = sessions::table
+                .find(digest.to_vec())
+                .select((
+                    sessions::email,
+                    sessions::member_id,
+                    sessions::created_at,
+                    sessions::seen_at,
+                ))
+                .found(conn)
+                .await?;
+            let Some((email, member, created_at, seen_at)) = found else {
+                return Ok(None);
+            };
+            let memberships = memberships(conn, &email).await?;
+            Ok(Some(Session {
+                member,
+                created_at,
+                seen_at,
+                memberships,
+            }))
+        })
+    }
+
+    /// Moves a session to another account that its person is a member of; `false` without such a one.
+    pub fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let email: Option<EmailAddress> = sessions::table
+                .find(digest.to_vec())
+                .select(sessions::email)
+                .found(conn)
+                .await?;
+            let Some(email) = email else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let Some(member) = member_of(conn, account, &email).await? else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let moved = diesel::update(sessions::table.find(digest.to_vec()))
+                .set((
+                    sessions::account_id.eq(V(account)),
+                    sessions::member_id.eq(V(member.id)),
+                ))
+                .changes(conn)
+                .await?;
+            Ok(Verdict::Commit(moved))
+        })
+    }
+
+    /// Writes that a session is used at `at`, unless another process has written so after `before`.
+    pub fn touch_session(
+        &self,
+        digest: [u8; 32],
+        (before, at): (Timestamp, Timestamp),
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::update(sessions::table.find(digest.to_vec()))
+                .filter(sessions::seen_at.le(V(before)))
+                .set(sessions::seen_at.eq(V(at)))
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Ends a session.
+    pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::delete(sessions::table.find(digest.to_vec()))
+                .run(conn)
+                .await
+        })
+    }
+
+    /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
+    pub fn count_other_sessions(
+        &self,
+        email: EmailAddress,
+        but: [u8; 32],
+        (seen, created): (Timestamp, Timestamp),
+    ) -> Answer<'_, i64> {
+        read!(self, |conn| {
+            Ok(sessions::table
+                .filter(sessions::email.eq(V(email)))
+                .filter(sessions::digest.ne(but.to_vec()))
+                .filter(sessions::seen_at.gt(V(seen)))
+                .filter(sessions::created_at.gt(V(created)))
+                .count()
+                .get_result(conn)
+                .await?)
+        })
+    }
+
+    /// Ends every session of a person but the one with this digest; how many there were.
+    pub fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::delete(sessions::table)
+                .filter(sessions::email.eq(V(email)))
+                .filter(sessions::digest.ne(but.to_vec()))
+                .execute(conn)
+                .await?)
+        })
+    }
+
+    /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
+    /// there may be more of them.
+    pub fn delete_ended_sessions(&self, before: Timestamp, now: Timestamp) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let old: Vec<Vec<u8>> = sessions::table
+                .filter(sessions::seen_at.le(V(before)))
+                .order(sessions::seen_at)
+                .limit(DELETED_AT_ONCE)
+                .select(sessions::digest)
+                .load(conn)
+                .await?;
+            let has_more = i64::try_from(old.len()).is_ok_and(|found| found == DELETED_AT_ONCE);
+            diesel::delete(sessions::table)
+                .filter(sessions::digest.eq_any(old))
+                .filter(sessions::seen_at.le(V(before)))
+                .execute(conn)
+                .await?;
+            diesel::delete(links::table)
+                .filter(links::expires_at.le(V(now)))
+                .execute(conn)
+                .await?;
+            Ok(has_more | attempts::forget_old(conn, now).await?)
+        })
+    }
+}
