@@ -21,11 +21,12 @@ mod units;
 
 pub use error::StoreError;
 pub use postgres::Listener;
+pub use queries::documents::DocumentChanged;
+pub use queries::folders::FolderMade;
+pub use queries::ingestion::ClearedDocument;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::deliveries::{Recovered, Resent};
-pub use store::documents::{DocumentChanged, FolderMade};
-pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
 pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};

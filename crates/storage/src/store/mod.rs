@@ -19,13 +19,9 @@ mod conversation_retention;
 mod credentials;
 pub(crate) mod deliveries;
 mod dispatch;
-pub(crate) mod documents;
-mod embeddings;
 mod endpoint_looks;
 mod figures;
-mod folders;
 mod inbound;
-pub(crate) mod ingestion;
 mod integration_tokens;
 mod integrations;
 mod jobs;
@@ -133,7 +129,7 @@ impl Inner {
         self.carry_out(units::certain(work))
     }
 
-    fn write<T, F>(&self, work: F) -> Answer<'_, T>
+    pub(crate) fn write<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
