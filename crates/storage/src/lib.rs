@@ -21,13 +21,13 @@ mod units;
 
 pub use error::StoreError;
 pub use postgres::Listener;
+pub use queries::deliveries::{Recovered, Resent};
 pub use queries::documents::DocumentChanged;
 pub use queries::folders::FolderMade;
 pub use queries::ingestion::ClearedDocument;
+pub use queries::numbers::NumberWrite;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
-pub use store::deliveries::{Recovered, Resent};
-pub use store::numbers::NumberWrite;
 pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;
@@ -45,6 +45,15 @@ pub(crate) enum Verdict<T> {
 }
 
 impl<T> Verdict<T> {
+    /// Keeps what was written if `is_done`.
+    fn keep_if(is_done: bool, answer: T) -> Self {
+        if is_done {
+            Self::Commit(answer)
+        } else {
+            Self::Rollback(answer)
+        }
+    }
+
     fn into_answer(self) -> T {
         match self {
             Self::Commit(answer) | Self::Rollback(answer) => answer,

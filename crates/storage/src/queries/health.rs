@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
 use diesel::prelude::*;
 use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 
-use crate::database::Conn;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::Lock as _;
 use crate::schema::webhook_endpoint_health as health;
 use crate::sql::V;
 use crate::{AttemptReport, FailingEndpoint, Result};
@@ -33,7 +32,21 @@ pub(crate) async fn note(
     reports: &[AttemptReport],
     exhausted: &HashSet<DeliveryId>,
 ) -> Result<Vec<FailingEndpoint>> {
-    take_in(conn, tally(reports, exhausted)).await
+    let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
+    for report in reports {
+        let tally = tallies.entry(report.endpoint_id).or_default();
+        if report.success {
+            *tally = Tally {
+                received: true,
+                ..Tally::default()
+            };
+        } else {
+            tally.failed_at.get_or_insert(report.at);
+            let given_up = report.number > 0 && exhausted.contains(&report.delivery_id);
+            tally.exhausted += i32::from(given_up);
+        }
+    }
+    take_in(conn, tallies).await
 }
 
 /// Takes in deliveries that failed because every process died that tried: the endpoint of each, and whether it was given
@@ -65,12 +78,22 @@ async fn take_in(
             .filter(move |(_, t)| t.failed_at.is_some() == fails);
         some.map(|(id, _)| V(*id)).collect::<Vec<_>>()
     };
-    let rows: Vec<(EndpointId, Option<Timestamp>, i32)> =
-        locks::lock_health(conn, ids(false), ids(true)).await?;
-    let known: HashMap<EndpointId, Known> = rows
-        .into_iter()
-        .map(|(id, first, count)| (id, (first, count)))
-        .collect();
+    // What may change: of all that fail, and of those received from that failed before. In id order.
+    let is_failing = health::endpoint_id.eq_any(ids(true));
+    let is_mended = health::endpoint_id
+        .eq_any(ids(false))
+        .and(health::first_failure_at.is_not_null());
+    let rows: Vec<(EndpointId, Known)> = health::table
+        .filter(is_failing.or(is_mended))
+        .order(health::endpoint_id)
+        .select((
+            health::endpoint_id,
+            (health::first_failure_at, health::exhausted_count),
+        ))
+        .locked("FOR NO KEY UPDATE")
+        .load(conn)
+        .await?;
+    let known: HashMap<EndpointId, Known> = rows.into_iter().collect();
     let mut failing = Vec::new();
     for (id, tally) in tallies {
         let row = known.get(&id).copied();
@@ -91,27 +114,6 @@ async fn take_in(
         }
     }
     Ok(failing)
-}
-
-fn tally(
-    reports: &[AttemptReport],
-    exhausted: &HashSet<DeliveryId>,
-) -> BTreeMap<EndpointId, Tally> {
-    let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
-    for report in reports {
-        let tally = tallies.entry(report.endpoint_id).or_default();
-        if report.success {
-            *tally = Tally {
-                received: true,
-                ..Tally::default()
-            };
-        } else {
-            tally.failed_at.get_or_insert(report.at);
-            let given_up = report.number > 0 && exhausted.contains(&report.delivery_id);
-            tally.exhausted += i32::from(given_up);
-        }
-    }
-    tallies
 }
 
 async fn write(
