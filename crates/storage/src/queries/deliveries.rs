@@ -12,7 +12,7 @@ use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::{UnlessThere, push_sorted, unlikely};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::{Instant, V};
-use crate::store::{Answer, mint, read, write};
+use crate::store::{Answer, read, write};
 use crate::{
     Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent,
     PageKey, Result, Store, Verdict,
@@ -240,19 +240,11 @@ impl Store {
                 }
                 Some(EndpointStatus::Enabled) => {}
             }
-            let id: DeliveryId = mint(at);
-            let row = outbox::NewDelivery {
-                id,
-                account,
-                endpoint,
-                event: event.id,
-                kind: event.kind,
-                waits_for: None,
-                state: DeliveryState::Pending,
-                at,
-            };
+            let (of, state) = ((event.id, event.kind), DeliveryState::Pending);
+            let row = outbox::new_delivery(account, endpoint, of, state, at);
+            let id = row.id;
             outbox::row(account, None, event, at).execute(conn).await?;
-            outbox::insert_deliveries(conn, vec![row]).await?;
+            outbox::insert_deliveries(conn, vec![(row, None)]).await?;
             Ok(match story(conn, account, id).await? {
                 Some(story) => Verdict::Commit(Resent::Asked(story.delivery)),
                 None => Verdict::Rollback(Resent::Absent),
@@ -272,11 +264,9 @@ impl Store {
                 return Ok(Verdict::Rollback(Resent::Absent));
             };
             let endpoint = story.delivery.endpoint_id;
-            match endpoint_status(conn, account, endpoint).await? {
-                Some(EndpointStatus::Enabled) => {}
-                Some(EndpointStatus::Disabled) | None => {
-                    return Ok(Verdict::Rollback(Resent::EndpointDisabled));
-                }
+            let status = endpoint_status(conn, account, endpoint).await?;
+            if status != Some(EndpointStatus::Enabled) {
+                return Ok(Verdict::Rollback(Resent::EndpointDisabled));
             }
             if story.payload.is_none() {
                 return Ok(Verdict::Rollback(Resent::BodyGone));

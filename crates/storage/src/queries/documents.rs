@@ -55,9 +55,8 @@ async fn hold(
         .filter(documents::account_id.eq(V(account)))
         .set(documents::tries.eq(documents::tries))
         .returning((documents::tries, documents::folder_id))
-        .get_result(conn)
-        .await
-        .optional()?;
+        .returned(conn)
+        .await?;
     Ok(held.map(|(_, folder)| folder))
 }
 

@@ -15,20 +15,9 @@ use crate::postgres::dialect::{With, Write};
 use crate::schema::{deliveries, events, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::store::mint;
-use crate::{DISABLED_AS_FAILING, DeliveryState, EndpointStatus, NewCall, NewEvent, Result};
-
-/// A delivery row to be.
-pub(crate) struct NewDelivery {
-    pub(crate) id: DeliveryId,
-    pub(crate) account: AccountId,
-    pub(crate) endpoint: EndpointId,
-    pub(crate) event: EventId,
-    pub(crate) kind: EventType,
-    pub(crate) waits_for: Option<DeliveryId>,
-    /// `pending`, or `cancelled` if its endpoint receives nothing for now.
-    pub(crate) state: DeliveryState,
-    pub(crate) at: Timestamp,
-}
+use crate::{
+    DISABLED_AS_FAILING, Delivery, DeliveryState, EndpointStatus, NewCall, NewEvent, Result,
+};
 
 /// Writes the event with its deliveries; returns the endpoints that have something to do.
 pub(crate) async fn emit(
@@ -67,26 +56,16 @@ async fn emit_with(
         EventType::CallInitiated => Vec::new(),
         EventType::CallCompleted | EventType::CallFailed => earlier(conn, conversation).await?,
     };
-    let rows = targets
-        .iter()
-        .map(|&(endpoint, status)| NewDelivery {
-            id: mint(at),
-            account,
-            endpoint,
-            event: id,
-            kind,
-            waits_for: earlier
-                .iter()
-                .find(|(of, _)| *of == endpoint)
-                .map(|(_, d)| *d),
-            state: match status {
-                EndpointStatus::Enabled => DeliveryState::Pending,
-                EndpointStatus::Disabled => DeliveryState::Cancelled,
-            },
-            at,
-        })
-        .collect();
-    insert_deliveries(conn, rows).await?;
+    let rows = targets.iter().map(|&(endpoint, status)| {
+        let state = match status {
+            EndpointStatus::Enabled => DeliveryState::Pending,
+            EndpointStatus::Disabled => DeliveryState::Cancelled,
+        };
+        let waits_for = earlier.iter().find(|(of, _)| *of == endpoint);
+        let delivery = new_delivery(account, endpoint, (id, kind), state, at);
+        (delivery, waits_for.map(|(_, delivery)| *delivery))
+    });
+    insert_deliveries(conn, rows.collect()).await?;
     let enabled = targets
         .into_iter()
         .filter(|(_, status)| *status == EndpointStatus::Enabled);
@@ -171,23 +150,46 @@ async fn earlier(
         .await?)
 }
 
-/// Writes deliveries: together where each statement is a way there and back; one by one on SQLite, where a statement
-/// that is prepared already costs less.
-pub(crate) async fn insert_deliveries(conn: &mut Conn, rows: Vec<NewDelivery>) -> Result<()> {
-    let values = rows.into_iter().map(|row| {
-        let is_due = row.state == DeliveryState::Pending;
+/// A delivery to be: `pending`, or `cancelled` if its endpoint receives nothing for now.
+pub(crate) fn new_delivery(
+    account_id: AccountId,
+    endpoint_id: EndpointId,
+    (event_id, kind): (EventId, EventType),
+    state: DeliveryState,
+    at: Timestamp,
+) -> Delivery {
+    Delivery {
+        id: mint(at),
+        account_id,
+        endpoint_id,
+        event_id,
+        kind,
+        state,
+        attempts_count: 0,
+        next_attempt_at: (state == DeliveryState::Pending).then_some(at),
+        created_at: at,
+    }
+}
+
+/// Writes deliveries, each with the one that it waits for: together where each statement is a way there and back; one by
+/// one on SQLite, where a statement that is prepared already costs less.
+pub(crate) async fn insert_deliveries(
+    conn: &mut Conn,
+    rows: Vec<(Delivery, Option<DeliveryId>)>,
+) -> Result<()> {
+    let values = rows.into_iter().map(|(row, waits_for)| {
         (
             deliveries::id.eq(V(row.id)),
-            deliveries::account_id.eq(V(row.account)),
-            deliveries::endpoint_id.eq(V(row.endpoint)),
-            deliveries::event_id.eq(V(row.event)),
+            deliveries::account_id.eq(V(row.account_id)),
+            deliveries::endpoint_id.eq(V(row.endpoint_id)),
+            deliveries::event_id.eq(V(row.event_id)),
             deliveries::event_type.eq(V(row.kind)),
-            deliveries::waits_for.eq(row.waits_for),
+            deliveries::waits_for.eq(waits_for),
             deliveries::state.eq(V(row.state)),
-            deliveries::attempts_count.eq(0),
+            deliveries::attempts_count.eq(row.attempts_count),
             deliveries::abandoned_count.eq(0),
-            deliveries::next_attempt_at.eq(is_due.then_some(row.at)),
-            deliveries::created_at.eq(V(row.at)),
+            deliveries::next_attempt_at.eq(row.next_attempt_at),
+            deliveries::created_at.eq(V(row.created_at)),
         )
     });
     let into = diesel::insert_into(deliveries::table);

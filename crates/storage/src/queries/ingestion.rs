@@ -32,14 +32,13 @@ async fn renew(
     offset: i64,
 ) -> Result<Option<AccountId>> {
     let until = dialect!(conn, lease_clock(offset))?.plus(lease());
-    Ok(diesel::update(documents::table)
+    diesel::update(documents::table)
         .filter(documents::id.eq(V(id)))
         .filter(documents::claim_id.eq(Some(claim)))
         .set(documents::lease_expires_at.eq(Some(until)))
         .returning(documents::account_id)
-        .get_result(conn)
+        .returned(conn)
         .await
-        .optional()?)
 }
 
 async fn insert_part(
@@ -190,7 +189,7 @@ impl Store {
         let offset = self.offset();
         keep!(self, |conn| {
             let kept = renew(conn, id, claim, offset).await?;
-            Ok(kept.map_or(Fenced::Lost, |_| Fenced::Done))
+            Ok(Fenced::of(kept.is_some()))
         })
     }
 
@@ -262,9 +261,8 @@ impl Store {
                     documents::updated_at.eq(V(at)),
                 ))
                 .returning(documents::account_id)
-                .get_result(conn)
-                .await
-                .optional()?;
+                .returned(conn)
+                .await?;
             let Some(account) = finished else {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             };

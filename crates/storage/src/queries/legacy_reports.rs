@@ -172,11 +172,7 @@ impl Store {
                 .set(calls::dialog.eq(name))
                 .changes(conn)
                 .await?;
-            Ok(if is_written {
-                Fenced::Done
-            } else {
-                Fenced::Lost
-            })
+            Ok(Fenced::of(is_written))
         })
     }
 

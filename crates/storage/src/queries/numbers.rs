@@ -93,19 +93,14 @@ pub(crate) async fn who_has(
         Among::Trunks => query.filter(numbers::provider.eq(V(NumberProvider::Sip))),
         Among::Own(account) => query.filter(numbers::account_id.eq(V(account))),
     };
-    let found: Option<(Account, Option<Agent>, Option<String>)> = query
+    Ok(query
         .select((
             Account::as_select(),
             Option::<Agent>::as_select(),
             versions::config.nullable(),
         ))
         .found(conn)
-        .await?;
-    Ok(found.map(|(account, agent, config)| CalledNumber {
-        account,
-        agent,
-        config,
-    }))
+        .await?)
 }
 
 /// Takes an agent's numbers from it: for its archiving.

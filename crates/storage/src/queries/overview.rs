@@ -12,8 +12,8 @@ use crate::schema::{agents, conversation_moments as moments, conversations as ca
 use crate::sql::V;
 use crate::store::{Answer, read, write};
 use crate::{
-    CallLatency, ChatOpened, ChatView, Conversation, ConversationView, LiveCall, NewChat, Result,
-    Store, Verdict, WidgetAgent,
+    CallLatency, ChatOpened, ChatView, ConversationView, LiveCall, NewChat, Result, Store, Verdict,
+    WidgetAgent,
 };
 
 impl Store {
@@ -54,24 +54,16 @@ impl Store {
     /// Up to `most` of the account's calls that are dialing, ringing, talking or closing, the newest first.
     pub fn calls_under_way(&self, account: AccountId, most: i64) -> Answer<'_, Vec<LiveCall>> {
         read!(self, |conn| {
-            type Row = (
-                Conversation,
-                String,
-                Option<String>,
-                Option<String>,
-                Option<Timestamp>,
-            );
             let newest = moments::conversation_id
                 .eq(calls::id)
                 .and(moments::seq.eq(calls::last_seq));
-            let mut rows: Vec<Row> = calls::table
+            let mut live: Vec<LiveCall> = calls::table
                 .inner_join(agents::table)
                 .left_join(moments::table.on(newest))
                 .filter(calls::account_id.eq(V(account)))
                 .filter(is_claimed())
                 .select((
-                    Conversation::as_select(),
-                    agents::name,
+                    ConversationView::as_select(),
                     moments::role.nullable(),
                     moments::content.nullable(),
                     moments::at.nullable(),
@@ -79,20 +71,12 @@ impl Store {
                 .load(conn)
                 .await?;
             // Asked for in this order, SQLite walks all of the account's conversations; a plan has few live calls.
-            rows.sort_by_key(|(call, ..)| std::cmp::Reverse((call.started_at, call.id)));
-            Ok(rows
-                .into_iter()
-                .take(usize::try_from(most).unwrap_or(0))
-                .map(|(conversation, agent_name, role, said, at)| LiveCall {
-                    view: ConversationView {
-                        conversation,
-                        agent_name,
-                    },
-                    role,
-                    said,
-                    at,
-                })
-                .collect())
+            live.sort_by_key(|call| {
+                let conversation = &call.view.conversation;
+                std::cmp::Reverse((conversation.started_at, conversation.id))
+            });
+            live.truncate(usize::try_from(most).unwrap_or(0));
+            Ok(live)
         })
     }
 

@@ -107,15 +107,10 @@ pub(crate) async fn finish(
 ) -> Result<HashSet<DeliveryId>> {
     let mut exhausted = HashSet::new();
     for report in reports {
-        let outcome = if report.success {
-            AttemptOutcome::Succeeded
-        } else {
-            AttemptOutcome::Failed
-        };
         diesel::update(attempts::table.find(V(report.attempt_id)))
             .set((
                 attempts::at.eq(V(report.at)),
-                attempts::outcome.eq(V(outcome)),
+                attempts::outcome.eq(V(report.outcome())),
                 attempts::status_code.eq(report.status_code),
                 attempts::duration_ms.eq(report.duration_ms),
                 attempts::error.eq(&report.error),
