@@ -6,13 +6,14 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Bool};
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
 
+use super::own::own;
 use super::pages::earlier;
 use super::{events as outbox, locks};
 use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::{UnlessThere, push_sorted, unlikely};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::{Instant, V};
-use crate::store::{Answer, read, write};
+use crate::store::{Answer, mint, read, write};
 use crate::{
     Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent,
     PageKey, Result, Store, Verdict,
@@ -142,9 +143,7 @@ async fn endpoint_status(
     id: EndpointId,
 ) -> Result<Option<EndpointStatus>> {
     locks::hold_endpoint(conn, id).await?;
-    Ok(endpoints::table
-        .filter(endpoints::id.eq(V(id)))
-        .filter(endpoints::account_id.eq(V(account)))
+    Ok(own!(endpoints, account, id)
         .filter(endpoints::deleted_at.is_null())
         .select(endpoints::status)
         .found(conn)
@@ -240,11 +239,10 @@ impl Store {
                 }
                 Some(EndpointStatus::Enabled) => {}
             }
-            let (of, state) = ((event.id, event.kind), DeliveryState::Pending);
-            let row = outbox::new_delivery(account, endpoint, of, state, at);
-            let id = row.id;
+            let (id, of) = (mint(at), (event.id, event.kind));
             outbox::row(account, None, event, at).execute(conn).await?;
-            outbox::insert_deliveries(conn, vec![(row, None)]).await?;
+            let rows = vec![(id, endpoint, DeliveryState::Pending, None)];
+            outbox::insert_deliveries(conn, account, of, rows, at).await?;
             Ok(match story(conn, account, id).await? {
                 Some(story) => Verdict::Commit(Resent::Asked(story.delivery)),
                 None => Verdict::Rollback(Resent::Absent),

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
 use super::agent_pages::contains;
+use super::own::own;
 use super::pages::behind;
 use super::{embeddings, folders, locks, pins};
 use crate::database::{Conn, Db, RunQueryDsl};
@@ -35,9 +36,7 @@ pub enum DocumentChanged {
 }
 
 async fn find(conn: &mut Conn, account: AccountId, id: DocumentId) -> Result<Option<Document>> {
-    Ok(documents::table
-        .filter(documents::id.eq(V(id)))
-        .filter(documents::account_id.eq(V(account)))
+    Ok(own!(documents, account, id)
         .select(Document::as_select())
         .found(conn)
         .await?)
@@ -50,9 +49,7 @@ async fn hold(
     id: DocumentId,
 ) -> Result<Option<Option<FolderId>>> {
     // A statement that changes nothing takes the row on both databases.
-    let held: Option<(i32, Option<FolderId>)> = diesel::update(documents::table)
-        .filter(documents::id.eq(V(id)))
-        .filter(documents::account_id.eq(V(account)))
+    let held: Option<(i32, Option<FolderId>)> = diesel::update(own!(documents, account, id))
         .set(documents::tries.eq(documents::tries))
         .returning((documents::tries, documents::folder_id))
         .returned(conn)

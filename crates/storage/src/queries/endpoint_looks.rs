@@ -4,6 +4,7 @@
 use diesel::prelude::*;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
+use super::own::own;
 use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::unlikely;
 use crate::schema::{
@@ -53,9 +54,7 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Option<Vec<Delivery>>> {
         read!(self, |conn| {
-            let found: Option<EndpointId> = endpoints::table
-                .filter(endpoints::id.eq(V(endpoint)))
-                .filter(endpoints::account_id.eq(V(account)))
+            let found: Option<EndpointId> = own!(endpoints, account, endpoint)
                 .filter(endpoints::deleted_at.is_null())
                 .select(endpoints::id)
                 .found(conn)

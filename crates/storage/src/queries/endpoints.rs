@@ -6,6 +6,7 @@ use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
 
+use super::own::own;
 use super::pages::behind;
 use super::{cancelling, health, locks};
 use crate::database::{Conn, Db, RunQueryDsl};
@@ -49,9 +50,7 @@ async fn insert_secret(
 }
 
 async fn find(conn: &mut Conn, account: AccountId, id: EndpointId) -> Result<Option<EndpointView>> {
-    let endpoint: Option<Endpoint> = endpoints::table
-        .filter(endpoints::id.eq(V(id)))
-        .filter(endpoints::account_id.eq(V(account)))
+    let endpoint: Option<Endpoint> = own!(endpoints, account, id)
         .filter(endpoints::deleted_at.is_null())
         .select(Endpoint::as_select())
         .found(conn)
@@ -196,9 +195,7 @@ impl Store {
             let status = change.status;
             if status == Some(EndpointStatus::Enabled) {
                 // Whoever changes its status waits from here on.
-                let is_disabled = diesel::update(endpoints::table)
-                    .filter(endpoints::id.eq(V(id)))
-                    .filter(endpoints::account_id.eq(V(account)))
+                let is_disabled = diesel::update(own!(endpoints, account, id))
                     .filter(endpoints::deleted_at.is_null())
                     .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
                     .set(endpoints::updated_at.eq(V(at)))
@@ -209,9 +206,7 @@ impl Store {
                     cancelling::with_the_change(conn, id).await?;
                 }
             }
-            let is_changed = diesel::update(endpoints::table)
-                .filter(endpoints::id.eq(V(id)))
-                .filter(endpoints::account_id.eq(V(account)))
+            let is_changed = diesel::update(own!(endpoints, account, id))
                 .filter(endpoints::deleted_at.is_null())
                 .set((
                     change.url.map(|url| endpoints::url.eq(url)),
@@ -250,9 +245,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            let is_deleted = diesel::update(endpoints::table)
-                .filter(endpoints::id.eq(V(id)))
-                .filter(endpoints::account_id.eq(V(account)))
+            let is_deleted = diesel::update(own!(endpoints, account, id))
                 .filter(endpoints::deleted_at.is_null())
                 .set((
                     endpoints::deleted_at.eq(Some(at)),
@@ -292,9 +285,7 @@ impl Store {
     ) -> Result<Option<EndpointView>> {
         let secret = self.seal(secret, prefix, now)?;
         write!(self, |conn| {
-            let is_changed = diesel::update(endpoints::table)
-                .filter(endpoints::id.eq(V(id)))
-                .filter(endpoints::account_id.eq(V(account)))
+            let is_changed = diesel::update(own!(endpoints, account, id))
                 .filter(endpoints::deleted_at.is_null())
                 .set(endpoints::updated_at.eq(V(now)))
                 .changes(conn)

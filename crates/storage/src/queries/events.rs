@@ -15,9 +15,7 @@ use crate::postgres::dialect::{With, Write};
 use crate::schema::{deliveries, events, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::store::mint;
-use crate::{
-    DISABLED_AS_FAILING, Delivery, DeliveryState, EndpointStatus, NewCall, NewEvent, Result,
-};
+use crate::{DISABLED_AS_FAILING, DeliveryState, EndpointStatus, NewCall, NewEvent, Result};
 
 /// Writes the event with its deliveries; returns the endpoints that have something to do.
 pub(crate) async fn emit(
@@ -52,9 +50,21 @@ async fn emit_with(
     if targets.is_empty() {
         return Ok(Vec::new());
     }
-    let earlier = match kind {
+    // The deliveries of the call's first event that no attempt has finished yet.
+    let earlier: Vec<(EndpointId, DeliveryId)> = match kind {
         EventType::CallInitiated => Vec::new(),
-        EventType::CallCompleted | EventType::CallFailed => earlier(conn, conversation).await?,
+        EventType::CallCompleted | EventType::CallFailed => {
+            deliveries::table
+                .inner_join(events::table)
+                .filter(events::conversation_id.eq(Some(conversation)))
+                // Written out, so that both databases see that the partial index applies.
+                .filter(sql::<Bool>("events.type = 'call.initiated'"))
+                .filter(deliveries::attempts_count.eq(0))
+                .filter(deliveries::state.eq(V(DeliveryState::Pending)))
+                .select((deliveries::endpoint_id, deliveries::id))
+                .load(conn)
+                .await?
+        }
     };
     let rows = targets.iter().map(|&(endpoint, status)| {
         let state = match status {
@@ -62,10 +72,9 @@ async fn emit_with(
             EndpointStatus::Disabled => DeliveryState::Cancelled,
         };
         let waits_for = earlier.iter().find(|(of, _)| *of == endpoint);
-        let delivery = new_delivery(account, endpoint, (id, kind), state, at);
-        (delivery, waits_for.map(|(_, delivery)| *delivery))
+        (mint(at), endpoint, state, waits_for.map(|(_, id)| *id))
     });
-    insert_deliveries(conn, rows.collect()).await?;
+    insert_deliveries(conn, account, (id, kind), rows.collect(), at).await?;
     let enabled = targets
         .into_iter()
         .filter(|(_, status)| *status == EndpointStatus::Enabled);
@@ -133,63 +142,30 @@ pub(crate) fn row(
     ))
 }
 
-/// The deliveries of the call's first event that no attempt has finished yet. The type is written out,
-/// so that both databases see that the partial index applies.
-async fn earlier(
-    conn: &mut Conn,
-    conversation: ConversationId,
-) -> Result<Vec<(EndpointId, DeliveryId)>> {
-    Ok(deliveries::table
-        .inner_join(events::table)
-        .filter(events::conversation_id.eq(Some(conversation)))
-        .filter(sql::<Bool>("events.type = 'call.initiated'"))
-        .filter(deliveries::attempts_count.eq(0))
-        .filter(deliveries::state.eq(V(DeliveryState::Pending)))
-        .select((deliveries::endpoint_id, deliveries::id))
-        .load(conn)
-        .await?)
-}
-
-/// A delivery to be: `pending`, or `cancelled` if its endpoint receives nothing for now.
-pub(crate) fn new_delivery(
-    account_id: AccountId,
-    endpoint_id: EndpointId,
-    (event_id, kind): (EventId, EventType),
-    state: DeliveryState,
-    at: Timestamp,
-) -> Delivery {
-    Delivery {
-        id: mint(at),
-        account_id,
-        endpoint_id,
-        event_id,
-        kind,
-        state,
-        attempts_count: 0,
-        next_attempt_at: (state == DeliveryState::Pending).then_some(at),
-        created_at: at,
-    }
-}
-
-/// Writes deliveries, each with the one that it waits for: together where each statement is a way there and back; one by
-/// one on SQLite, where a statement that is prepared already costs less.
+/// Writes deliveries of an event: the id of each, its endpoint, whether it is `pending`, or `cancelled` if that receives
+/// nothing for now, and the delivery that it waits for. Together where each statement is a way there and back; one by one on
+/// SQLite, where a statement that is prepared already costs less.
 pub(crate) async fn insert_deliveries(
     conn: &mut Conn,
-    rows: Vec<(Delivery, Option<DeliveryId>)>,
+    account: AccountId,
+    (event, kind): (EventId, EventType),
+    rows: Vec<(DeliveryId, EndpointId, DeliveryState, Option<DeliveryId>)>,
+    at: Timestamp,
 ) -> Result<()> {
-    let values = rows.into_iter().map(|(row, waits_for)| {
+    let values = rows.into_iter().map(|(id, endpoint, state, waits_for)| {
+        let is_due = state == DeliveryState::Pending;
         (
-            deliveries::id.eq(V(row.id)),
-            deliveries::account_id.eq(V(row.account_id)),
-            deliveries::endpoint_id.eq(V(row.endpoint_id)),
-            deliveries::event_id.eq(V(row.event_id)),
-            deliveries::event_type.eq(V(row.kind)),
+            deliveries::id.eq(V(id)),
+            deliveries::account_id.eq(V(account)),
+            deliveries::endpoint_id.eq(V(endpoint)),
+            deliveries::event_id.eq(V(event)),
+            deliveries::event_type.eq(V(kind)),
             deliveries::waits_for.eq(waits_for),
-            deliveries::state.eq(V(row.state)),
-            deliveries::attempts_count.eq(row.attempts_count),
+            deliveries::state.eq(V(state)),
+            deliveries::attempts_count.eq(0),
             deliveries::abandoned_count.eq(0),
-            deliveries::next_attempt_at.eq(row.next_attempt_at),
-            deliveries::created_at.eq(V(row.created_at)),
+            deliveries::next_attempt_at.eq(is_due.then_some(at)),
+            deliveries::created_at.eq(V(at)),
         )
     });
     let into = diesel::insert_into(deliveries::table);

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
 use super::locks;
+use super::own::own;
 use super::pages::behind;
 use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
@@ -42,9 +43,7 @@ async fn is_taken(
 }
 
 async fn find(conn: &mut Conn, account: AccountId, id: FolderId) -> Result<Option<Folder>> {
-    Ok(folders::table
-        .filter(folders::id.eq(V(id)))
-        .filter(folders::account_id.eq(V(account)))
+    Ok(own!(folders, account, id)
         .select(Folder::as_select())
         .found(conn)
         .await?)
@@ -58,9 +57,7 @@ pub(crate) async fn count_in(
     id: FolderId,
     by: i32,
 ) -> Result<bool> {
-    diesel::update(folders::table)
-        .filter(folders::id.eq(V(id)))
-        .filter(folders::account_id.eq(V(account)))
+    diesel::update(own!(folders, account, id))
         .set(folders::documents_count.eq(folders::documents_count + by))
         .changes(conn)
         .await
@@ -160,9 +157,7 @@ impl Store {
                 let made = found.map_or(FolderMade::Absent, |_| FolderMade::NameTaken);
                 return Ok(Verdict::Rollback(made));
             }
-            diesel::update(folders::table)
-                .filter(folders::id.eq(V(id)))
-                .filter(folders::account_id.eq(V(account)))
+            diesel::update(own!(folders, account, id))
                 .set((
                     folders::name.eq(name),
                     folders::name_folded.eq(folded),
@@ -188,9 +183,7 @@ impl Store {
             // Moves and deletions of documents take their rows first and folders' then: not at the same time.
             locks::lock_account(conn, account).await?;
             // The row first: from here on nothing comes in.
-            let deleted = diesel::delete(folders::table)
-                .filter(folders::id.eq(V(id)))
-                .filter(folders::account_id.eq(V(account)))
+            let deleted = diesel::delete(own!(folders, account, id))
                 .changes(conn)
                 .await?;
             if !deleted {

@@ -101,49 +101,40 @@ async fn take_in(
             (false, Some(known)) => known,
             _ => (None, 0),
         };
-        let next = (first.or(tally.failed_at), count + tally.exhausted);
-        if next != row.unwrap_or((None, 0)) {
-            write(conn, id, row, next).await?;
+        let (first, count) = (first.or(tally.failed_at), count + tally.exhausted);
+        let values = (
+            health::first_failure_at.eq(first),
+            health::exhausted_count.eq(count),
+        );
+        match row {
+            Some(known) if known == (first, count) => {}
+            Some(_) => {
+                diesel::update(health::table.find(V(id)))
+                    .set(values)
+                    .execute(conn)
+                    .await?;
+            }
+            None if (first, count) == (None, 0) => {}
+            None => {
+                diesel::insert_into(health::table)
+                    .values((health::endpoint_id.eq(V(id)), values))
+                    // Another process has noted the first failure in the meantime.
+                    .on_conflict(health::endpoint_id)
+                    .do_update()
+                    .set(health::exhausted_count.eq(health::exhausted_count + count))
+                    .execute(conn)
+                    .await?;
+            }
         }
-        if let (Some(first_failure_at), Some(_)) = (next.0, tally.failed_at) {
+        if let (Some(first_failure_at), Some(_)) = (first, tally.failed_at) {
             failing.push(FailingEndpoint {
                 id,
                 first_failure_at,
-                exhausted_count: next.1,
+                exhausted_count: count,
             });
         }
     }
     Ok(failing)
-}
-
-async fn write(
-    conn: &mut Conn,
-    id: EndpointId,
-    row: Option<Known>,
-    (first, count): Known,
-) -> Result<()> {
-    if row.is_some() {
-        diesel::update(health::table.find(V(id)))
-            .set((
-                health::first_failure_at.eq(first),
-                health::exhausted_count.eq(count),
-            ))
-            .execute(conn)
-            .await?;
-        return Ok(());
-    }
-    diesel::insert_into(health::table)
-        .values((
-            health::endpoint_id.eq(V(id)),
-            health::first_failure_at.eq(first),
-            health::exhausted_count.eq(count),
-        ))
-        // Another process has noted the first failure in the meantime.
-        .on_conflict(health::endpoint_id)
-        .do_update()
-        .set(health::exhausted_count.eq(health::exhausted_count + count))
-        .run(conn)
-        .await
 }
 
 /// Forgets an endpoint's failures.

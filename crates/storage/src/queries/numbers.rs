@@ -5,6 +5,7 @@ use offhook_domain::{
     AccountId, AgentId, AgentStatus, E164, NumberProvider, PhoneNumberId, Timestamp,
 };
 
+use super::own::own;
 use super::pages::behind;
 use super::{accounts as account_rows, locks};
 use crate::database::{Conn, Db, RunQueryDsl};
@@ -55,9 +56,7 @@ pub(crate) async fn find(
     account: AccountId,
     id: PhoneNumberId,
 ) -> Result<Option<PhoneNumber>> {
-    Ok(numbers::table
-        .filter(numbers::id.eq(V(id)))
-        .filter(numbers::account_id.eq(V(account)))
+    Ok(own!(numbers, account, id)
         .select(PhoneNumber::as_select())
         .found(conn)
         .await?)
@@ -182,9 +181,7 @@ impl Store {
     /// Takes a number from the account; `false` if it has no such one.
     pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
         keep!(self, |conn| {
-            diesel::delete(numbers::table)
-                .filter(numbers::id.eq(V(id)))
-                .filter(numbers::account_id.eq(V(account)))
+            diesel::delete(own!(numbers, account, id))
                 .changes(conn)
                 .await
         })
@@ -259,9 +256,7 @@ impl Store {
             if let Some(refused) = hold_agent(conn, account, change.agent.flatten()).await? {
                 return Ok(Verdict::Rollback(refused));
             }
-            diesel::update(numbers::table)
-                .filter(numbers::id.eq(V(id)))
-                .filter(numbers::account_id.eq(V(account)))
+            diesel::update(own!(numbers, account, id))
                 .set((
                     change.label.map(|label| numbers::label.eq(label)),
                     change.agent.map(|agent| numbers::agent_id.eq(agent)),

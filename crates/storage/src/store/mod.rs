@@ -37,11 +37,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use offhook_domain::LogEntryId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId,
-    LogEntryId, MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, Timestamp, ToolId,
-    WhatsAppMessageId, WhatsAppThreadId,
+    DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId,
+    NodeId, PhoneNumberId, RecipientId, RequestId, Timestamp, ToolId, WhatsAppMessageId,
+    WhatsAppThreadId,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -294,10 +295,19 @@ macro_rules! minted {
 }
 
 minted! {
-    AccountId AgentId AttemptId BatchId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
-    FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId PhoneNumberId RecipientId RequestId ToolId
-    WhatsAppMessageId WhatsAppThreadId
+    AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
+    RequestId ToolId
 }
+
+minted! { DocumentId FolderId }
+
+minted! { LogEntryId }
+
+minted! { BatchId CredentialId PhoneNumberId RecipientId }
+
+minted! { InvitationId }
+minted! { InvoiceId }
+minted! { WhatsAppMessageId WhatsAppThreadId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {
