@@ -21,15 +21,16 @@ mod units;
 
 pub use error::StoreError;
 pub use postgres::Listener;
+pub use queries::deliveries::{Recovered, Resent};
+pub use queries::documents::DocumentChanged;
+pub use queries::folders::FolderMade;
+pub use queries::ingestion::ClearedDocument;
+pub use queries::numbers::NumberWrite;
 pub use queries::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use queries::sealed::Rekeyed;
 pub use queries::team::SeatTaken;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
-pub use store::deliveries::{Recovered, Resent};
-pub use store::documents::{DocumentChanged, FolderMade};
-pub use store::ingestion::ClearedDocument;
-pub use store::numbers::NumberWrite;
 pub use store::{Answer, Durability, Store, StoreConfig, lease, mint};
 
 /// What the store answers.

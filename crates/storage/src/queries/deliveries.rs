@@ -1,26 +1,50 @@
-//! Deliveries as customers read them, and the repetitions that they ask for.
+//! Deliveries as customers read them, the repetitions that they ask for, and test events.
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
-use crate::store::{Answer, read};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Bool};
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
 
+use super::own::own;
 use super::pages::earlier;
-use crate::database::{Conn, Db};
+use super::{events as outbox, locks};
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::{UnlessThere, push_sorted, unlikely};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
-use crate::sql::V;
+use crate::sql::{Instant, V};
+use crate::store::{Answer, mint, read, write};
 use crate::{
-    Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, PageKey,
-    Result, Store,
+    Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent,
+    PageKey, Result, Store, Verdict,
 };
 
 /// The most deliveries that one request recovers.
 const RECOVERED_AT_MOST: i64 = 10_000;
+
+/// What became of a request for one more attempt.
+#[derive(Debug, Clone)]
+pub enum Resent {
+    /// It will be made.
+    Asked(Delivery),
+    /// There is no such delivery.
+    Absent,
+    /// Its endpoint is disabled or gone.
+    EndpointDisabled,
+    /// What it carried has been taken away.
+    BodyGone,
+}
+
+/// What became of a request to send again what an endpoint has missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovered {
+    /// So many deliveries will be attempted once more.
+    Asked(i64),
+    /// There is no such endpoint.
+    Absent,
+    /// It is disabled.
+    EndpointDisabled,
+}
 
 /// What the filters show behind `after`, in no order.
 fn shown(
@@ -80,7 +104,7 @@ impl<Q: Query> Query for Merged<Q> {
     type SqlType = Q::SqlType;
 }
 
-pub(crate) async fn story(
+async fn story(
     conn: &mut Conn,
     account: AccountId,
     id: DeliveryId,
@@ -112,7 +136,30 @@ pub(crate) async fn story(
     }))
 }
 
+/// Whether the endpoint receives events, for the duration of the transaction; `None` if it is gone.
+async fn endpoint_status(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+) -> Result<Option<EndpointStatus>> {
+    locks::hold_endpoint(conn, id).await?;
+    Ok(own!(endpoints, account, id)
+        .filter(endpoints::deleted_at.is_null())
+        .select(endpoints::status)
+        .found(conn)
+        .await?)
+}
+
 impl Store {
+    /// A delivery of the account with its payload and attempts.
+    pub fn delivery(
+        &self,
+        account: AccountId,
+        id: DeliveryId,
+    ) -> Answer<'_, Option<DeliveryStory>> {
+        read!(self, |conn| story(conn, account, id).await)
+    }
+
     /// The first `limit` deliveries of a conversation's events, the oldest first.
     pub fn deliveries_of(
         &self,
@@ -175,70 +222,112 @@ impl Store {
                 .await?)
         })
     }
-}
 
-/// Asks for one more attempt of a delivery; asking again while it waits changes nothing.
-pub(crate) async fn resend(conn: &mut Conn, delivery: &Delivery, at: Timestamp) -> Result<()> {
-    diesel::insert_into(resends::table)
-        .values((
-            resends::delivery_id.eq(V(delivery.id)),
-            resends::endpoint_id.eq(V(delivery.endpoint_id)),
-            resends::bulk.eq(false),
-            resends::requested_at.eq(V(at)),
-        ))
-        .on_conflict_do_nothing()
-        .run(conn)
-        .await
-}
+    /// Writes a test event for one endpoint.
+    pub fn send_test_event(
+        &self,
+        account: AccountId,
+        endpoint: EndpointId,
+        event: NewEvent,
+        at: Timestamp,
+    ) -> Answer<'_, Resent> {
+        write!(self, |conn| {
+            match endpoint_status(conn, account, endpoint).await? {
+                None => return Ok(Verdict::Rollback(Resent::Absent)),
+                Some(EndpointStatus::Disabled) => {
+                    return Ok(Verdict::Rollback(Resent::EndpointDisabled));
+                }
+                Some(EndpointStatus::Enabled) => {}
+            }
+            let (id, of) = (mint(at), (event.id, event.kind));
+            outbox::row(account, None, event, at).execute(conn).await?;
+            let rows = vec![(id, endpoint, DeliveryState::Pending, None)];
+            outbox::insert_deliveries(conn, account, of, rows, at).await?;
+            Ok(match story(conn, account, id).await? {
+                Some(story) => Verdict::Commit(Resent::Asked(story.delivery)),
+                None => Verdict::Rollback(Resent::Absent),
+            })
+        })
+    }
 
-/// Asks for one more attempt of what an endpoint has missed since `since`.
-pub(crate) async fn recover(
-    conn: &mut Conn,
-    endpoint: EndpointId,
-    since: Timestamp,
-    at: Timestamp,
-) -> Result<i64> {
-    let missed = deliveries::table
-        .filter(deliveries::endpoint_id.eq(V(endpoint)))
-        .filter(deliveries::created_at.ge(V(since)))
-        .filter(
-            deliveries::state.eq_any([DeliveryState::Exhausted, DeliveryState::Cancelled].map(V)),
-        )
-        .filter(sql::<Bool>(
-            "EXISTS (SELECT 1 FROM events e WHERE e.id = deliveries.event_id AND length(e.body) > 0)",
-        ))
-        .order(deliveries::id)
-        .limit(RECOVERED_AT_MOST)
-        .select((
-            deliveries::id,
-            deliveries::endpoint_id,
-            true.into_sql::<diesel::sql_types::Bool>(),
-            V(at).into_sql::<crate::sql::Instant>(),
-        ));
-    let asked = diesel::insert_into(resends::table)
-        .values(missed)
-        .into_columns((
-            resends::delivery_id,
-            resends::endpoint_id,
-            resends::bulk,
-            resends::requested_at,
-        ));
-    let asked = UnlessThere(asked).execute(conn).await?;
-    Ok(i64::try_from(asked).unwrap_or(i64::MAX))
-}
+    /// Asks for one more attempt of a delivery; asking again while it waits changes nothing.
+    pub fn resend_delivery(
+        &self,
+        account: AccountId,
+        id: DeliveryId,
+        at: Timestamp,
+    ) -> Answer<'_, Resent> {
+        write!(self, |conn| {
+            let Some(story) = story(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(Resent::Absent));
+            };
+            let endpoint = story.delivery.endpoint_id;
+            let status = endpoint_status(conn, account, endpoint).await?;
+            if status != Some(EndpointStatus::Enabled) {
+                return Ok(Verdict::Rollback(Resent::EndpointDisabled));
+            }
+            if story.payload.is_none() {
+                return Ok(Verdict::Rollback(Resent::BodyGone));
+            }
+            diesel::insert_into(resends::table)
+                .values((
+                    resends::delivery_id.eq(V(id)),
+                    resends::endpoint_id.eq(V(endpoint)),
+                    resends::bulk.eq(false),
+                    resends::requested_at.eq(V(at)),
+                ))
+                .on_conflict_do_nothing()
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(Resent::Asked(story.delivery)))
+        })
+    }
 
-/// Whether the endpoint receives events, for the duration of the transaction; `None` if it is gone.
-pub(crate) async fn endpoint_status(
-    conn: &mut Conn,
-    account: AccountId,
-    id: EndpointId,
-) -> Result<Option<EndpointStatus>> {
-    locks::hold_endpoint(conn, id).await?;
-    Ok(endpoints::table
-        .filter(endpoints::id.eq(V(id)))
-        .filter(endpoints::account_id.eq(V(account)))
-        .filter(endpoints::deleted_at.is_null())
-        .select(endpoints::status)
-        .found(conn)
-        .await?)
+    /// Asks for one more attempt of everything that an endpoint has missed since `since`.
+    pub fn recover_endpoint(
+        &self,
+        account: AccountId,
+        endpoint: EndpointId,
+        since: Timestamp,
+        at: Timestamp,
+    ) -> Answer<'_, Recovered> {
+        write!(self, |conn| {
+            match endpoint_status(conn, account, endpoint).await? {
+                None => return Ok(Verdict::Rollback(Recovered::Absent)),
+                Some(EndpointStatus::Disabled) => {
+                    return Ok(Verdict::Rollback(Recovered::EndpointDisabled));
+                }
+                Some(EndpointStatus::Enabled) => {}
+            }
+            let missed = deliveries::table
+                .filter(deliveries::endpoint_id.eq(V(endpoint)))
+                .filter(deliveries::created_at.ge(V(since)))
+                .filter(
+                    deliveries::state
+                        .eq_any([DeliveryState::Exhausted, DeliveryState::Cancelled].map(V)),
+                )
+                .filter(sql::<Bool>(
+                    "EXISTS (SELECT 1 FROM events e WHERE e.id = deliveries.event_id AND length(e.body) > 0)",
+                ))
+                .order(deliveries::id)
+                .limit(RECOVERED_AT_MOST)
+                .select((
+                    deliveries::id,
+                    deliveries::endpoint_id,
+                    true.into_sql::<Bool>(),
+                    V(at).into_sql::<Instant>(),
+                ));
+            let asked = diesel::insert_into(resends::table)
+                .values(missed)
+                .into_columns((
+                    resends::delivery_id,
+                    resends::endpoint_id,
+                    resends::bulk,
+                    resends::requested_at,
+                ));
+            let asked = UnlessThere(asked).execute(conn).await?;
+            let asked = i64::try_from(asked).unwrap_or(i64::MAX);
+            Ok(Verdict::Commit(Recovered::Asked(asked)))
+        })
+    }
 }

@@ -3,25 +3,27 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::database::RunQueryDsl;
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
+use diesel::sql_types::{Integer, Nullable};
 use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 
 use super::endpoints::signing;
 use super::health;
-use crate::database::Conn;
-use crate::dialect::Lock as _;
-use crate::dialect::dialect;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::{Lock as _, dialect};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
-use crate::sql::V;
-use crate::{AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, FailingEndpoint, Result};
+use crate::sql::{self, V};
+use crate::store::{keep, lease, mint};
+use crate::{AttemptOutcome, ClaimSlots, Claimed, ClaimedAttempt, DeliveryState, Result, Store};
 
 /// The third process in a row that dies in one attempt makes it a failed one.
 const ABANDONED_AT_MOST: i32 = 3;
 
-/// What a claim is judged by and runs until.
+/// A claim: its fence, what it is judged by, and what it runs until.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
+pub(crate) struct Claim {
+    pub(crate) id: ClaimId,
     /// The present, as customers read it.
     pub(crate) now: Timestamp,
     /// The present of the schedule: a repetition that is due by then may be claimed.
@@ -35,17 +37,17 @@ pub(crate) struct Times {
 /// A delivery that may be claimed, and is this transaction's until its end.
 #[derive(Debug, QueryableByName)]
 pub(crate) struct Candidate {
-    #[diesel(sql_type = crate::sql::Uuid)]
+    #[diesel(sql_type = sql::Uuid)]
     pub(crate) id: DeliveryId,
     /// The claim of an owner that is gone.
-    #[diesel(sql_type = diesel::sql_types::Nullable<crate::sql::Uuid>)]
+    #[diesel(sql_type = Nullable<sql::Uuid>)]
     pub(crate) claim_id: Option<ClaimId>,
-    #[diesel(sql_type = diesel::sql_types::Integer)]
+    #[diesel(sql_type = Integer)]
     pub(crate) attempts_count: i32,
-    #[diesel(sql_type = diesel::sql_types::Integer)]
+    #[diesel(sql_type = Integer)]
     pub(crate) abandoned_count: i32,
     /// Since when it is due.
-    #[diesel(sql_type = diesel::sql_types::Nullable<crate::sql::Instant>)]
+    #[diesel(sql_type = Nullable<sql::Instant>)]
     pub(crate) due: Option<Timestamp>,
 }
 
@@ -58,81 +60,76 @@ pub(crate) struct Found {
     pub(crate) candidates: Vec<Candidate>,
 }
 
-/// An attempt to be made.
-#[derive(Debug, Clone)]
-pub(crate) struct Work {
-    pub(crate) delivery: DeliveryId,
-    pub(crate) endpoint: EndpointId,
-    pub(crate) account: AccountId,
-    pub(crate) event: EventId,
-    pub(crate) kind: EventType,
-    pub(crate) body: Vec<u8>,
-    pub(crate) url: String,
-    /// 1 to 4, or 0 when asked for by hand.
-    pub(crate) number: i32,
-    /// Since when it is due.
-    pub(crate) due: Option<Timestamp>,
-}
+/// An attempt to be made, and since when it is due.
+pub(crate) type Work = (ClaimedAttempt, Option<Timestamp>);
 
-/// The sealed secrets of endpoints, with the row that each is sealed for.
-pub(crate) type Sealed = Vec<(EndpointId, uuid::Uuid, Vec<u8>)>;
+/// A delivery that has the claim, the number of its attempt, and since when that is due.
+type Taken = (DeliveryId, i32, Option<Timestamp>);
 
-struct Taken {
-    id: DeliveryId,
-    number: i32,
-    due: Option<Timestamp>,
-}
-
-/// Claims due deliveries, each endpoint's first ones, and begins an attempt of each. Returns the endpoints too of which a
-/// delivery failed because every process died that tried.
-pub(crate) async fn claim(
-    conn: &mut Conn,
-    slots: &[ClaimSlots],
-    offsets: &[Duration],
-    times: Times,
-) -> Result<(Vec<ClaimedAttempt>, Sealed, Vec<FailingEndpoint>)> {
-    let claim_id: ClaimId = crate::store::mint(times.now);
-    let Found {
-        claimed: mut scheduled,
-        candidates,
-    } = dialect!(conn, claim_due(slots, claim_id, times))?;
-    let (taken, failed) = take(conn, candidates, offsets, claim_id, times).await?;
-    let failing = health::note_abandoned(conn, &failed, times.now).await?;
-    scheduled.extend(load(conn, taken).await?);
-    // In the order of the slots, and each endpoint's first ones first, whoever had them before.
-    let places: HashMap<EndpointId, usize> = slots.iter().map(|s| s.endpoint).zip(0..).collect();
-    scheduled.sort_by_key(|work| (places.get(&work.endpoint).copied(), work.due));
-    let mut by_hand = Vec::new();
-    for slot in slots.iter().filter(|slot| slot.resends > 0) {
-        by_hand.extend(take_resends(conn, *slot, claim_id, times).await?);
-    }
-    let by_hand = load(conn, by_hand).await?;
-    let claimed: Vec<ClaimedAttempt> = scheduled
-        .into_iter()
-        .chain(by_hand)
-        .map(|work| ClaimedAttempt {
-            claim_id,
-            attempt_id: crate::store::mint(times.now),
-            delivery_id: work.delivery,
-            endpoint_id: work.endpoint,
-            account_id: work.account,
-            number: work.number,
-            event_id: work.event,
-            kind: work.kind,
-            body: work.body,
-            url: work.url,
-            secrets: Vec::new(),
+impl Store {
+    /// Claims due deliveries, each endpoint's first ones, and begins an attempt of each. `offsets` are the waits after the
+    /// 1st, 2nd, … failure; what is due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An
+    /// attempt without secrets is of an endpoint that has been deleted meanwhile, or whose secret cannot be read.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if the claim may be in
+    /// force: it runs out by itself.
+    #[boxed]
+    pub async fn claim_deliveries(
+        &self,
+        slots: Vec<ClaimSlots>,
+        offsets: Vec<Duration>,
+        (now, steady): (Timestamp, Timestamp),
+    ) -> Result<Claimed> {
+        let offset = self.offset();
+        let (mut attempts, sealed, failing) = keep!(self, |conn| {
+            let (due, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
+            let claim = Claim {
+                id: mint(now),
+                now,
+                due,
+                judged_at,
+                lease: judged_at.plus(lease()),
+            };
+            let Found {
+                claimed: mut scheduled,
+                candidates,
+            } = dialect!(conn, claim_due(&slots, claim))?;
+            let (taken, failed) = take(conn, candidates, &offsets, claim).await?;
+            let failing = health::note_abandoned(conn, &failed, now).await?;
+            scheduled.extend(load(conn, taken, claim).await?);
+            // In the order of the slots, and each endpoint's first ones first, whoever had them before.
+            let places: HashMap<EndpointId, usize> =
+                slots.iter().map(|slot| slot.endpoint).zip(0..).collect();
+            scheduled.sort_by_key(|(one, due)| (places.get(&one.endpoint_id).copied(), *due));
+            let mut by_hand = Vec::new();
+            for slot in slots.iter().filter(|slot| slot.resends > 0) {
+                by_hand.extend(take_resends(conn, *slot, claim).await?);
+            }
+            let by_hand = load(conn, by_hand, claim).await?;
+            let all = scheduled.into_iter().chain(by_hand);
+            let attempts: Vec<ClaimedAttempt> = all.map(|(attempt, _)| attempt).collect();
+            if attempts.is_empty() {
+                return Ok((attempts, Vec::new(), failing));
+            }
+            let mut endpoints: Vec<EndpointId> =
+                attempts.iter().map(|one| one.endpoint_id).collect();
+            endpoints.sort_unstable();
+            endpoints.dedup();
+            let sealed = signing(conn, &endpoints, now).await?;
+            dialect!(conn, insert_attempts(&attempts, now))?;
+            Ok((attempts, sealed, failing))
         })
-        .collect();
-    if claimed.is_empty() {
-        return Ok((claimed, Vec::new(), failing));
+        .await?;
+        let secrets = self.unseal(sealed);
+        for attempt in &mut attempts {
+            attempt.secrets = secrets
+                .get(&attempt.endpoint_id)
+                .cloned()
+                .unwrap_or_default();
+        }
+        Ok(Claimed { attempts, failing })
     }
-    let mut endpoint_ids: Vec<EndpointId> = claimed.iter().map(|one| one.endpoint_id).collect();
-    endpoint_ids.sort_unstable();
-    endpoint_ids.dedup();
-    let secrets = signing(conn, &endpoint_ids, times.now).await?;
-    dialect!(conn, insert_attempts(&claimed, times.now))?;
-    Ok((claimed, secrets, failing))
 }
 
 /// What of the candidates is to be attempted; and the endpoint of each that is not, because it has failed by now, with
@@ -141,18 +138,23 @@ async fn take(
     conn: &mut Conn,
     candidates: Vec<Candidate>,
     offsets: &[Duration],
-    claim_id: ClaimId,
-    times: Times,
+    claim: Claim,
 ) -> Result<(Vec<Taken>, Vec<(EndpointId, bool)>)> {
-    let mut taken = Vec::with_capacity(candidates.len());
+    let mut taken: Vec<Taken> = Vec::with_capacity(candidates.len());
     let mut failed = Vec::new();
     for candidate in candidates {
         let (id, number) = (candidate.id, candidate.attempts_count + 1);
         if candidate.claim_id.is_some() {
-            abandon_scheduled(conn, id).await?;
+            diesel::update(attempts::table)
+                .filter(attempts::delivery_id.eq(V(id)))
+                .filter(attempts::number.gt(0))
+                .filter(attempts::outcome.eq(V(AttemptOutcome::Begun)))
+                .set(attempts::outcome.eq(V(AttemptOutcome::Abandoned)))
+                .execute(conn)
+                .await?;
             let abandoned = candidate.abandoned_count + 1;
             if abandoned >= ABANDONED_AT_MOST {
-                failed.push(fail_abandoned(conn, id, number, offsets, times.due).await?);
+                failed.push(fail_abandoned(conn, id, number, offsets, claim.due).await?);
                 continue;
             }
             diesel::update(deliveries::table.find(V(id)))
@@ -160,31 +162,20 @@ async fn take(
                 .execute(conn)
                 .await?;
         }
-        let due = candidate.due;
-        taken.push(Taken { id, number, due });
+        taken.push((id, number, candidate.due));
     }
     if taken.is_empty() {
         return Ok((taken, failed));
     }
     diesel::update(deliveries::table)
-        .filter(deliveries::id.eq_any(taken.iter().map(|t| V(t.id))))
+        .filter(deliveries::id.eq_any(taken.iter().map(|(id, ..)| V(*id))))
         .set((
-            deliveries::claim_id.eq(V(claim_id)),
-            deliveries::lease_expires_at.eq(V(times.lease)),
+            deliveries::claim_id.eq(Some(claim.id)),
+            deliveries::lease_expires_at.eq(Some(claim.lease)),
         ))
         .execute(conn)
         .await?;
     Ok((taken, failed))
-}
-
-async fn abandon_scheduled(conn: &mut Conn, id: DeliveryId) -> Result<()> {
-    diesel::update(attempts::table)
-        .filter(attempts::delivery_id.eq(V(id)))
-        .filter(attempts::number.gt(0))
-        .filter(attempts::outcome.eq(V(AttemptOutcome::Begun)))
-        .set(attempts::outcome.eq(V(AttemptOutcome::Abandoned)))
-        .run(conn)
-        .await
 }
 
 async fn fail_abandoned(
@@ -218,29 +209,38 @@ async fn fail_abandoned(
     Ok((endpoint, next.is_none()))
 }
 
-async fn take_resends(
-    conn: &mut Conn,
-    slot: ClaimSlots,
-    claim_id: ClaimId,
-    times: Times,
-) -> Result<Vec<Taken>> {
+/// Takes the endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.
+async fn take_resends(conn: &mut Conn, slot: ClaimSlots, claim: Claim) -> Result<Vec<Taken>> {
+    let candidates: Vec<(DeliveryId, Option<ClaimId>, Timestamp)> = resends::table
+        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
+        .filter(
+            resends::claim_id
+                .is_null()
+                .or(resends::lease_expires_at.lt(Some(claim.judged_at))),
+        )
+        .order((resends::bulk, resends::requested_at))
+        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
+        .select((
+            resends::delivery_id,
+            resends::claim_id,
+            resends::requested_at,
+        ))
+        .locked("FOR NO KEY UPDATE SKIP LOCKED")
+        .load(conn)
+        .await?;
     let mut taken = Vec::new();
-    for (id, dead_claim, requested_at) in resend_candidates(conn, slot, times.judged_at).await? {
+    for (id, dead_claim, requested_at) in candidates {
         if dead_claim.is_some() && abandon_resend(conn, id, requested_at).await? {
             continue;
         }
         diesel::update(resends::table.find(V(id)))
             .set((
-                resends::claim_id.eq(V(claim_id)),
-                resends::lease_expires_at.eq(V(times.lease)),
+                resends::claim_id.eq(Some(claim.id)),
+                resends::lease_expires_at.eq(Some(claim.lease)),
             ))
             .execute(conn)
             .await?;
-        taken.push(Taken {
-            id,
-            number: 0,
-            due: None,
-        });
+        taken.push((id, 0, None));
     }
     Ok(taken)
 }
@@ -272,7 +272,7 @@ async fn abandon_resend(conn: &mut Conn, id: DeliveryId, requested_at: Timestamp
     Ok(true)
 }
 
-async fn load(conn: &mut Conn, taken: Vec<Taken>) -> Result<Vec<Work>> {
+async fn load(conn: &mut Conn, taken: Vec<Taken>, claim: Claim) -> Result<Vec<Work>> {
     if taken.is_empty() {
         return Ok(Vec::new());
     }
@@ -288,7 +288,7 @@ async fn load(conn: &mut Conn, taken: Vec<Taken>) -> Result<Vec<Work>> {
     let rows: Vec<Row> = deliveries::table
         .inner_join(events::table)
         .inner_join(endpoints::table)
-        .filter(deliveries::id.eq_any(taken.iter().map(|t| V(t.id))))
+        .filter(deliveries::id.eq_any(taken.iter().map(|(id, ..)| V(*id))))
         .select((
             deliveries::id,
             deliveries::endpoint_id,
@@ -301,44 +301,23 @@ async fn load(conn: &mut Conn, taken: Vec<Taken>) -> Result<Vec<Work>> {
         .load(conn)
         .await?;
     let mut by_id: HashMap<DeliveryId, Row> = rows.into_iter().map(|row| (row.0, row)).collect();
-    let work = taken.into_iter().filter_map(|Taken { id, number, due }| {
-        let (delivery, endpoint, account, event, kind, body, url) = by_id.remove(&id)?;
-        Some(Work {
-            delivery,
-            endpoint,
-            account,
-            event,
+    let work = taken.into_iter().filter_map(|(id, number, due)| {
+        let (delivery_id, endpoint_id, account_id, event_id, kind, body, url) =
+            by_id.remove(&id)?;
+        let attempt = ClaimedAttempt {
+            claim_id: claim.id,
+            attempt_id: mint(claim.now),
+            delivery_id,
+            endpoint_id,
+            account_id,
+            number,
+            event_id,
             kind,
             body,
             url,
-            number,
-            due,
-        })
+            secrets: Vec::new(),
+        };
+        Some((attempt, due))
     });
     Ok(work.collect())
-}
-
-/// The endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.
-async fn resend_candidates(
-    conn: &mut Conn,
-    slot: ClaimSlots,
-    judged_at: Timestamp,
-) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>> {
-    Ok(resends::table
-        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
-        .filter(
-            resends::claim_id
-                .is_null()
-                .or(resends::lease_expires_at.lt(V(judged_at))),
-        )
-        .order((resends::bulk, resends::requested_at))
-        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
-        .select((
-            resends::delivery_id,
-            resends::claim_id,
-            resends::requested_at,
-        ))
-        .locked("FOR NO KEY UPDATE SKIP LOCKED")
-        .load(conn)
-        .await?)
 }

@@ -1,18 +1,20 @@
-//! Deliveries as the dispatcher sees them: what is due, and how it goes back.
+//! Deliveries as the dispatcher sees them: what is due, who has it, and how it goes back.
 
-use crate::store::{Answer, keep};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::{Bool, Nullable};
 use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
 
-use crate::database::Conn;
+use super::{health, locks};
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::dialect;
 use crate::schema::{attempts, deliveries, resends};
-use crate::sql::V;
-use crate::{AttemptReport, DeliveryState, DueEndpoint, Result, Store};
+use crate::sql::{Instant, Uuid, V};
+use crate::store::{Answer, keep, read};
+use crate::{AttemptReport, DeliveryState, DueEndpoint, FailingEndpoint, Result, Store};
 
 /// The conditions of a first attempt that is not held up by an earlier event of its call. The partial
 /// index's own condition is written out, so that both databases see that it applies.
@@ -74,28 +76,35 @@ macro_rules! due_query {
     };
 }
 
-/// Enabled endpoints with open deliveries that may be claimed, and how long each one's next repetition has to wait. A first
-/// attempt is due from the beginning, whatever any clock says.
-pub(crate) async fn due(
+/// Of each enabled endpoint with open deliveries that may be claimed: since when its first attempts are due, and when its
+/// next one after a failure is.
+async fn dues(
     conn: &mut Conn,
-    (now, judged_at): (Timestamp, Timestamp),
-) -> Result<Vec<DueEndpoint>> {
-    let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
-    let mut retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
-    let mut all: Vec<DueEndpoint> = firsts
-        .into_keys()
-        .map(|endpoint| DueEndpoint {
-            endpoint,
-            first: true,
-            retry: retries.remove(&endpoint).map(|due| due.since(now)),
-        })
-        .collect();
-    all.extend(retries.into_iter().map(|(endpoint, retry)| DueEndpoint {
-        endpoint,
-        first: false,
-        retry: Some(retry.since(now)),
-    }));
-    Ok(all)
+    judged_at: Timestamp,
+) -> Result<[HashMap<EndpointId, Timestamp>; 2]> {
+    #[derive(QueryableByName)]
+    struct Due {
+        #[diesel(sql_type = Uuid)]
+        endpoint_id: EndpointId,
+        #[diesel(sql_type = Nullable<Instant>)]
+        due: Option<Timestamp>,
+    }
+    let mut dues = [HashMap::new(), HashMap::new()];
+    let queries = [
+        due_query!("pending", first_attempts!()),
+        due_query!("retrying", retries!()),
+    ];
+    for (dues, query) in dues.iter_mut().zip(queries) {
+        let rows: Vec<Due> = diesel::sql_query(query)
+            .bind::<Instant, _>(judged_at)
+            .load(conn)
+            .await?;
+        dues.extend(
+            rows.into_iter()
+                .filter_map(|row| Some((row.endpoint_id, row.due?))),
+        );
+    }
+    Ok(dues)
 }
 
 /// How long the delivery has waited that has been due longest; `None` if none is due.
@@ -103,67 +112,71 @@ pub(crate) async fn oldest_due(
     conn: &mut Conn,
     (now, judged_at): (Timestamp, Timestamp),
 ) -> Result<Option<Duration>> {
-    let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
-    let retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
-    let dues = firsts.into_values().chain(retries.into_values());
+    let dues = dues(conn, judged_at).await?.into_iter().flatten();
     Ok(dues
+        .map(|(_, due)| due)
         .min()
         .filter(|due| *due <= now)
         .map(|due| now.since(due)))
 }
 
-async fn due_of(
-    conn: &mut Conn,
-    query: &'static str,
-    judged_at: Timestamp,
-) -> Result<HashMap<EndpointId, Timestamp>> {
-    #[derive(QueryableByName)]
-    struct Due {
-        #[diesel(sql_type = crate::sql::Uuid)]
-        endpoint_id: EndpointId,
-        #[diesel(sql_type = diesel::sql_types::Nullable<crate::sql::Instant>)]
-        due: Option<Timestamp>,
-    }
-    let rows: Vec<Due> = diesel::sql_query(query)
-        .bind::<crate::sql::Instant, _>(V(judged_at))
-        .load(conn)
-        .await?;
-    Ok(rows
-        .into_iter()
-        .filter_map(|row| Some((row.endpoint_id, row.due?)))
-        .collect())
-}
-
-/// Endpoints with asked-for repetitions that may be claimed.
-pub(crate) async fn due_resends(conn: &mut Conn, judged_at: Timestamp) -> Result<Vec<EndpointId>> {
-    Ok(resends::table
-        .filter(
-            resends::claim_id
-                .is_null()
-                .or(resends::lease_expires_at.lt(V(judged_at))),
-        )
-        .select(resends::endpoint_id)
-        .distinct()
-        .load(conn)
-        .await?)
-}
-
 impl Store {
+    /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
+    /// the database's clock on PostgreSQL, else by `steady`. A first attempt is due from the beginning, whatever any clock
+    /// says. Deliveries that wait for an earlier event of their call do not count.
+    pub fn due_endpoints(&self, steady: Timestamp) -> Answer<'_, Vec<DueEndpoint>> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let (now, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
+            let [firsts, mut retries] = dues(conn, judged_at).await?;
+            let mut all: Vec<DueEndpoint> = firsts
+                .into_keys()
+                .map(|endpoint| DueEndpoint {
+                    endpoint,
+                    first: true,
+                    retry: retries.remove(&endpoint).map(|due| due.since(now)),
+                })
+                .collect();
+            all.extend(retries.into_iter().map(|(endpoint, retry)| DueEndpoint {
+                endpoint,
+                first: false,
+                retry: Some(retry.since(now)),
+            }));
+            Ok(all)
+        })
+    }
+
+    /// Endpoints with asked-for repetitions that nobody has claimed.
+    pub fn due_resends(&self) -> Answer<'_, Vec<EndpointId>> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let judged_at = dialect!(conn, lease_clock(offset))?;
+            Ok(resends::table
+                .filter(
+                    resends::claim_id
+                        .is_null()
+                        .or(resends::lease_expires_at.lt(Some(judged_at))),
+                )
+                .select(resends::endpoint_id)
+                .distinct()
+                .load(conn)
+                .await?)
+        })
+    }
+
     /// Takes every claim from its owner: for the start of a process that has the database to itself.
     pub fn orphan_deliveries(&self) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            let long_ago = Timestamp::from_micros(-1);
+            let long_ago = Some(Timestamp::from_micros(-1));
             diesel::update(deliveries::table)
-                .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
-                    "deliveries.state IN ('pending', 'retrying')",
-                ))
+                .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
                 .filter(deliveries::claim_id.is_not_null())
-                .set(deliveries::lease_expires_at.eq(V(long_ago)))
+                .set(deliveries::lease_expires_at.eq(long_ago))
                 .execute(conn)
                 .await?;
             diesel::update(resends::table)
                 .filter(resends::claim_id.is_not_null())
-                .set(resends::lease_expires_at.eq(V(long_ago)))
+                .set(resends::lease_expires_at.eq(long_ago))
                 .run(conn)
                 .await
         })
@@ -176,7 +189,7 @@ impl Store {
     ) -> Answer<'_, ()> {
         keep!(self, |conn| {
             let ids = || returned.iter().map(|(delivery, _, _)| V(*delivery));
-            let claims = || returned.iter().map(|(_, _, claim)| V(*claim));
+            let claims = || returned.iter().map(|(_, _, claim)| Some(*claim));
             let deliveries_first = returned.iter().map(|(delivery, _, _)| *delivery).collect();
             locks::lock_deliveries(conn, deliveries_first).await?;
             diesel::delete(attempts::table)
@@ -203,32 +216,47 @@ impl Store {
                 .await
         })
     }
-}
 
-/// Ends asked-for repetitions: one attempt, whatever came of it; success makes the delivery `delivered`.
-pub(crate) async fn finish_resends(conn: &mut Conn, reports: &[AttemptReport]) -> Result<()> {
-    let by_hand = || reports.iter().filter(|report| report.number == 0);
-    let received: Vec<DeliveryId> = by_hand()
-        .filter(|report| report.success)
-        .map(|report| report.delivery_id)
-        .collect();
-    if !received.is_empty() {
-        // Success always wins, also where the claim is gone or the endpoint was disabled meanwhile.
-        diesel::update(deliveries::table)
-            .filter(deliveries::id.eq_any(received.into_iter().map(V)))
-            .set((
-                deliveries::state.eq(V(DeliveryState::Delivered)),
-                deliveries::next_attempt_at.eq(None::<Timestamp>),
-            ))
-            .execute(conn)
-            .await?;
+    /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends. Returns
+    /// the endpoints that have failed.
+    pub fn finish_attempts(
+        &self,
+        reports: Vec<AttemptReport>,
+        steady: Timestamp,
+    ) -> Answer<'_, Vec<FailingEndpoint>> {
+        let clock = (steady, self.offset());
+        keep!(self, |conn| {
+            // Deliveries before their attempts, as claiming and cancelling do.
+            let ids = reports.iter().map(|report| report.delivery_id).collect();
+            locks::lock_deliveries(conn, ids).await?;
+            let exhausted = dialect!(conn, finish(&reports, clock))?;
+            // An asked-for repetition is one attempt, whatever came of it; success makes the delivery `delivered`.
+            let by_hand = || reports.iter().filter(|report| report.number == 0);
+            let received: Vec<V<DeliveryId>> = by_hand()
+                .filter(|report| report.success)
+                .map(|report| V(report.delivery_id))
+                .collect();
+            if !received.is_empty() {
+                // Success always wins, also where the claim is gone or the endpoint was disabled meanwhile.
+                diesel::update(deliveries::table)
+                    .filter(deliveries::id.eq_any(received))
+                    .set((
+                        deliveries::state.eq(V(DeliveryState::Delivered)),
+                        deliveries::next_attempt_at.eq(None::<Timestamp>),
+                    ))
+                    .execute(conn)
+                    .await?;
+            }
+            if by_hand().next().is_some() {
+                diesel::delete(resends::table)
+                    .filter(
+                        resends::delivery_id.eq_any(by_hand().map(|report| V(report.delivery_id))),
+                    )
+                    .filter(resends::claim_id.eq_any(by_hand().map(|report| Some(report.claim_id))))
+                    .execute(conn)
+                    .await?;
+            }
+            health::note(conn, &reports, &exhausted).await
+        })
     }
-    if by_hand().next().is_some() {
-        diesel::delete(resends::table)
-            .filter(resends::delivery_id.eq_any(by_hand().map(|report| V(report.delivery_id))))
-            .filter(resends::claim_id.eq_any(by_hand().map(|report| V(report.claim_id))))
-            .execute(conn)
-            .await?;
-    }
-    Ok(())
 }

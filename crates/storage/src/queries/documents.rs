@@ -1,169 +1,60 @@
 //! Knowledge documents.
 
-use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
 use super::agent_pages::contains;
+use super::own::own;
 use super::pages::behind;
-use crate::database::{Conn, Db};
+use super::{embeddings, folders, locks, pins};
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::unlikely;
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
     knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::{Document, DocumentChange, DocumentFilter, NewDocument, PageKey, Result};
+use crate::store::{Answer, read, write};
+use crate::{
+    Document, DocumentChange, DocumentFilter, NewDocument, PageKey, PinningAgent, Result, Store,
+    Verdict,
+};
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<()> {
-    let (document, folded) = (new.document, new.name_folded);
-    diesel::insert_into(documents::table)
-        .values((
-            documents::id.eq(V(document.id)),
-            documents::account_id.eq(V(document.account_id)),
-            documents::folder_id.eq(document.folder_id.map(V)),
-            documents::name.eq(document.name),
-            documents::name_folded.eq(folded),
-            documents::source.eq(V(document.source)),
-            documents::mime_type.eq(document.mime_type),
-            documents::url.eq(document.url),
-            documents::size_bytes.eq(document.size_bytes),
-            documents::content_hash.eq(document.content_hash),
-            documents::chunks_count.eq(document.chunks_count),
-            documents::status.eq(V(document.status)),
-            documents::tries.eq(0),
-            documents::created_at.eq(V(document.created_at)),
-            documents::updated_at.eq(V(document.updated_at)),
-        ))
-        .run(conn)
-        .await
+/// What became of a change of a document.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is answered once and taken apart at once"
+)]
+#[derive(Debug, Clone)]
+pub enum DocumentChanged {
+    /// It is so now.
+    Done(Document),
+    /// The account has no such document.
+    Absent,
+    /// The account has no such folder.
+    NoFolder,
 }
 
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    id: DocumentId,
-) -> Result<Option<Document>> {
-    Ok(documents::table
-        .filter(documents::id.eq(V(id)))
-        .filter(documents::account_id.eq(V(account)))
+async fn find(conn: &mut Conn, account: AccountId, id: DocumentId) -> Result<Option<Document>> {
+    Ok(own!(documents, account, id)
         .select(Document::as_select())
         .found(conn)
         .await?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: &DocumentFilter,
-    after: Option<PageKey<DocumentId>>,
-    limit: i64,
-) -> Result<Vec<Document>> {
-    let query = listed(account, filter)
-        .limit(limit + 1)
-        .select(Document::as_select());
-    Ok(behind!(query, documents, after).load(conn).await?)
-}
-
-/// The account's documents that the filters show, newest first. A text within their names is looked for in this order, so a
-/// page ends where it is full (docs/adr/0016-search-by-plain-rows.md).
-fn listed(account: AccountId, filter: &DocumentFilter) -> documents::BoxedQuery<'static, Db> {
-    let mut query = documents::table
-        .filter(documents::account_id.eq(V(account)))
-        .order((documents::created_at.desc(), documents::id.desc()))
-        .into_boxed::<Db>();
-    query = match filter.folder {
-        Some(Some(folder)) => query.filter(unlikely(documents::folder_id.eq(V(folder)))),
-        Some(None) => query.filter(documents::folder_id.is_null()),
-        None => query,
-    };
-    if let Some(status) = filter.status {
-        query = query.filter(unlikely(documents::status.eq(V(status))));
-    }
-    if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
-        let name = documents::name_folded;
-        query = query.filter(name.like(contains(text)).escape('\\'));
-    }
-    query
-}
-
 /// The document's folder, if the account has the document; the row is this transaction's until its end.
-pub(crate) async fn hold(
+async fn hold(
     conn: &mut Conn,
     account: AccountId,
     id: DocumentId,
 ) -> Result<Option<Option<FolderId>>> {
     // A statement that changes nothing takes the row on both databases.
-    let held: Option<(i32, Option<FolderId>)> = diesel::update(documents::table)
-        .filter(documents::id.eq(V(id)))
-        .filter(documents::account_id.eq(V(account)))
+    let held: Option<(i32, Option<FolderId>)> = diesel::update(own!(documents, account, id))
         .set(documents::tries.eq(documents::tries))
         .returning((documents::tries, documents::folder_id))
-        .get_result(conn)
-        .await
-        .optional()?;
+        .returned(conn)
+        .await?;
     Ok(held.map(|(_, folder)| folder))
-}
-
-/// Changes a document that this transaction holds.
-pub(crate) async fn change(
-    conn: &mut Conn,
-    id: DocumentId,
-    change: DocumentChange,
-    at: Timestamp,
-) -> Result<()> {
-    let (name, folded) = change.name.unzip();
-    diesel::update(documents::table.find(V(id)))
-        .set((
-            name.map(|name| documents::name.eq(name)),
-            folded.map(|folded| documents::name_folded.eq(folded)),
-            change
-                .folder
-                .map(|folder| documents::folder_id.eq(folder.map(V))),
-            documents::updated_at.eq(V(at)),
-        ))
-        .run(conn)
-        .await
-}
-
-/// Deletes a document that this transaction holds, with everything but its words, which are left to a worker.
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: DocumentId,
-    at: Timestamp,
-) -> Result<()> {
-    diesel::delete(uploads::table.find(V(id)))
-        .execute(conn)
-        .await?;
-    diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
-        .execute(conn)
-        .await?;
-    diesel::delete(documents::table.find(V(id)))
-        .execute(conn)
-        .await?;
-    diesel::insert_into(gone::table)
-        .values((
-            gone::document_id.eq(V(id)),
-            gone::account_id.eq(V(account)),
-            gone::deleted_at.eq(V(at)),
-        ))
-        .run(conn)
-        .await
-}
-
-/// Of these, the documents that the account has.
-pub(crate) async fn known(
-    conn: &mut Conn,
-    account: AccountId,
-    ids: Vec<DocumentId>,
-) -> Result<Vec<DocumentId>> {
-    Ok(documents::table
-        .filter(documents::account_id.eq(V(account)))
-        .filter(documents::id.eq_any(ids.into_iter().map(V)))
-        .select(documents::id)
-        .load(conn)
-        .await?)
 }
 
 /// The documents in these folders.
@@ -174,8 +65,198 @@ pub(crate) async fn within(
 ) -> Result<Vec<DocumentId>> {
     Ok(documents::table
         .filter(documents::account_id.eq(V(account)))
-        .filter(documents::folder_id.eq_any(folders.into_iter().map(V)))
+        .filter(documents::folder_id.eq_any(folders.into_iter().map(Some)))
         .select(documents::id)
         .load(conn)
         .await?)
+}
+
+impl Store {
+    /// Makes a document; `false` if the account has no such folder.
+    pub fn create_document(&self, new: NewDocument) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let document = new.document;
+            if let Some(folder) = document.folder_id {
+                let account = document.account_id;
+                if !folders::count_in(conn, account, folder, 1).await? {
+                    return Ok(Verdict::Rollback(false));
+                }
+            }
+            diesel::insert_into(documents::table)
+                .values((
+                    documents::id.eq(V(document.id)),
+                    documents::account_id.eq(V(document.account_id)),
+                    documents::folder_id.eq(document.folder_id),
+                    documents::name.eq(document.name),
+                    documents::name_folded.eq(new.name_folded),
+                    documents::source.eq(V(document.source)),
+                    documents::mime_type.eq(document.mime_type),
+                    documents::url.eq(document.url),
+                    documents::size_bytes.eq(document.size_bytes),
+                    documents::content_hash.eq(document.content_hash),
+                    documents::chunks_count.eq(document.chunks_count),
+                    documents::status.eq(V(document.status)),
+                    documents::tries.eq(0),
+                    documents::created_at.eq(V(document.created_at)),
+                    documents::updated_at.eq(V(document.updated_at)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// A document of the account.
+    pub fn document(&self, account: AccountId, id: DocumentId) -> Answer<'_, Option<Document>> {
+        read!(self, |conn| find(conn, account, id).await)
+    }
+
+    /// A page of the account's documents, newest first, with one more than `limit` if there is a next page. A text within
+    /// their names is looked for in this order, so a page ends where it is full (docs/adr/0016-search-by-plain-rows.md).
+    pub fn documents(
+        &self,
+        account: AccountId,
+        filter: DocumentFilter,
+        after: Option<PageKey<DocumentId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Document>> {
+        read!(self, |conn| {
+            let mut query = documents::table
+                .filter(documents::account_id.eq(V(account)))
+                .order((documents::created_at.desc(), documents::id.desc()))
+                .limit(limit + 1)
+                .select(Document::as_select())
+                .into_boxed::<Db>();
+            query = match filter.folder {
+                Some(Some(folder)) => query.filter(unlikely(documents::folder_id.eq(Some(folder)))),
+                Some(None) => query.filter(documents::folder_id.is_null()),
+                None => query,
+            };
+            if let Some(status) = filter.status {
+                query = query.filter(unlikely(documents::status.eq(V(status))));
+            }
+            if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
+                let name = documents::name_folded;
+                query = query.filter(name.like(contains(text)).escape('\\'));
+            }
+            Ok(behind!(query, documents, after).load(conn).await?)
+        })
+    }
+
+    /// Renames a document or moves it.
+    pub fn change_document(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+        change: DocumentChange,
+        at: Timestamp,
+    ) -> Answer<'_, DocumentChanged> {
+        write!(self, |conn| {
+            locks::lock_account(conn, account).await?;
+            let Some(before) = hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(DocumentChanged::Absent));
+            };
+            if let Some(after) = change.folder
+                && after != before
+            {
+                if let Some(after) = after
+                    && !folders::count_in(conn, account, after, 1).await?
+                {
+                    return Ok(Verdict::Rollback(DocumentChanged::NoFolder));
+                }
+                if let Some(before) = before {
+                    folders::count_in(conn, account, before, -1).await?;
+                }
+            }
+            let (name, folded) = change.name.unzip();
+            diesel::update(documents::table.find(V(id)))
+                .set((
+                    name.map(|name| documents::name.eq(name)),
+                    folded.map(|folded| documents::name_folded.eq(folded)),
+                    change.folder.map(|folder| documents::folder_id.eq(folder)),
+                    documents::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            let changed = find(conn, account, id).await?;
+            Ok(Verdict::Commit(
+                changed.map_or(DocumentChanged::Absent, DocumentChanged::Done),
+            ))
+        })
+    }
+
+    /// Deletes a document with its passages and pins; its words are left to a worker. Returns the agents whose
+    /// published version answered from it, or `None` if there is no such document.
+    pub fn delete_document(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+        at: Timestamp,
+    ) -> Answer<'_, Option<Vec<PinningAgent>>> {
+        write!(self, |conn| {
+            locks::lock_account(conn, account).await?;
+            // From here on no publication pins it.
+            let Some(folder) = hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            if let Some(folder) = folder {
+                folders::count_in(conn, account, folder, -1).await?;
+            }
+            let agents = pins::agents(conn, account, id).await?;
+            pins::forget(conn, id).await?;
+            embeddings::forget(conn, id).await?;
+            diesel::delete(uploads::table.find(V(id)))
+                .execute(conn)
+                .await?;
+            diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
+                .execute(conn)
+                .await?;
+            diesel::delete(documents::table.find(V(id)))
+                .execute(conn)
+                .await?;
+            diesel::insert_into(gone::table)
+                .values((
+                    gone::document_id.eq(V(id)),
+                    gone::account_id.eq(V(account)),
+                    gone::deleted_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(Some(agents)))
+        })
+    }
+
+    /// The agents whose published version answers from the document, by name.
+    pub fn pinning_agents(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Answer<'_, Vec<PinningAgent>> {
+        read!(self, |conn| pins::agents(conn, account, id).await)
+    }
+
+    /// Of these, the documents that the account has.
+    pub fn known_documents(
+        &self,
+        account: AccountId,
+        ids: Vec<DocumentId>,
+    ) -> Answer<'_, Vec<DocumentId>> {
+        read!(self, |conn| {
+            Ok(documents::table
+                .filter(documents::account_id.eq(V(account)))
+                .filter(documents::id.eq_any(ids.into_iter().map(V)))
+                .select(documents::id)
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// The documents in these folders of the account.
+    pub fn documents_within(
+        &self,
+        account: AccountId,
+        folders: Vec<FolderId>,
+    ) -> Answer<'_, Vec<DocumentId>> {
+        read!(self, |conn| within(conn, account, folders).await)
+    }
 }

@@ -1,38 +1,21 @@
 //! An endpoint's own deliveries, and how endpoints fare. Ids are minted as events occur, so the index of an endpoint's
 //! deliveries by id holds them in the order of their time.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
-use crate::database::Conn;
-use crate::database::Db;
+use super::own::own;
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::unlikely;
 use crate::schema::{
     deliveries, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql::V;
+use crate::store::{Answer, read};
 use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Result, Store};
 
-/// Whether the account has this endpoint.
-pub(crate) async fn is_of(
-    conn: &mut Conn,
-    account: AccountId,
-    endpoint: EndpointId,
-) -> Result<bool> {
-    let found: Option<EndpointId> = endpoints::table
-        .filter(endpoints::id.eq(V(endpoint)))
-        .filter(endpoints::account_id.eq(V(account)))
-        .filter(endpoints::deleted_at.is_null())
-        .select(endpoints::id)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
-}
-
 /// Deliveries to an endpoint, the newest first, behind the one with the id `after`.
-pub(crate) async fn deliveries_to(
+async fn deliveries_to(
     conn: &mut Conn,
     endpoint: EndpointId,
     filter: EndpointDeliveryFilter,
@@ -60,6 +43,29 @@ pub(crate) async fn deliveries_to(
 }
 
 impl Store {
+    /// A page of the deliveries to one endpoint, the newest first, with one more than `limit` if there is a next page;
+    /// `None` if the account has no such endpoint.
+    pub fn endpoint_deliveries(
+        &self,
+        account: AccountId,
+        endpoint: EndpointId,
+        filter: EndpointDeliveryFilter,
+        after: Option<DeliveryId>,
+        limit: i64,
+    ) -> Answer<'_, Option<Vec<Delivery>>> {
+        read!(self, |conn| {
+            let found: Option<EndpointId> = own!(endpoints, account, endpoint)
+                .filter(endpoints::deleted_at.is_null())
+                .select(endpoints::id)
+                .found(conn)
+                .await?;
+            Ok(match found {
+                Some(id) => Some(deliveries_to(conn, id, filter, after, limit + 1).await?),
+                None => None,
+            })
+        })
+    }
+
     /// How each endpoint of the account fares.
     pub fn endpoint_health(&self, account: AccountId) -> Answer<'_, Vec<EndpointHealth>> {
         read!(self, |conn| {
@@ -83,13 +89,13 @@ impl Store {
             let mut found = Vec::with_capacity(ids.len());
             for endpoint in ids {
                 let filter = EndpointDeliveryFilter::default();
-                let newest = deliveries_to(conn, endpoint, filter, None, 1).await?;
+                let mut newest = deliveries_to(conn, endpoint, filter, None, 1).await?;
                 let row = rows.iter().find(|(id, ..)| *id == endpoint);
                 found.push(EndpointHealth {
                     endpoint,
                     failing_since: row.and_then(|(_, since, _)| *since),
                     exhausted_count: row.map_or(0, |(_, _, count)| *count),
-                    newest: newest.into_iter().next(),
+                    newest: newest.pop(),
                 });
             }
             Ok(found)

@@ -1,68 +1,88 @@
-//! How much work waits.
+//! How much work waits, for the figures of the process.
 
-use crate::database::RunQueryDsl;
-use diesel::sql_types::BigInt;
+use std::time::Duration;
+
+use diesel::query_builder::{Query, QueryFragment, QueryId, SqlQuery};
+use diesel::sql_types::{BigInt, Untyped};
+use offhook_domain::Timestamp;
+use offhook_metrics::metrics;
 
 use super::batches::NEVER;
-use crate::Result;
-use crate::database::Conn;
-use crate::sql::{Instant, V};
+use super::dispatch;
+use crate::database::{Conn, Db, RunQueryDsl};
+use crate::dialect::dialect;
+use crate::sql::Instant;
+use crate::store::{Answer, Inner, read};
+use crate::{Backlog, Result, Store};
 
-/// Counts up to [`crate::Backlog::COUNTED_AT_MOST`] entries of the index of open work that these conditions are written
-/// for.
-macro_rules! counted {
-    ($table:literal, $conditions:literal) => {
-        concat!(
-            "SELECT count(*) AS count FROM (SELECT 1 AS one FROM ",
-            $table,
-            " WHERE ",
-            $conditions,
-            " LIMIT 100000) AS waiting"
-        )
-    };
+// The conditions of partial indexes of open work, written as those are.
+const LIVE: &str = "state IN ('dialing', 'live', 'closing') AND voice";
+const PENDING: &str = "state = 'pending' AND state IN ('pending', 'retrying')";
+const RETRYING: &str = "state = 'retrying' AND state IN ('pending', 'retrying')";
+
+/// Of up to [`Backlog::COUNTED_AT_MOST`] rows.
+fn some(table: &str, conditions: &str) -> SqlQuery {
+    let most = Backlog::COUNTED_AT_MOST;
+    diesel::sql_query(format!(
+        "SELECT count(*) AS count FROM (SELECT 1 AS one FROM {table} WHERE {conditions} LIMIT {most}) AS waiting"
+    ))
 }
 
-/// In the order of the fields of [`crate::Backlog`], without the time and the batches.
-const COUNTS: [&str; 6] = [
-    counted!("conversations", "state = 'queued'"),
-    counted!(
-        "conversations",
-        "state IN ('dialing', 'live', 'closing') AND voice"
-    ),
-    counted!(
-        "deliveries",
-        "state = 'pending' AND state IN ('pending', 'retrying')"
-    ),
-    counted!(
-        "deliveries",
-        "state = 'retrying' AND state IN ('pending', 'retrying')"
-    ),
-    counted!("knowledge_documents", "status = 'processing'"),
-    counted!("knowledge_embedding_jobs", "tries < 3"),
-];
-
-#[derive(diesel::QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
-/// Batches that are to be looked at again: of the others the next look is never.
-const BATCHES: &str = counted!("batch_calls", "look_at < $1");
-
-/// How many batches have somebody still to call.
-pub(crate) async fn batches(conn: &mut Conn) -> Result<i64> {
-    let query = diesel::sql_query(BATCHES).bind::<Instant, _>(V(NEVER));
+async fn count(
+    conn: &mut Conn,
+    query: impl Query<SqlType = Untyped> + QueryFragment<Db> + QueryId,
+) -> Result<i64> {
+    #[derive(diesel::QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        count: i64,
+    }
     let row: Count = query.get_result(conn).await?;
     Ok(row.count)
 }
 
-/// The other counts of [`crate::Backlog`].
-pub(crate) async fn waits(conn: &mut Conn) -> Result<[i64; 6]> {
-    let mut waits = [0; 6];
-    for (wait, query) in waits.iter_mut().zip(COUNTS) {
-        let row: Count = diesel::sql_query(query).get_result(conn).await?;
-        *wait = row.count;
+impl Store {
+    /// How much work of the whole deployment waits; `steady` judges on the embedded database what is due. Costs a few
+    /// walks over indexes of open work, so it is for every few seconds and not for every request.
+    pub fn backlog(&self, steady: Timestamp) -> Answer<'_, Backlog> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
+            let oldest_due = dispatch::oldest_due(conn, clocks).await?;
+            // Of batches that are not to be looked at again the next look is never.
+            let batches = some("batch_calls", "look_at < $1").bind::<Instant, _>(NEVER);
+            Ok(Backlog {
+                oldest_due: oldest_due.unwrap_or(Duration::ZERO),
+                batches_waiting: count(conn, batches).await?,
+                calls_queued: count(conn, some("conversations", "state = 'queued'")).await?,
+                calls_live: count(conn, some("conversations", LIVE)).await?,
+                deliveries_pending: count(conn, some("deliveries", PENDING)).await?,
+                deliveries_retrying: count(conn, some("deliveries", RETRYING)).await?,
+                documents_waiting: count(
+                    conn,
+                    some("knowledge_documents", "status = 'processing'"),
+                )
+                .await?,
+                documents_to_embed: count(conn, some("knowledge_embedding_jobs", "tries < 3"))
+                    .await?,
+            })
+        })
     }
-    Ok(waits)
+
+    /// Notes in the figures of the process how busy the connections or threads to the database are.
+    pub fn note_load(&self) {
+        let database = &metrics().database;
+        match &self.inner {
+            Inner::Sqlite(db) => {
+                let (writes, reads) = db.waiting();
+                database.writer_queue(writes);
+                database.waiting(reads);
+            }
+            Inner::Postgres(db) => {
+                let (in_use, idle, waiting) = db.connections();
+                database.connections(in_use, idle);
+                database.waiting(waiting);
+            }
+        }
+    }
 }

@@ -1,26 +1,32 @@
 //! Folders of knowledge documents.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
+use super::locks;
+use super::own::own;
 use super::pages::behind;
-use crate::database::{Conn, Db};
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
 use crate::sql::V;
-use crate::{Folder, PageKey, Result, Store};
+use crate::store::{Answer, keep, read, write};
+use crate::{Folder, PageKey, Result, Store, Verdict};
 
-pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64> {
-    Ok(folders::table
-        .filter(folders::account_id.eq(V(account)))
-        .count()
-        .get_result(conn)
-        .await?)
+/// What became of a folder that was to be made or renamed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FolderMade {
+    /// It is so now.
+    Done(Folder),
+    /// The account has no such folder.
+    Absent,
+    /// Another folder has the name.
+    NameTaken,
+    /// The account has as many as it may.
+    TooMany,
 }
 
 /// Whether another folder of the account has this name.
-pub(crate) async fn is_taken(
+async fn is_taken(
     conn: &mut Conn,
     account: AccountId,
     folded: &str,
@@ -28,7 +34,7 @@ pub(crate) async fn is_taken(
 ) -> Result<bool> {
     let taken: Option<FolderId> = folders::table
         .filter(folders::account_id.eq(V(account)))
-        .filter(folders::name_folded.eq(folded.to_owned()))
+        .filter(folders::name_folded.eq(folded))
         .filter(folders::id.ne(V(but)))
         .select(folders::id)
         .found(conn)
@@ -36,35 +42,71 @@ pub(crate) async fn is_taken(
     Ok(taken.is_some())
 }
 
-pub(crate) async fn insert(conn: &mut Conn, folder: Folder, folded: String) -> Result<()> {
-    diesel::insert_into(folders::table)
-        .values((
-            folders::id.eq(V(folder.id)),
-            folders::account_id.eq(V(folder.account_id)),
-            folders::name.eq(folder.name),
-            folders::name_folded.eq(folded),
-            folders::documents_count.eq(folder.documents_count),
-            folders::created_at.eq(V(folder.created_at)),
-            folders::updated_at.eq(V(folder.updated_at)),
-        ))
-        .run(conn)
-        .await
-}
-
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    id: FolderId,
-) -> Result<Option<Folder>> {
-    Ok(folders::table
-        .filter(folders::id.eq(V(id)))
-        .filter(folders::account_id.eq(V(account)))
+async fn find(conn: &mut Conn, account: AccountId, id: FolderId) -> Result<Option<Folder>> {
+    Ok(own!(folders, account, id)
         .select(Folder::as_select())
         .found(conn)
         .await?)
 }
 
+/// Counts a document in (1) or out (−1); `false` if the account has no such folder. Whoever does so has the folder's row
+/// until the end of the transaction, so that no document comes into a folder that is being deleted.
+pub(crate) async fn count_in(
+    conn: &mut Conn,
+    account: AccountId,
+    id: FolderId,
+    by: i32,
+) -> Result<bool> {
+    diesel::update(own!(folders, account, id))
+        .set(folders::documents_count.eq(folders::documents_count + by))
+        .changes(conn)
+        .await
+}
+
 impl Store {
+    /// Makes a folder, unless its name is taken or the account has `most` already.
+    pub fn create_folder(
+        &self,
+        folder: Folder,
+        name_folded: String,
+        most: i64,
+    ) -> Answer<'_, FolderMade> {
+        write!(self, |conn| {
+            let account = folder.account_id;
+            // The account's row keeps two creations of one account apart.
+            locks::lock_account(conn, account).await?;
+            if is_taken(conn, account, &name_folded, folder.id).await? {
+                return Ok(Verdict::Rollback(FolderMade::NameTaken));
+            }
+            let made: i64 = folders::table
+                .filter(folders::account_id.eq(V(account)))
+                .count()
+                .get_result(conn)
+                .await?;
+            if made >= most {
+                return Ok(Verdict::Rollback(FolderMade::TooMany));
+            }
+            diesel::insert_into(folders::table)
+                .values((
+                    folders::id.eq(V(folder.id)),
+                    folders::account_id.eq(V(account)),
+                    folders::name.eq(&folder.name),
+                    folders::name_folded.eq(name_folded),
+                    folders::documents_count.eq(folder.documents_count),
+                    folders::created_at.eq(V(folder.created_at)),
+                    folders::updated_at.eq(V(folder.updated_at)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(FolderMade::Done(folder)))
+        })
+    }
+
+    /// A folder of the account.
+    pub fn folder(&self, account: AccountId, id: FolderId) -> Answer<'_, Option<Folder>> {
+        read!(self, |conn| find(conn, account, id).await)
+    }
+
     /// A page of the account's folders, newest first, with one more than `limit` if there is a next page.
     pub fn folders(
         &self,
@@ -98,69 +140,65 @@ impl Store {
                 .await?)
         })
     }
-}
 
-pub(crate) async fn rename(
-    conn: &mut Conn,
-    account: AccountId,
-    id: FolderId,
-    (name, folded): (String, String),
-    at: Timestamp,
-) -> Result<bool> {
-    diesel::update(folders::table)
-        .filter(folders::id.eq(V(id)))
-        .filter(folders::account_id.eq(V(account)))
-        .set((
-            folders::name.eq(name),
-            folders::name_folded.eq(folded),
-            folders::updated_at.eq(V(at)),
-        ))
-        .changes(conn)
-        .await
-}
-
-/// Counts a document in (1) or out (−1); `false` if the account has no such folder. Whoever does so has the folder's row
-/// until the end of the transaction, so that no document comes into a folder that is being deleted.
-pub(crate) async fn count_in(
-    conn: &mut Conn,
-    account: AccountId,
-    id: FolderId,
-    by: i32,
-) -> Result<bool> {
-    diesel::update(folders::table)
-        .filter(folders::id.eq(V(id)))
-        .filter(folders::account_id.eq(V(account)))
-        .set(folders::documents_count.eq(folders::documents_count + by))
-        .changes(conn)
-        .await
-}
-
-/// Deletes a folder; returns how many documents moved to the root.
-pub(crate) async fn delete(
-    conn: &mut Conn,
-    account: AccountId,
-    id: FolderId,
-    at: Timestamp,
-) -> Result<Option<usize>> {
-    // The row first: from here on nothing comes in.
-    let deleted = diesel::delete(
-        folders::table
-            .filter(folders::id.eq(V(id)))
-            .filter(folders::account_id.eq(V(account))),
-    )
-    .execute(conn)
-    .await?;
-    if deleted == 0 {
-        return Ok(None);
+    /// Renames a folder: its new name, and as it is compared.
+    pub fn rename_folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+        (name, folded): (String, String),
+        at: Timestamp,
+    ) -> Answer<'_, FolderMade> {
+        write!(self, |conn| {
+            locks::lock_account(conn, account).await?;
+            if is_taken(conn, account, &folded, id).await? {
+                // Another account's folder is none, whatever it would be called.
+                let found = find(conn, account, id).await?;
+                let made = found.map_or(FolderMade::Absent, |_| FolderMade::NameTaken);
+                return Ok(Verdict::Rollback(made));
+            }
+            diesel::update(own!(folders, account, id))
+                .set((
+                    folders::name.eq(name),
+                    folders::name_folded.eq(folded),
+                    folders::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            let renamed = find(conn, account, id).await?;
+            Ok(Verdict::Commit(
+                renamed.map_or(FolderMade::Absent, FolderMade::Done),
+            ))
+        })
     }
-    let moved = diesel::update(documents::table)
-        .filter(documents::account_id.eq(V(account)))
-        .filter(documents::folder_id.eq(V(id)))
-        .set((
-            documents::folder_id.eq(None::<V<FolderId>>),
-            documents::updated_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(Some(moved))
+
+    /// Deletes a folder, whose documents move to the root; returns how many, or `None` if there is no such folder.
+    pub fn delete_folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+        at: Timestamp,
+    ) -> Answer<'_, Option<usize>> {
+        keep!(self, |conn| {
+            // Moves and deletions of documents take their rows first and folders' then: not at the same time.
+            locks::lock_account(conn, account).await?;
+            // The row first: from here on nothing comes in.
+            let deleted = diesel::delete(own!(folders, account, id))
+                .changes(conn)
+                .await?;
+            if !deleted {
+                return Ok(None);
+            }
+            let moved = diesel::update(documents::table)
+                .filter(documents::account_id.eq(V(account)))
+                .filter(documents::folder_id.eq(Some(id)))
+                .set((
+                    documents::folder_id.eq(None::<FolderId>),
+                    documents::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(Some(moved))
+        })
+    }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
 use diesel::prelude::*;
 use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 
-use crate::database::Conn;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::Lock as _;
 use crate::schema::webhook_endpoint_health as health;
 use crate::sql::V;
 use crate::{AttemptReport, FailingEndpoint, Result};
@@ -33,7 +32,21 @@ pub(crate) async fn note(
     reports: &[AttemptReport],
     exhausted: &HashSet<DeliveryId>,
 ) -> Result<Vec<FailingEndpoint>> {
-    take_in(conn, tally(reports, exhausted)).await
+    let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
+    for report in reports {
+        let tally = tallies.entry(report.endpoint_id).or_default();
+        if report.success {
+            *tally = Tally {
+                received: true,
+                ..Tally::default()
+            };
+        } else {
+            tally.failed_at.get_or_insert(report.at);
+            let given_up = report.number > 0 && exhausted.contains(&report.delivery_id);
+            tally.exhausted += i32::from(given_up);
+        }
+    }
+    take_in(conn, tallies).await
 }
 
 /// Takes in deliveries that failed because every process died that tried: the endpoint of each, and whether it was given
@@ -65,12 +78,22 @@ async fn take_in(
             .filter(move |(_, t)| t.failed_at.is_some() == fails);
         some.map(|(id, _)| V(*id)).collect::<Vec<_>>()
     };
-    let rows: Vec<(EndpointId, Option<Timestamp>, i32)> =
-        locks::lock_health(conn, ids(false), ids(true)).await?;
-    let known: HashMap<EndpointId, Known> = rows
-        .into_iter()
-        .map(|(id, first, count)| (id, (first, count)))
-        .collect();
+    // What may change: of all that fail, and of those received from that failed before. In id order.
+    let is_failing = health::endpoint_id.eq_any(ids(true));
+    let is_mended = health::endpoint_id
+        .eq_any(ids(false))
+        .and(health::first_failure_at.is_not_null());
+    let rows: Vec<(EndpointId, Known)> = health::table
+        .filter(is_failing.or(is_mended))
+        .order(health::endpoint_id)
+        .select((
+            health::endpoint_id,
+            (health::first_failure_at, health::exhausted_count),
+        ))
+        .locked("FOR NO KEY UPDATE")
+        .load(conn)
+        .await?;
+    let known: HashMap<EndpointId, Known> = rows.into_iter().collect();
     let mut failing = Vec::new();
     for (id, tally) in tallies {
         let row = known.get(&id).copied();
@@ -78,70 +101,40 @@ async fn take_in(
             (false, Some(known)) => known,
             _ => (None, 0),
         };
-        let next = (first.or(tally.failed_at), count + tally.exhausted);
-        if next != row.unwrap_or((None, 0)) {
-            write(conn, id, row, next).await?;
+        let (first, count) = (first.or(tally.failed_at), count + tally.exhausted);
+        let values = (
+            health::first_failure_at.eq(first),
+            health::exhausted_count.eq(count),
+        );
+        match row {
+            Some(known) if known == (first, count) => {}
+            Some(_) => {
+                diesel::update(health::table.find(V(id)))
+                    .set(values)
+                    .execute(conn)
+                    .await?;
+            }
+            None if (first, count) == (None, 0) => {}
+            None => {
+                diesel::insert_into(health::table)
+                    .values((health::endpoint_id.eq(V(id)), values))
+                    // Another process has noted the first failure in the meantime.
+                    .on_conflict(health::endpoint_id)
+                    .do_update()
+                    .set(health::exhausted_count.eq(health::exhausted_count + count))
+                    .execute(conn)
+                    .await?;
+            }
         }
-        if let (Some(first_failure_at), Some(_)) = (next.0, tally.failed_at) {
+        if let (Some(first_failure_at), Some(_)) = (first, tally.failed_at) {
             failing.push(FailingEndpoint {
                 id,
                 first_failure_at,
-                exhausted_count: next.1,
+                exhausted_count: count,
             });
         }
     }
     Ok(failing)
-}
-
-fn tally(
-    reports: &[AttemptReport],
-    exhausted: &HashSet<DeliveryId>,
-) -> BTreeMap<EndpointId, Tally> {
-    let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
-    for report in reports {
-        let tally = tallies.entry(report.endpoint_id).or_default();
-        if report.success {
-            *tally = Tally {
-                received: true,
-                ..Tally::default()
-            };
-        } else {
-            tally.failed_at.get_or_insert(report.at);
-            let given_up = report.number > 0 && exhausted.contains(&report.delivery_id);
-            tally.exhausted += i32::from(given_up);
-        }
-    }
-    tallies
-}
-
-async fn write(
-    conn: &mut Conn,
-    id: EndpointId,
-    row: Option<Known>,
-    (first, count): Known,
-) -> Result<()> {
-    if row.is_some() {
-        diesel::update(health::table.find(V(id)))
-            .set((
-                health::first_failure_at.eq(first),
-                health::exhausted_count.eq(count),
-            ))
-            .execute(conn)
-            .await?;
-        return Ok(());
-    }
-    diesel::insert_into(health::table)
-        .values((
-            health::endpoint_id.eq(V(id)),
-            health::first_failure_at.eq(first),
-            health::exhausted_count.eq(count),
-        ))
-        // Another process has noted the first failure in the meantime.
-        .on_conflict(health::endpoint_id)
-        .do_update()
-        .set(health::exhausted_count.eq(health::exhausted_count + count))
-        .run(conn)
-        .await
 }
 
 /// Forgets an endpoint's failures.

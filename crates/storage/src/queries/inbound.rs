@@ -1,60 +1,87 @@
 //! Calls that come in: the conversation, claimed as it is written.
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
-use offhook_domain::{AgentStatus, Runtime, Timestamp};
+use async_recursion::async_recursion as boxed;
+use offhook_domain::{AgentStatus, E164, Runtime};
+use offhook_failpoints as failpoints;
 
 use super::calls::{Row, queued};
-use super::claims;
+use super::numbers::{self, Among};
 use super::wallets::{self, Draw, Reserve};
-use crate::database::Conn;
-use crate::{NewInboundCall, Result, StoreError, Taken};
+use super::{claims, locks};
+use crate::database::RunQueryDsl;
+use crate::dialect::dialect;
+use crate::store::{Answer, lease, read, write};
+use crate::{CalledNumber, NewInboundCall, Result, Store, StoreError, Taken, Verdict};
 
-/// Takes a call; the caller undoes it unless it is `Claimed`.
-pub(crate) async fn take(conn: &mut Conn, call: NewInboundCall, lease: Timestamp) -> Result<Taken> {
-    let (id, account) = (call.id, call.account_id);
-    // Two calls of one account are counted one after the other.
-    locks::lock_account(conn, account).await?;
-    if claims::live_calls(conn, account).await? >= i64::from(call.live_calls) {
-        return Ok(Taken::LinesBusy);
+impl Store {
+    /// Who has a number whose calls come by a trunk; `None` if nobody has. No account is named: a call that comes in
+    /// knows none.
+    pub fn called_number(&self, number: E164) -> Answer<'_, Option<CalledNumber>> {
+        read!(self, |conn| numbers::who_has(conn, number, Among::Trunks)
+            .await)
     }
-    if locks::hold_agent(conn, account, call.agent_id).await? != Some(AgentStatus::Active) {
-        return Ok(Taken::AgentUnavailable);
+
+    /// Takes a call that came in, in one transaction: the plan's live calls, the agent, the reservation, and the
+    /// conversation, claimed already. A process that dies behind it leaves an orphan, which others report.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if the call may have been written, the others if it was not.
+    #[boxed]
+    pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken> {
+        let offset = self.offset();
+        let taken = write!(self, |conn| {
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            let (id, account) = (call.id, call.account_id);
+            // Two calls of one account are counted one after the other.
+            locks::lock_account(conn, account).await?;
+            if claims::live_calls(conn, account).await? >= i64::from(call.live_calls) {
+                return Ok(Verdict::Rollback(Taken::LinesBusy));
+            }
+            if locks::hold_agent(conn, account, call.agent_id).await? != Some(AgentStatus::Active) {
+                return Ok(Verdict::Rollback(Taken::AgentUnavailable));
+            }
+            let draw = Draw {
+                account,
+                key: None,
+                budget: None,
+                month: call.at.utc_month(),
+                at: call.at,
+            };
+            if call.reserve > 0 && wallets::hold(conn, &draw, call.reserve).await? != Reserve::Held
+            {
+                return Ok(Verdict::Rollback(Taken::WalletTooLow));
+            }
+            let row = Row {
+                id,
+                account_id: account,
+                agent_id: call.agent_id,
+                agent_ref: call.agent_id.to_string(),
+                agent_version: call.agent_version,
+                key_id: None,
+                runtime: Runtime::Engine,
+                customer: call.from.clone(),
+                from: call.from,
+                to: call.to,
+                metadata: "{}".to_owned(),
+                price: call.price,
+                at: call.at,
+                steady: call.steady,
+                dialog: call.dialog,
+            };
+            queued(conn.db(), row).execute(conn).await?;
+            if call.reserve > 0 {
+                wallets::insert_reservation(conn, id, &draw, call.reserve).await?;
+            }
+            let claimed = claims::claim_one(conn, id, (call.at, lease), call.node).await?;
+            let claimed = claimed.ok_or_else(|| {
+                StoreError::Corrupt("a conversation that was just written is gone".to_owned())
+            })?;
+            Ok(Verdict::Commit(Taken::Claimed(Box::new(claimed))))
+        })
+        .await;
+        if matches!(taken, Ok(Taken::Claimed(_))) {
+            failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
+        }
+        taken
     }
-    let draw = Draw {
-        account,
-        key: None,
-        budget: None,
-        month: call.at.utc_month(),
-        at: call.at,
-    };
-    if call.reserve > 0 && wallets::hold(conn, &draw, call.reserve).await? != Reserve::Held {
-        return Ok(Taken::WalletTooLow);
-    }
-    let row = Row {
-        id,
-        account_id: account,
-        agent_id: call.agent_id,
-        agent_ref: call.agent_id.to_string(),
-        agent_version: call.agent_version,
-        key_id: None,
-        runtime: Runtime::Engine,
-        customer: call.from.clone(),
-        from: call.from,
-        to: call.to,
-        metadata: "{}".to_owned(),
-        price: call.price,
-        at: call.at,
-        steady: call.steady,
-        dialog: call.dialog,
-    };
-    queued(conn.db(), row).execute(conn).await?;
-    if call.reserve > 0 {
-        wallets::insert_reservation(conn, id, &draw, call.reserve).await?;
-    }
-    let claimed = claims::claim_one(conn, id, (call.at, lease), call.node).await?;
-    let claimed = claimed.ok_or_else(|| {
-        StoreError::Corrupt("a conversation that was just written is gone".to_owned())
-    })?;
-    Ok(Taken::Claimed(Box::new(claimed)))
 }

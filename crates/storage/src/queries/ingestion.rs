@@ -1,91 +1,127 @@
-//! Reading documents: who reads which, and what was read.
+//! Reading documents: claims with a lease, and what was read, fenced by the claim.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
+use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
-use super::turns;
-use crate::database::Conn;
+use super::{embeddings, turns};
+use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::{Lock as _, dialect};
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
     knowledge_postings as postings, knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, Result, Store};
+use crate::store::{Answer, keep, lease, mint, read, write};
+use crate::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, Result, Store, Verdict};
 
-/// Claims the oldest waiting document of the account whose last turn was longest ago.
-pub(crate) async fn claim(
+/// Part of a deleted document that was cleared away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClearedDocument {
+    /// The document, if that was the last of it.
+    pub whole: Option<(AccountId, DocumentId)>,
+}
+
+/// Renews the lease, by the clock that is `offset` from the database's, and says whose the document is; `None` if the claim
+/// is gone. The document is this transaction's until its end.
+async fn renew(
     conn: &mut Conn,
+    id: DocumentId,
     claim: ClaimId,
-    now: Timestamp,
-    until: Timestamp,
-) -> Result<Option<ClaimedDocument>> {
-    let Some(id) = next(conn, now).await? else {
-        return Ok(None);
-    };
-    let tries: i32 = diesel::update(documents::table.find(V(id)))
-        .set((
-            documents::tries.eq(documents::tries + 1),
-            documents::claim_id.eq(V(claim)),
-            documents::lease_expires_at.eq(V(until)),
-        ))
-        .returning(documents::tries)
-        .get_result(conn)
-        .await?;
-    let document = documents::table
-        .find(V(id))
-        .select(Document::as_select())
-        .first(conn)
-        .await?;
-    Ok(Some(ClaimedDocument {
-        document,
-        claim,
-        tries,
-    }))
+    offset: i64,
+) -> Result<Option<AccountId>> {
+    let until = dialect!(conn, lease_clock(offset))?.plus(lease());
+    diesel::update(documents::table)
+        .filter(documents::id.eq(V(id)))
+        .filter(documents::claim_id.eq(Some(claim)))
+        .set(documents::lease_expires_at.eq(Some(until)))
+        .returning(documents::account_id)
+        .returned(conn)
+        .await
 }
 
-/// The account's document that has waited longest and that nobody reads; the row is this transaction's.
-async fn waiting_document(
+async fn insert_part(
     conn: &mut Conn,
-    account: AccountId,
-    judged_at: Timestamp,
-) -> Result<Option<DocumentId>> {
-    let waiting = documents::table
-        .filter(documents::account_id.eq(V(account)))
-        // Written out, so that the partial index is seen to apply.
-        .filter(diesel::dsl::sql::<Bool>(
-            "knowledge_documents.status = 'processing'",
-        ))
-        .filter(
-            documents::claim_id
-                .is_null()
-                .or(documents::lease_expires_at.lt(V(judged_at))),
-        )
-        .order((documents::created_at, documents::id))
-        .select(documents::id);
-    Ok(waiting.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
-}
-
-/// A deleted document whose words are still to go, and that no other process is at.
-pub(crate) async fn gone_document(conn: &mut Conn) -> Result<Option<(DocumentId, AccountId)>> {
-    let gone = gone::table.select((gone::document_id, gone::account_id));
-    Ok(gone.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
-}
-
-async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>> {
-    for account in turns::to_read(conn).await? {
-        if let Some(id) = waiting_document(conn, account, now).await? {
-            turns::take(conn, turns::READ, account).await?;
-            return Ok(Some(id));
-        }
+    (account, id): (AccountId, DocumentId),
+    part: ReadPart,
+) -> Result<()> {
+    if !part.passages.is_empty() {
+        dialect!(conn, insert_passages(id, part.passages))?;
     }
-    Ok(None)
+    if !part.words.is_empty() {
+        dialect!(conn, insert_postings(account, id, part.words))?;
+    }
+    Ok(())
+}
+
+/// Removes up to `limit` words of a document; returns how many there were.
+async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<usize> {
+    let found: Vec<(AccountId, String)> = postings::table
+        .filter(postings::document_id.eq(V(id)))
+        .limit(limit)
+        .select((postings::account_id, postings::term))
+        .load(conn)
+        .await?;
+    let [(account, _), ..] = *found.as_slice() else {
+        return Ok(0);
+    };
+    let words: Vec<String> = found.into_iter().map(|(_, word)| word).collect();
+    Ok(diesel::delete(postings::table)
+        .filter(postings::account_id.eq(V(account)))
+        .filter(postings::term.eq_any(words))
+        .filter(postings::document_id.eq(V(id)))
+        .execute(conn)
+        .await?)
 }
 
 impl Store {
+    /// Claims the oldest document that waits or has lost its reader, of the account whose last turn was longest ago.
+    pub fn claim_document(&self, now: Timestamp) -> Answer<'_, Option<ClaimedDocument>> {
+        let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
+        write!(self, |conn| {
+            let now = dialect!(conn, lease_clock(offset))?;
+            for account in turns::to_read(conn).await? {
+                let waiting = documents::table
+                    .filter(documents::account_id.eq(V(account)))
+                    // Written out, so that the partial index is seen to apply.
+                    .filter(sql::<Bool>("knowledge_documents.status = 'processing'"))
+                    .filter(
+                        documents::claim_id
+                            .is_null()
+                            .or(documents::lease_expires_at.lt(Some(now))),
+                    )
+                    .order((documents::created_at, documents::id))
+                    .select(documents::id)
+                    .locked("FOR UPDATE SKIP LOCKED");
+                let Some(id) = waiting.found::<DocumentId, _>(conn).await? else {
+                    continue;
+                };
+                turns::take(conn, turns::READ, account).await?;
+                let tries = diesel::update(documents::table.find(V(id)))
+                    .set((
+                        documents::tries.eq(documents::tries + 1),
+                        documents::claim_id.eq(Some(claim)),
+                        documents::lease_expires_at.eq(Some(now.plus(lease()))),
+                    ))
+                    .returning(documents::tries)
+                    .get_result(conn)
+                    .await?;
+                let document = documents::table
+                    .find(V(id))
+                    .select(Document::as_select())
+                    .first(conn)
+                    .await?;
+                return Ok(Verdict::Commit(Some(ClaimedDocument {
+                    document,
+                    claim,
+                    tries,
+                })));
+            }
+            Ok(Verdict::Rollback(None))
+        })
+    }
+
     /// Takes every claim back: at the start of the one process that the embedded database has.
     pub fn release_documents(&self) -> Answer<'_, usize> {
         keep!(self, |conn| {
@@ -93,8 +129,8 @@ impl Store {
                 .filter(documents::status.eq(V(DocumentStatus::Processing)))
                 .filter(documents::claim_id.is_not_null())
                 .set((
-                    documents::claim_id.eq(None::<V<ClaimId>>),
-                    documents::lease_expires_at.eq(None::<V<Timestamp>>),
+                    documents::claim_id.eq(None::<ClaimId>),
+                    documents::lease_expires_at.eq(None::<Timestamp>),
                 ))
                 .execute(conn)
                 .await?)
@@ -111,10 +147,10 @@ impl Store {
         keep!(self, |conn| {
             diesel::update(documents::table)
                 .filter(documents::id.eq(V(id)))
-                .filter(documents::claim_id.eq(V(claim)))
+                .filter(documents::claim_id.eq(Some(claim)))
                 .set((
-                    documents::claim_id.eq(None::<V<ClaimId>>),
-                    documents::lease_expires_at.eq(None::<V<Timestamp>>),
+                    documents::claim_id.eq(None::<ClaimId>),
+                    documents::lease_expires_at.eq(None::<Timestamp>),
                     documents::tries.eq(documents::tries - i32::from(untried)),
                 ))
                 .run(conn)
@@ -147,121 +183,123 @@ impl Store {
                 .await?)
         })
     }
-}
 
-/// Renews the lease, by the clock that is `offset` from the database's, and says whose the document is; `None` if the claim
-/// is gone. The document is this transaction's until its end.
-pub(crate) async fn renew(
-    conn: &mut Conn,
-    id: DocumentId,
-    claim: ClaimId,
-    offset: i64,
-) -> Result<Option<AccountId>> {
-    let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
-    Ok(diesel::update(documents::table)
-        .filter(documents::id.eq(V(id)))
-        .filter(documents::claim_id.eq(V(claim)))
-        .set(documents::lease_expires_at.eq(V(until)))
-        .returning(documents::account_id)
-        .get_result(conn)
-        .await
-        .optional()?)
-}
-
-pub(crate) async fn insert_part(
-    conn: &mut Conn,
-    (account, id): (AccountId, DocumentId),
-    part: ReadPart,
-) -> Result<()> {
-    if !part.passages.is_empty() {
-        dialect!(conn, insert_passages(id, part.passages))?;
+    /// Renews a document's lease.
+    pub fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Answer<'_, Fenced> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let kept = renew(conn, id, claim, offset).await?;
+            Ok(Fenced::of(kept.is_some()))
+        })
     }
-    if !part.words.is_empty() {
-        dialect!(conn, insert_postings(account, id, part.words))?;
+
+    /// Stores some of what was read of a document, and renews its lease.
+    pub fn store_part(&self, id: DocumentId, claim: ClaimId, part: ReadPart) -> Answer<'_, Fenced> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let Some(account) = renew(conn, id, claim, offset).await? else {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            };
+            insert_part(conn, (account, id), part).await?;
+            Ok(Verdict::Commit(Fenced::Done))
+        })
     }
-    Ok(())
-}
 
-/// Removes up to `limit` words of a document; returns how many there were.
-pub(crate) async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<usize> {
-    let found: Vec<(AccountId, String)> = postings::table
-        .filter(postings::document_id.eq(V(id)))
-        .limit(limit)
-        .select((postings::account_id, postings::term))
-        .load(conn)
-        .await?;
-    let [(account, _), ..] = *found.as_slice() else {
-        return Ok(0);
-    };
-    let words: Vec<String> = found.into_iter().map(|(_, word)| word).collect();
-    Ok(diesel::delete(postings::table)
-        .filter(postings::account_id.eq(V(account)))
-        .filter(postings::term.eq_any(words))
-        .filter(postings::document_id.eq(V(id)))
-        .execute(conn)
-        .await?)
-}
-
-/// Removes a document's passages.
-pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<()> {
-    diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
-        .run(conn)
-        .await
-}
-
-/// Ends the reading of a document, and forgets what was sent.
-pub(crate) async fn finish(
-    conn: &mut Conn,
-    id: DocumentId,
-    claim: ClaimId,
-    ended: Result<ReadDocument, String>,
-    at: Timestamp,
-) -> Result<bool> {
-    let status = if ended.is_ok() {
-        DocumentStatus::Ready
-    } else {
-        DocumentStatus::Failed
-    };
-    let (mut read, error) = match ended {
-        Ok(read) => (Some(read), None),
-        Err(error) => (None, Some(error)),
-    };
-    let rest = read.as_mut().map(|read| std::mem::take(&mut read.rest));
-    let read = read.as_ref();
-    let finished: Option<AccountId> = diesel::update(documents::table)
-        .filter(documents::id.eq(V(id)))
-        .filter(documents::claim_id.eq(V(claim)))
-        .set((
-            documents::status.eq(V(status)),
-            documents::error.eq(error),
-            read.map(|read| documents::chunks_count.eq(read.chunks_count)),
-            read.map(|read| documents::mime_type.eq(read.mime_type.clone())),
-            read.map(|read| documents::size_bytes.eq(read.size_bytes)),
-            read.map(|read| documents::content_hash.eq(read.content_hash.clone())),
-            documents::claim_id.eq(None::<V<ClaimId>>),
-            documents::lease_expires_at.eq(None::<V<Timestamp>>),
-            documents::updated_at.eq(V(at)),
-        ))
-        .returning(documents::account_id)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some(account) = finished else {
-        return Ok(false);
-    };
-    if let Some(rest) = rest {
-        insert_part(conn, (account, id), rest).await?;
+    /// Removes up to `limit` words that an earlier reader of this document left, or else its passages; returns how
+    /// many words there were, and `None` if the claim is gone.
+    pub fn clear_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+        limit: i64,
+    ) -> Answer<'_, Option<usize>> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            if renew(conn, id, claim, offset).await?.is_none() {
+                return Ok(Verdict::Rollback(None));
+            }
+            let removed = remove_words(conn, id, limit).await?;
+            if removed == 0 {
+                diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(Verdict::Commit(Some(removed)))
+        })
     }
-    if let Some(model) = read.and_then(|read| read.embed_by.as_deref()) {
-        super::embeddings::order(conn, (id, account), model).await?;
-    }
-    diesel::delete(uploads::table.find(V(id)))
-        .execute(conn)
-        .await?;
-    Ok(true)
-}
 
-/// Forgets a deleted document, all of whose words are gone.
-pub(crate) async fn forget_gone(conn: &mut Conn, id: DocumentId) -> Result<()> {
-    diesel::delete(gone::table.find(V(id))).run(conn).await
+    /// Ends the reading of a document: it is ready, found by its words from now on, or failed with this sentence. What was
+    /// sent is forgotten.
+    pub fn finish_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+        ended: Result<ReadDocument, String>,
+        at: Timestamp,
+    ) -> Answer<'_, Fenced> {
+        write!(self, |conn| {
+            let (status, read, error) = match ended {
+                Ok(read) => (DocumentStatus::Ready, Some(read), None),
+                Err(error) => (DocumentStatus::Failed, None, Some(error)),
+            };
+            let finished: Option<AccountId> = diesel::update(documents::table)
+                .filter(documents::id.eq(V(id)))
+                .filter(documents::claim_id.eq(Some(claim)))
+                .set((
+                    documents::status.eq(V(status)),
+                    documents::error.eq(error),
+                    read.as_ref().map(|read| {
+                        (
+                            documents::chunks_count.eq(read.chunks_count),
+                            documents::mime_type.eq(&read.mime_type),
+                            documents::size_bytes.eq(read.size_bytes),
+                            documents::content_hash.eq(&read.content_hash),
+                        )
+                    }),
+                    documents::claim_id.eq(None::<ClaimId>),
+                    documents::lease_expires_at.eq(None::<Timestamp>),
+                    documents::updated_at.eq(V(at)),
+                ))
+                .returning(documents::account_id)
+                .returned(conn)
+                .await?;
+            let Some(account) = finished else {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            };
+            if let Some(read) = read {
+                insert_part(conn, (account, id), read.rest).await?;
+                if let Some(model) = read.embed_by {
+                    embeddings::order(conn, (id, account), &model).await?;
+                }
+            }
+            diesel::delete(uploads::table.find(V(id)))
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(Fenced::Done))
+        })
+    }
+
+    /// Removes up to `limit` words of a deleted document that no other process is at; `None` if there is no deleted
+    /// document left.
+    pub fn clear_gone_documents(&self, limit: i64) -> Answer<'_, Option<ClearedDocument>> {
+        write!(self, |conn| {
+            let gone_document: Option<(DocumentId, AccountId)> = gone::table
+                .select((gone::document_id, gone::account_id))
+                .locked("FOR UPDATE SKIP LOCKED")
+                .found(conn)
+                .await?;
+            let Some((id, account)) = gone_document else {
+                return Ok(Verdict::Rollback(None));
+            };
+            if remove_words(conn, id, limit).await? > 0 {
+                return Ok(Verdict::Commit(Some(ClearedDocument { whole: None })));
+            }
+            diesel::delete(gone::table.find(V(id)))
+                .execute(conn)
+                .await?;
+            Ok(Verdict::Commit(Some(ClearedDocument {
+                whole: Some((account, id)),
+            })))
+        })
+    }
 }

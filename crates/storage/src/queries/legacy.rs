@@ -1,79 +1,108 @@
 //! Legacy agents, as their provider lists them.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, CredentialProvider, Runtime, Timestamp};
 
-use super::{agents as agent_rows, numbers};
-use crate::database::Conn;
+use super::{agents as agent_rows, credentials, locks, numbers};
+use crate::database::{Conn, RunQueryDsl};
 use crate::schema::{agents, legacy_agents as legacy};
 use crate::sql::V;
-use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, Result, Synced};
+use crate::store::{Answer, keep, mint, write};
+use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, Result, Store, Synced, Verdict};
 
-/// Brings the account's legacy agents to what the provider lists. A name is taken over when the provider's has changed
-/// since it was last seen, so that a name given here stays.
-pub(crate) async fn sync(
-    conn: &mut Conn,
-    account: AccountId,
-    (listed, is_whole): (Vec<ListedAgent>, bool),
-    at: Timestamp,
-) -> Result<Synced> {
-    let known: Vec<(Agent, String, bool)> = agents::table
-        .inner_join(legacy::table)
-        .filter(legacy::account_id.eq(V(account)))
-        .select((Agent::as_select(), legacy::seen_name, legacy::gone))
-        .load(conn)
-        .await?;
-    let mut known: HashMap<String, (Agent, String, bool)> = known
-        .into_iter()
-        .filter_map(|row| Some((row.0.provider_agent_id.clone()?, row)))
-        .collect();
-    let mut synced = Synced {
-        listed: listed.len(),
-        ..Synced::default()
-    };
-    for agent in listed {
-        let (id, is_back) = match known.remove(&agent.provider_agent_id) {
-            Some((row, seen, gone)) => {
-                refresh(conn, &row, &agent, (seen, gone), at).await?;
-                (row.id, gone)
-            }
-            None => {
-                synced.added += 1;
-                (add(conn, account, &agent, at).await?, false)
-            }
-        };
-        for listed in agent.numbers {
-            let number = PhoneNumber {
-                id: crate::store::mint(at),
-                account_id: account,
-                phone_number: listed.number,
-                label: listed.label,
-                provider: listed.provider,
-                agent_id: Some(id),
-                created_at: at,
-                updated_at: at,
+impl Store {
+    /// Takes up to `most` accounts whose legacy agents are to be asked for; each is this caller's for `lease`.
+    pub fn take_due_syncs(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<AccountId>> {
+        write!(self, |conn| {
+            let taken = credentials::take_due(conn, most, (now, now.plus(lease))).await?;
+            Ok(Verdict::keep_if(!taken.is_empty(), taken))
+        })
+    }
+
+    /// Brings the account's legacy agents and their numbers to what the provider lists at `at`, where it was
+    /// asked at `began`, and says when to ask again. Those that are not on the list are archived if it is whole. A name
+    /// is taken over when the provider's has changed since it was last seen, so that a name given here stays.
+    pub fn sync_legacy_agents(
+        &self,
+        account: AccountId,
+        (listed, is_whole): (Vec<ListedAgent>, bool),
+        (began, at, next): (Timestamp, Timestamp, Timestamp),
+    ) -> Answer<'_, Synced> {
+        keep!(self, |conn| {
+            // One at a time, so that two of them never add the same agent.
+            locks::lock_account(conn, account).await?;
+            let known: Vec<(Agent, String, bool)> = agents::table
+                .inner_join(legacy::table)
+                .filter(legacy::account_id.eq(V(account)))
+                .select((Agent::as_select(), legacy::seen_name, legacy::gone))
+                .load(conn)
+                .await?;
+            let mut known: HashMap<String, (Agent, String, bool)> = known
+                .into_iter()
+                .filter_map(|row| Some((row.0.provider_agent_id.clone()?, row)))
+                .collect();
+            let mut synced = Synced {
+                listed: listed.len(),
+                ..Synced::default()
             };
-            let text = number.phone_number.clone();
-            // One that is ours already stays as the account has it; one that another account has is not ours.
-            let is_new = numbers::insert(conn, number).await?;
-            if is_back && !is_new {
-                numbers::give_back(conn, account, text, id, at).await?;
+            for agent in listed {
+                let (id, is_back) = match known.remove(&agent.provider_agent_id) {
+                    Some((row, seen, gone)) => {
+                        refresh(conn, &row, &agent, (seen, gone), at).await?;
+                        (row.id, gone)
+                    }
+                    None => {
+                        synced.added += 1;
+                        (add(conn, account, &agent, at).await?, false)
+                    }
+                };
+                for listed in agent.numbers {
+                    let number = PhoneNumber {
+                        id: mint(at),
+                        account_id: account,
+                        phone_number: listed.number,
+                        label: listed.label,
+                        provider: listed.provider,
+                        agent_id: Some(id),
+                        created_at: at,
+                        updated_at: at,
+                    };
+                    let text = number.phone_number.clone();
+                    // One that is ours already stays as the account has it; one that another account has is not ours.
+                    let is_new = numbers::insert(conn, number).await?;
+                    if is_back && !is_new {
+                        numbers::give_back(conn, account, text, id, at).await?;
+                    }
+                }
             }
-        }
+            for (row, seen, gone) in known.into_values() {
+                if gone || !is_whole {
+                    continue;
+                }
+                synced.archived += 1;
+                remember(conn, row.id, &seen, true).await?;
+                diesel::update(agents::table.find(V(row.id)))
+                    .set((
+                        agents::status.eq(V(AgentStatus::Archived)),
+                        agents::updated_at.eq(V(at)),
+                    ))
+                    .execute(conn)
+                    .await?;
+                numbers::unassign(conn, account, row.id, at).await?;
+            }
+            let of = (account, CredentialProvider::Legacy);
+            credentials::answered(conn, of, (began, next)).await?;
+            Ok(synced)
+        })
     }
-    for (row, seen, gone) in known.into_values() {
-        if gone || !is_whole {
-            continue;
-        }
-        synced.archived += 1;
-        remember(conn, row.id, &seen, true).await?;
-        set_status(conn, row.id, AgentStatus::Archived, at).await?;
-        numbers::unassign(conn, account, row.id, at).await?;
-    }
-    Ok(synced)
 }
 
 async fn add(
@@ -82,7 +111,7 @@ async fn add(
     listed: &ListedAgent,
     at: Timestamp,
 ) -> Result<AgentId> {
-    let id: AgentId = crate::store::mint(at);
+    let id: AgentId = mint(at);
     let agent = Agent {
         id,
         account_id: account,
@@ -148,18 +177,6 @@ async fn refresh(
 async fn remember(conn: &mut Conn, agent: AgentId, seen: &str, gone: bool) -> Result<()> {
     diesel::update(legacy::table.find(V(agent)))
         .set((legacy::seen_name.eq(seen), legacy::gone.eq(gone)))
-        .run(conn)
-        .await
-}
-
-async fn set_status(
-    conn: &mut Conn,
-    agent: AgentId,
-    status: AgentStatus,
-    at: Timestamp,
-) -> Result<()> {
-    diesel::update(agents::table.find(V(agent)))
-        .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
         .run(conn)
         .await
 }

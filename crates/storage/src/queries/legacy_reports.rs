@@ -1,98 +1,99 @@
-//! What the provider of the legacy agents has told of its own accord.
+//! What the provider of the legacy agents has told of its own accord, and what it calls the calls that it was given.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
+use std::time::Duration;
+
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, FailureReason, Runtime, Timestamp,
 };
 
 use super::claims::is_claimed;
-use crate::database::Conn;
+use super::moments::said;
+use crate::database::RunQueryDsl;
 use crate::schema::{
     conversation_moments as moments, conversations as calls, legacy_reports as reports,
 };
 use crate::sql::V;
-use crate::{Fenced, LegacyReport, NewTurn, Result, Store};
+use crate::store::{Answer, keep, read, write};
+use crate::{Fenced, LegacyReport, NewTurn, Store, Verdict};
 
-/// Writes a report; `false` if it was there already.
-pub(crate) async fn insert(
-    conn: &mut Conn,
-    account: AccountId,
-    report: &LegacyReport,
-    conversation: Option<ConversationId>,
-    at: Timestamp,
-) -> Result<bool> {
-    diesel::insert_into(reports::table)
-        .values((
-            reports::account_id.eq(V(account)),
-            reports::provider_call_id.eq(&report.provider_call_id),
-            reports::kind.eq(report.kind()),
-            reports::conversation_id.eq(conversation),
-            reports::failure_reason.eq(report.failure),
-            reports::received_at.eq(V(at)),
-        ))
-        .on_conflict_do_nothing()
-        .changes(conn)
-        .await
-}
+/// How long a report is remembered: much longer than one that comes again is believed.
+const KEPT: Duration = Duration::from_secs(24 * 3_600);
 
-/// The account's legacy call of this id, or else the one under way that the provider calls so.
-pub(crate) async fn call_of(
-    conn: &mut Conn,
-    account: AccountId,
-    report: &LegacyReport,
-) -> Result<Option<ConversationId>> {
-    if let Some(id) = report.conversation {
-        return Ok(calls::table
-            .find(V(id))
-            .filter(calls::account_id.eq(V(account)))
-            .filter(calls::runtime.eq(V(Runtime::Legacy)))
-            .select(calls::id)
-            .found(conn)
-            .await?);
-    }
-    Ok(calls::table
-        .filter(calls::account_id.eq(V(account)))
-        .filter(is_claimed())
-        .filter(calls::dialog.eq(&report.provider_call_id))
-        .filter(calls::runtime.eq(V(Runtime::Legacy)))
-        .select(calls::id)
-        .found(conn)
-        .await?)
-}
-
-/// Why the provider says that a call was never begun, if it does.
-pub(crate) async fn failure(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-    provider_call_id: Option<&str>,
-) -> Result<Option<FailureReason>> {
-    let by_call: Option<Option<FailureReason>> = reports::table
-        .filter(reports::conversation_id.eq(V(id)))
-        .filter(reports::account_id.eq(V(account)))
-        .filter(reports::failure_reason.is_not_null())
-        .select(reports::failure_reason)
-        .found(conn)
-        .await?;
-    if let Some(Some(reason)) = by_call {
-        return Ok(Some(reason));
-    }
-    let Some(provider_call_id) = provider_call_id else {
-        return Ok(None);
-    };
-    let by_name: Option<Option<FailureReason>> = reports::table
-        .filter(reports::account_id.eq(V(account)))
-        .filter(reports::provider_call_id.eq(provider_call_id))
-        .filter(reports::failure_reason.is_not_null())
-        .select(reports::failure_reason)
-        .found(conn)
-        .await?;
-    Ok(by_name.flatten())
-}
+/// Reports that are deleted in one transaction.
+const AT_MOST: i64 = 1_000;
 
 impl Store {
+    /// Writes a report down, once however often it comes, and says which of the account's calls it is about: the one that it
+    /// names, or the one under way that the provider calls so. `None` if there is none, as when the call's own process does
+    /// not know yet what it is called there.
+    pub fn take_legacy_report(
+        &self,
+        account: AccountId,
+        report: &LegacyReport,
+        at: Timestamp,
+    ) -> Answer<'_, Option<ConversationId>> {
+        let report = report.clone();
+        write!(self, |conn| {
+            let legacy = calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::runtime.eq(V(Runtime::Legacy)))
+                .select(calls::id);
+            let call: Option<ConversationId> = match report.conversation {
+                Some(id) => legacy.filter(calls::id.eq(V(id))).found(conn).await?,
+                None => {
+                    let named = calls::dialog.eq(&report.provider_call_id);
+                    legacy
+                        .filter(is_claimed())
+                        .filter(named)
+                        .found(conn)
+                        .await?
+                }
+            };
+            let is_new = diesel::insert_into(reports::table)
+                .values((
+                    reports::account_id.eq(V(account)),
+                    reports::provider_call_id.eq(&report.provider_call_id),
+                    reports::kind.eq(report.kind()),
+                    reports::conversation_id.eq(call),
+                    reports::failure_reason.eq(report.failure),
+                    reports::received_at.eq(V(at)),
+                ))
+                .on_conflict_do_nothing()
+                .changes(conn)
+                .await?;
+            Ok(Verdict::keep_if(is_new, call))
+        })
+    }
+
+    /// Why the provider has reported that it never began a call, if it has.
+    pub fn legacy_failure(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        provider_call_id: Option<&str>,
+    ) -> Answer<'_, Option<FailureReason>> {
+        let name = provider_call_id.map(str::to_owned);
+        read!(self, |conn| {
+            let failures = reports::table
+                .filter(reports::account_id.eq(V(account)))
+                .filter(reports::failure_reason.is_not_null())
+                .select(reports::failure_reason);
+            let by_call: Option<Option<FailureReason>> = failures
+                .filter(reports::conversation_id.eq(Some(id)))
+                .found(conn)
+                .await?;
+            let (None | Some(None), Some(name)) = (by_call, name) else {
+                return Ok(by_call.flatten());
+            };
+            let by_name: Option<Option<FailureReason>> = failures
+                .filter(reports::provider_call_id.eq(name))
+                .found(conn)
+                .await?;
+            Ok(by_name.flatten())
+        })
+    }
+
     /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
     pub fn legacy_call_reported(
         &self,
@@ -101,7 +102,7 @@ impl Store {
     ) -> Answer<'_, Option<String>> {
         read!(self, |conn| {
             Ok(reports::table
-                .filter(reports::conversation_id.eq(V(id)))
+                .filter(reports::conversation_id.eq(Some(id)))
                 .filter(reports::account_id.eq(V(account)))
                 .filter(reports::failure_reason.is_null())
                 .order(reports::received_at)
@@ -122,12 +123,11 @@ impl Store {
             let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
             let last: Option<i32> = diesel::update(calls::table.find(V(id)))
                 .filter(calls::state.eq(V(CallState::Live)))
-                .filter(calls::claim_id.eq(V(claim)))
+                .filter(calls::claim_id.eq(Some(claim)))
                 .set(calls::messages_count.eq(i32::try_from(spoken).unwrap_or(i32::MAX)))
                 .returning(calls::last_seq)
-                .get_result(conn)
-                .await
-                .optional()?;
+                .returned(conn)
+                .await?;
             let Some(last) = last else {
                 return Ok(Fenced::Lost);
             };
@@ -151,48 +151,49 @@ impl Store {
                 .execute(conn)
                 .await?;
             for (seq, turn) in places.into_iter().zip(turns) {
-                super::moments::said(conn, id, seq, turn).await?;
+                said(conn, id, seq, turn).await?;
             }
             Ok(Fenced::Done)
         })
     }
-}
 
-/// Deletes up to `most` reports from before `before`.
-pub(crate) async fn delete(conn: &mut Conn, before: Timestamp, most: i64) -> Result<usize> {
-    let old: Vec<Timestamp> = reports::table
-        .filter(reports::received_at.lt(V(before)))
-        .order(reports::received_at)
-        .limit(most)
-        .select(reports::received_at)
-        .load(conn)
-        .await?;
-    let Some(last) = old.last() else {
-        return Ok(0);
-    };
-    let deleted = diesel::delete(reports::table)
-        .filter(reports::received_at.le(V(*last)))
-        .execute(conn)
-        .await?;
-    Ok(deleted)
-}
+    /// Remembers what the provider calls a call, for whoever goes on with it.
+    pub fn name_legacy_call(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        provider_call_id: &str,
+    ) -> Answer<'_, Fenced> {
+        let name = provider_call_id.to_owned();
+        keep!(self, |conn| {
+            let is_written = diesel::update(calls::table.find(V(id)))
+                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+                .filter(calls::claim_id.eq(Some(claim)))
+                .set(calls::dialog.eq(name))
+                .changes(conn)
+                .await?;
+            Ok(Fenced::of(is_written))
+        })
+    }
 
-/// Remembers what the provider calls a call, for whoever goes on with it.
-pub(crate) async fn name_call(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    provider_call_id: &str,
-) -> Result<Fenced> {
-    let written = diesel::update(calls::table.find(V(id)))
-        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-        .filter(calls::claim_id.eq(V(claim)))
-        .set(calls::dialog.eq(provider_call_id))
-        .execute(conn)
-        .await?;
-    Ok(if written > 0 {
-        Fenced::Done
-    } else {
-        Fenced::Lost
-    })
+    /// Deletes reports that are older than a day: `true` if there may be more.
+    pub fn delete_old_legacy_reports(&self, now: Timestamp) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let old: Vec<Timestamp> = reports::table
+                .filter(reports::received_at.lt(V(now.minus(KEPT))))
+                .order(reports::received_at)
+                .limit(AT_MOST)
+                .select(reports::received_at)
+                .load(conn)
+                .await?;
+            let Some(last) = old.last() else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let is_deleted = diesel::delete(reports::table)
+                .filter(reports::received_at.le(V(*last)))
+                .changes(conn)
+                .await?;
+            Ok(Verdict::keep_if(is_deleted, is_deleted))
+        })
+    }
 }

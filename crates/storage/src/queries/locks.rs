@@ -1,15 +1,14 @@
 //! Rows that a transaction keeps from others until its end. On SQLite the one writer has them anyway.
 
 use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, AgentId, AgentStatus, ConversationId, DeliveryId, EndpointId, Timestamp,
-};
+use offhook_domain::{AccountId, AgentId, AgentStatus, ConversationId, DeliveryId, EndpointId};
 
 use crate::Result;
 use crate::database::{Conn, Db, RunQueryDsl};
 use crate::dialect::Lock as _;
-use crate::schema::{accounts, agents, conversations as calls, deliveries};
-use crate::schema::{webhook_endpoint_health as health, webhook_endpoints as endpoints};
+use crate::schema::{
+    accounts, agents, conversations as calls, deliveries, webhook_endpoints as endpoints,
+};
 use crate::sql::{self, V};
 
 /// Takes the account's row, so that one node at a time counts its live calls; `false` if another has it. Not the wallet's
@@ -65,30 +64,6 @@ pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<()>
             .await?;
     }
     Ok(())
-}
-
-/// The health of these endpoints, as far as it may change: of all that fail, and of those received from that failed
-/// before. In id order.
-pub(crate) async fn lock_health(
-    conn: &mut Conn,
-    received: Vec<V<EndpointId>>,
-    failed: Vec<V<EndpointId>>,
-) -> Result<Vec<(EndpointId, Option<Timestamp>, i32)>> {
-    Ok(health::table
-        .filter(
-            health::endpoint_id.eq_any(failed).or(health::endpoint_id
-                .eq_any(received)
-                .and(health::first_failure_at.is_not_null())),
-        )
-        .order(health::endpoint_id)
-        .select((
-            health::endpoint_id,
-            health::first_failure_at,
-            health::exhausted_count,
-        ))
-        .locked("FOR NO KEY UPDATE")
-        .load(conn)
-        .await?)
 }
 
 /// Takes these deliveries' rows. In id order, as every transaction that waits for them does: so no two wait for each

@@ -1,19 +1,17 @@
 //! The request log: written in batches, read by page, deleted by age.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
 use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, ResourceKind, Timestamp};
 
 use super::pages::earlier;
-use crate::database::{Conn, Db};
-use crate::dialect::unlikely;
+use crate::database::{Db, RunQueryDsl};
+use crate::dialect::{dialect, unlikely};
 use crate::schema::request_logs as logs;
 use crate::sql::V;
-use crate::{LogEntry, LogFilter, PageKey, Result, StatusFilter, Store};
+use crate::store::{Answer, keep, read, write};
+use crate::{LogEntry, LogFilter, PageKey, StatusFilter, Store, Verdict};
 
 impl Store {
     /// A page of the account's log, newest first, with one more than `limit` if there is a next page.
@@ -47,10 +45,10 @@ impl Store {
                     query.filter(unlikely(logs::status_class.eq(class)))
                 }
             };
-            if let Some(method) = filter.method.clone() {
+            if let Some(method) = filter.method {
                 query = query.filter(unlikely(logs::method.eq(method)));
             }
-            if let Some(path) = filter.path.clone() {
+            if let Some(path) = filter.path {
                 query = query.filter(unlikely(logs::path.eq(path)));
             }
             if let Some(key) = filter.key {
@@ -73,9 +71,12 @@ impl Store {
             let id = ResourceId::from_uuid(conversation.uuid());
             let first: Option<LogEntry> = logs::table
                 .filter(logs::account_id.eq(V(account)))
-                .filter(logs::resource_id.eq(V(id)))
-                .filter(is_post())
-                .filter(unlikely(logs::resource.eq(V(ResourceKind::Conversation))))
+                .filter(logs::resource_id.eq(Some(id)))
+                // Written out for the partial index of what was asked to be made or done.
+                .filter(sql::<Bool>("request_logs.method = 'POST'"))
+                .filter(unlikely(
+                    logs::resource.eq(Some(ResourceKind::Conversation)),
+                ))
                 .order((logs::created_at, logs::id))
                 .select(LogEntry::as_select())
                 .found(conn)
@@ -85,34 +86,36 @@ impl Store {
             Ok(first.filter(|entry| entry.path == "/v1/calls"))
         })
     }
-}
 
-/// `method = 'POST'`, written out for the partial index of what was asked to be made or done.
-fn is_post() -> SqlLiteral<Bool> {
-    sql("request_logs.method = 'POST'")
-}
-
-/// Deletes up to `most` of the account's oldest entries from before `before`; returns how many. There is no index by
-/// age alone: PostgreSQL would take it for the pages of a large account.
-pub(crate) async fn purge(
-    conn: &mut Conn,
-    account: AccountId,
-    before: Timestamp,
-    most: i64,
-) -> Result<usize> {
-    let old: Vec<(Timestamp, LogEntryId)> = logs::table
-        .filter(logs::account_id.eq(V(account)))
-        .filter(logs::created_at.lt(V(before)))
-        .order((logs::created_at, logs::id))
-        .limit(most)
-        .select((logs::created_at, logs::id))
-        .load(conn)
-        .await?;
-    let count = old.len();
-    for (at, id) in old {
-        diesel::delete(logs::table.find((V(account), V(at), V(id))))
-            .execute(conn)
-            .await?;
+    /// Writes log entries; those that are there already are left as they are.
+    pub fn add_log_entries(&self, entries: Vec<LogEntry>) -> Answer<'_, ()> {
+        keep!(self, |conn| dialect!(conn, insert_log_entries(&entries)))
     }
-    Ok(count)
+
+    /// Deletes up to `most` of the account's oldest log entries from before `before`; returns how many. There is no index
+    /// by age alone: PostgreSQL would take it for the pages of a large account.
+    pub fn purge_log_entries(
+        &self,
+        account: AccountId,
+        before: Timestamp,
+        most: i64,
+    ) -> Answer<'_, usize> {
+        write!(self, |conn| {
+            let old: Vec<(Timestamp, LogEntryId)> = logs::table
+                .filter(logs::account_id.eq(V(account)))
+                .filter(logs::created_at.lt(V(before)))
+                .order((logs::created_at, logs::id))
+                .limit(most)
+                .select((logs::created_at, logs::id))
+                .load(conn)
+                .await?;
+            let count = old.len();
+            for (at, id) in old {
+                diesel::delete(logs::table.find((V(account), V(at), V(id))))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(Verdict::keep_if(count > 0, count))
+        })
+    }
 }

@@ -45,6 +45,7 @@ pub(crate) mod months;
 pub(crate) mod nodes;
 pub(crate) mod numbers;
 pub(crate) mod overview;
+pub(crate) mod own;
 pub(crate) mod pages;
 pub(crate) mod passages;
 pub(crate) mod people;

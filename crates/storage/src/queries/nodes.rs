@@ -1,115 +1,21 @@
 //! Running processes, and what the whole service remembers of itself.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use offhook_domain::{NodeId, Timestamp};
 
-use crate::database::Conn;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::dialect;
 use crate::schema::{nodes, service_settings as settings};
 use crate::sql::V;
-use crate::{Result, Store, StoreError};
+use crate::store::{Answer, keep, lease, read};
+use crate::{Result, Store, StoreError, migrate};
 
-/// Registers this node or renews its lease; forgets the ones that have been gone for an hour.
-pub(crate) async fn register(
-    conn: &mut Conn,
-    node: NodeId,
-    (shares, redis): (bool, Option<&str>),
-    (now, lease): (Timestamp, Timestamp),
-) -> Result<()> {
-    let renewed = diesel::update(nodes::table.find(V(node)))
-        .set((
-            nodes::lease_expires_at.eq(V(lease)),
-            nodes::redis_id.eq(redis),
-        ))
-        .execute(conn)
-        .await?;
-    if renewed == 0 {
-        diesel::insert_into(nodes::table)
-            .values((
-                nodes::id.eq(V(node)),
-                nodes::has_redis.eq(shares),
-                nodes::redis_id.eq(redis),
-                nodes::started_at.eq(V(now)),
-                nodes::lease_expires_at.eq(V(lease)),
-            ))
-            .execute(conn)
-            .await?;
-        let gone = now.minus(std::time::Duration::from_secs(3600));
-        diesel::delete(nodes::table.filter(nodes::lease_expires_at.lt(V(gone))))
-            .execute(conn)
-            .await?;
-    }
-    Ok(())
-}
-
-/// Whether an older node that lives counts requests in another Redis than this one. Where either does not know its own at
-/// present, nothing is said.
-pub(crate) async fn counts_apart(conn: &mut Conn, node: NodeId, now: Timestamp) -> Result<bool> {
-    let mine: Option<(Timestamp, Option<String>)> = nodes::table
-        .find(V(node))
-        .select((nodes::started_at, nodes::redis_id))
-        .found(conn)
-        .await?;
-    let Some((started, Some(redis))) = mine else {
-        return Ok(false);
-    };
-    let is_older = nodes::started_at
-        .lt(V(started))
-        .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node))));
-    let apart: i64 = nodes::table
-        .filter(nodes::lease_expires_at.gt(V(now)))
-        .filter(is_older)
-        .filter(nodes::redis_id.ne(redis))
-        .count()
-        .get_result(conn)
-        .await?;
-    Ok(apart > 0)
-}
-
-/// The names of the Redises that living nodes count in.
-pub(crate) async fn redis_of_living(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
-    let named: Vec<Option<String>> = nodes::table
-        .filter(nodes::lease_expires_at.gt(V(now)))
-        .select(nodes::redis_id)
-        .distinct()
-        .load(conn)
-        .await?;
-    Ok(named.into_iter().flatten().collect())
-}
-
-/// Whether this node has no shared limits and others live that it would have to share them with: an older one, or one
-/// that has them. `None` while this one is not registered.
-pub(crate) async fn is_second_without_redis(
-    conn: &mut Conn,
-    node: NodeId,
-    has_redis: bool,
-    now: Timestamp,
-) -> Result<Option<bool>> {
-    let started: Option<Timestamp> = nodes::table
-        .find(V(node))
-        .select(nodes::started_at)
-        .found(conn)
-        .await?;
-    let Some(started) = started else {
-        return Ok(None);
-    };
-    if has_redis {
-        // Whoever has none gives way, so that one after the other can be started with it.
-        return Ok(Some(false));
-    }
-    let is_older = nodes::started_at
-        .lt(V(started))
-        .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node))));
-    let others: i64 = nodes::table
-        .filter(nodes::id.ne(V(node)))
-        .filter(nodes::lease_expires_at.gt(V(now)))
-        .filter(is_older.or(nodes::has_redis))
-        .count()
-        .get_result(conn)
-        .await?;
-    Ok(Some(others > 0))
-}
+/// The setting that names the oldest schema which the database still serves.
+const OLDEST_SCHEMA: &str = "oldest_schema";
 
 /// How many nodes have a lease.
 pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64> {
@@ -170,6 +76,134 @@ impl Store {
     pub fn leave_node(&self, node: NodeId) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::delete(nodes::table.find(V(node))).run(conn).await
+        })
+    }
+
+    /// A sentence if a newer version has changed the database in a way that this one cannot work with. What a newer
+    /// version has only added does this one no harm: it goes on, and may even be started.
+    ///
+    /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
+    /// without.
+    #[boxed]
+    pub async fn outgrown(&self) -> Result<Option<String>> {
+        let oldest = read!(self, |conn| setting(conn, OLDEST_SCHEMA).await).await?;
+        let newest = migrate::newest();
+        Ok(oldest.filter(|oldest| *oldest > newest).map(|oldest| {
+            format!(
+                "this database was changed for versions that know migration {oldest}, and this one knows none after \
+                 {newest}: start a newer version of Offhook"
+            )
+        }))
+    }
+
+    /// Registers this process or renews its lease, and forgets the ones that have been gone for an hour. `shares` says
+    /// that it counts requests in Redis and keeps its files where others see them, `redis` names the one that it counts in,
+    /// as far as it is known at present. Returns whether an older process counts in another one; where either does not know
+    /// its own at present, nothing is said.
+    pub fn register_node(
+        &self,
+        node: NodeId,
+        shares: bool,
+        redis: Option<Arc<str>>,
+        now: Timestamp,
+    ) -> Answer<'_, bool> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let now = dialect!(conn, key_clock(now, offset))?;
+            let (redis, until) = (redis.as_deref(), now.plus(lease()));
+            let is_renewed = diesel::update(nodes::table.find(V(node)))
+                .set((
+                    nodes::lease_expires_at.eq(V(until)),
+                    nodes::redis_id.eq(redis),
+                ))
+                .changes(conn)
+                .await?;
+            if !is_renewed {
+                diesel::insert_into(nodes::table)
+                    .values((
+                        nodes::id.eq(V(node)),
+                        nodes::has_redis.eq(shares),
+                        nodes::redis_id.eq(redis),
+                        nodes::started_at.eq(V(now)),
+                        nodes::lease_expires_at.eq(V(until)),
+                    ))
+                    .execute(conn)
+                    .await?;
+                let gone = now.minus(Duration::from_secs(3600));
+                diesel::delete(nodes::table.filter(nodes::lease_expires_at.lt(V(gone))))
+                    .execute(conn)
+                    .await?;
+            }
+            let mine: Option<(Timestamp, Option<String>)> = nodes::table
+                .find(V(node))
+                .select((nodes::started_at, nodes::redis_id))
+                .found(conn)
+                .await?;
+            let Some((started, Some(redis))) = mine else {
+                return Ok(false);
+            };
+            let is_older = nodes::started_at
+                .lt(V(started))
+                .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node))));
+            let apart: i64 = nodes::table
+                .filter(nodes::lease_expires_at.gt(V(now)))
+                .filter(is_older)
+                .filter(nodes::redis_id.ne(redis))
+                .count()
+                .get_result(conn)
+                .await?;
+            Ok(apart > 0)
+        })
+    }
+
+    /// The names of the Redises that living processes count in; one, if all is well.
+    pub fn redis_of_living_nodes(&self, now: Timestamp) -> Answer<'_, Vec<String>> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect!(conn, key_clock(now, offset))?;
+            let named: Vec<Option<String>> = nodes::table
+                .filter(nodes::lease_expires_at.gt(V(now)))
+                .select(nodes::redis_id)
+                .distinct()
+                .load(conn)
+                .await?;
+            Ok(named.into_iter().flatten().collect())
+        })
+    }
+
+    /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does; `None` while it is not registered.
+    pub fn is_second_node_without_redis(
+        &self,
+        node: NodeId,
+        shares: bool,
+        now: Timestamp,
+    ) -> Answer<'_, Option<bool>> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect!(conn, key_clock(now, offset))?;
+            let started: Option<Timestamp> = nodes::table
+                .find(V(node))
+                .select(nodes::started_at)
+                .found(conn)
+                .await?;
+            let Some(started) = started else {
+                return Ok(None);
+            };
+            if shares {
+                // Whoever has none gives way, so that one after the other can be started with it.
+                return Ok(Some(false));
+            }
+            let is_older = nodes::started_at
+                .lt(V(started))
+                .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node))));
+            let others: i64 = nodes::table
+                .filter(nodes::id.ne(V(node)))
+                .filter(nodes::lease_expires_at.gt(V(now)))
+                .filter(is_older.or(nodes::has_redis))
+                .count()
+                .get_result(conn)
+                .await?;
+            Ok(Some(others > 0))
         })
     }
 }

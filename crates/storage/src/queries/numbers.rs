@@ -1,15 +1,37 @@
 //! Phone numbers.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
+use offhook_domain::{
+    AccountId, AgentId, AgentStatus, E164, NumberProvider, PhoneNumberId, Timestamp,
+};
 
+use super::own::own;
 use super::pages::behind;
-use crate::database::{Conn, Db};
+use super::{accounts as account_rows, locks};
+use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
-use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result, Store};
+use crate::store::{Answer, keep, mint, read, write};
+use crate::{
+    Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result, Store, Verdict,
+};
+
+/// What became of a write of a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NumberWrite {
+    /// It is written.
+    Done(PhoneNumber),
+    /// The account has no such number.
+    Absent,
+    /// The account has the number already.
+    AlreadyOurs,
+    /// Another account has the number.
+    Taken,
+    /// The account has no such agent.
+    NoSuchAgent,
+    /// The agent is archived.
+    AgentArchived,
+}
 
 /// Writes a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
@@ -34,9 +56,7 @@ pub(crate) async fn find(
     account: AccountId,
     id: PhoneNumberId,
 ) -> Result<Option<PhoneNumber>> {
-    Ok(numbers::table
-        .filter(numbers::id.eq(V(id)))
-        .filter(numbers::account_id.eq(V(account)))
+    Ok(own!(numbers, account, id)
         .select(PhoneNumber::as_select())
         .found(conn)
         .await?)
@@ -72,105 +92,14 @@ pub(crate) async fn who_has(
         Among::Trunks => query.filter(numbers::provider.eq(V(NumberProvider::Sip))),
         Among::Own(account) => query.filter(numbers::account_id.eq(V(account))),
     };
-    let found: Option<(Account, Option<Agent>, Option<String>)> = query
+    Ok(query
         .select((
             Account::as_select(),
             Option::<Agent>::as_select(),
             versions::config.nullable(),
         ))
         .found(conn)
-        .await?;
-    Ok(found.map(|(account, agent, config)| CalledNumber {
-        account,
-        agent,
-        config,
-    }))
-}
-
-/// Whether the account itself has this number.
-pub(crate) async fn has(conn: &mut Conn, account: AccountId, number: &E164) -> Result<bool> {
-    let found: Option<PhoneNumberId> = numbers::table
-        .filter(numbers::phone_number.eq(V(number.clone())))
-        .filter(numbers::account_id.eq(V(account)))
-        .select(numbers::id)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
-}
-
-impl Store {
-    /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
-    pub fn numbers(
-        &self,
-        account: AccountId,
-        agent: Option<AgentId>,
-        after: Option<PageKey<PhoneNumberId>>,
-        limit: i64,
-    ) -> Answer<'_, Vec<PhoneNumber>> {
-        read!(self, |conn| {
-            let mut query = numbers::table
-                .filter(numbers::account_id.eq(V(account)))
-                .order((numbers::created_at.desc(), numbers::id.desc()))
-                .limit(limit + 1)
-                .select(PhoneNumber::as_select())
-                .into_boxed::<Db>();
-            if let Some(agent) = agent {
-                query = query.filter(numbers::agent_id.eq(V(agent)));
-            }
-            Ok(behind!(query, numbers, after).load(conn).await?)
-        })
-    }
-
-    /// Takes a number from the account; `false` if it has no such one.
-    pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::delete(numbers::table)
-                .filter(numbers::id.eq(V(id)))
-                .filter(numbers::account_id.eq(V(account)))
-                .changes(conn)
-                .await
-        })
-    }
-
-    /// The numbers of these agents of the account, each agent's oldest first.
-    pub fn numbers_of_agents(
-        &self,
-        account: AccountId,
-        agents: Vec<AgentId>,
-    ) -> Answer<'_, Vec<PhoneNumber>> {
-        read!(self, |conn| {
-            if agents.is_empty() {
-                return Ok(Vec::new());
-            }
-            Ok(numbers::table
-                .filter(numbers::account_id.eq(V(account)))
-                .filter(numbers::agent_id.eq_any(agents.iter().copied().map(V)))
-                .order((numbers::created_at, numbers::id))
-                .select(PhoneNumber::as_select())
-                .load(conn)
-                .await?)
-        })
-    }
-}
-
-/// Applies a change; `false` if the account has no such number.
-pub(crate) async fn change(
-    conn: &mut Conn,
-    account: AccountId,
-    id: PhoneNumberId,
-    change: NumberChange,
-    at: Timestamp,
-) -> Result<bool> {
-    diesel::update(numbers::table)
-        .filter(numbers::id.eq(V(id)))
-        .filter(numbers::account_id.eq(V(account)))
-        .set((
-            change.label.map(|label| numbers::label.eq(label)),
-            change.agent.map(|agent| numbers::agent_id.eq(agent)),
-            numbers::updated_at.eq(V(at)),
-        ))
-        .changes(conn)
-        .await
+        .await?)
 }
 
 /// Takes an agent's numbers from it: for its archiving.
@@ -182,7 +111,7 @@ pub(crate) async fn unassign(
 ) -> Result<()> {
     diesel::update(numbers::table)
         .filter(numbers::account_id.eq(V(account)))
-        .filter(numbers::agent_id.eq(V(agent)))
+        .filter(numbers::agent_id.eq(Some(agent)))
         .set((
             numbers::agent_id.eq(None::<AgentId>),
             numbers::updated_at.eq(V(at)),
@@ -209,4 +138,136 @@ pub(crate) async fn give_back(
         ))
         .run(conn)
         .await
+}
+
+/// Why the agent may not have a number, if it may not. It is held, so that an archiving under way is seen, and one to come
+/// sees the number.
+async fn hold_agent(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: Option<AgentId>,
+) -> Result<Option<NumberWrite>> {
+    let Some(agent) = agent else { return Ok(None) };
+    Ok(match locks::hold_agent(conn, account, agent).await? {
+        None => Some(NumberWrite::NoSuchAgent),
+        Some(AgentStatus::Archived) => Some(NumberWrite::AgentArchived),
+        Some(_) => None,
+    })
+}
+
+impl Store {
+    /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
+    pub fn numbers(
+        &self,
+        account: AccountId,
+        agent: Option<AgentId>,
+        after: Option<PageKey<PhoneNumberId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<PhoneNumber>> {
+        read!(self, |conn| {
+            let mut query = numbers::table
+                .filter(numbers::account_id.eq(V(account)))
+                .order((numbers::created_at.desc(), numbers::id.desc()))
+                .limit(limit + 1)
+                .select(PhoneNumber::as_select())
+                .into_boxed::<Db>();
+            if let Some(agent) = agent {
+                query = query.filter(numbers::agent_id.eq(Some(agent)));
+            }
+            Ok(behind!(query, numbers, after).load(conn).await?)
+        })
+    }
+
+    /// Takes a number from the account; `false` if it has no such one.
+    pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            diesel::delete(own!(numbers, account, id))
+                .changes(conn)
+                .await
+        })
+    }
+
+    /// The numbers of these agents of the account, each agent's oldest first.
+    pub fn numbers_of_agents(
+        &self,
+        account: AccountId,
+        agents: Vec<AgentId>,
+    ) -> Answer<'_, Vec<PhoneNumber>> {
+        read!(self, |conn| {
+            if agents.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(numbers::table
+                .filter(numbers::account_id.eq(V(account)))
+                .filter(numbers::agent_id.eq_any(agents.into_iter().map(Some)))
+                .order((numbers::created_at, numbers::id))
+                .select(PhoneNumber::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Gives a number to an account. With `operator` the audit log tells of it.
+    pub fn add_number(&self, number: PhoneNumber, operator: bool) -> Answer<'_, NumberWrite> {
+        write!(self, |conn| {
+            let (account, id, at) = (number.account_id, number.id, number.created_at);
+            if let Some(refused) = hold_agent(conn, account, number.agent_id).await? {
+                return Ok(Verdict::Rollback(refused));
+            }
+            if !insert(conn, number.clone()).await? {
+                let ours: Option<PhoneNumberId> = numbers::table
+                    .filter(numbers::phone_number.eq(V(number.phone_number)))
+                    .filter(numbers::account_id.eq(V(account)))
+                    .select(numbers::id)
+                    .found(conn)
+                    .await?;
+                return Ok(Verdict::Rollback(match ours {
+                    Some(_) => NumberWrite::AlreadyOurs,
+                    None => NumberWrite::Taken,
+                }));
+            }
+            if operator {
+                let audit_id: offhook_domain::EventId = mint(at);
+                let target = id.to_string();
+                let words = ("cli", "number.add", target.as_str());
+                account_rows::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
+            }
+            Ok(Verdict::Commit(NumberWrite::Done(number)))
+        })
+    }
+
+    /// A number of the account.
+    pub fn number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, Option<PhoneNumber>> {
+        read!(self, |conn| find(conn, account, id).await)
+    }
+
+    /// Changes a number.
+    pub fn change_number(
+        &self,
+        account: AccountId,
+        id: PhoneNumberId,
+        change: NumberChange,
+        at: Timestamp,
+    ) -> Answer<'_, NumberWrite> {
+        write!(self, |conn| {
+            if find(conn, account, id).await?.is_none() {
+                return Ok(Verdict::Rollback(NumberWrite::Absent));
+            }
+            if let Some(refused) = hold_agent(conn, account, change.agent.flatten()).await? {
+                return Ok(Verdict::Rollback(refused));
+            }
+            diesel::update(own!(numbers, account, id))
+                .set((
+                    change.label.map(|label| numbers::label.eq(label)),
+                    change.agent.map(|agent| numbers::agent_id.eq(agent)),
+                    numbers::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            Ok(match find(conn, account, id).await? {
+                Some(number) => Verdict::Commit(NumberWrite::Done(number)),
+                None => Verdict::Rollback(NumberWrite::Absent),
+            })
+        })
+    }
 }

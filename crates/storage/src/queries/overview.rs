@@ -1,14 +1,20 @@
-//! What is looked at while it happens. Each of these reads a number of rows that the account's size does not change.
+//! What is looked at while it happens, and the chats of an account's own members. Each of these reads a number of rows that
+//! the account's size does not change.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
-use offhook_domain::{AccountId, Timestamp};
+use offhook_domain::{AccountId, AgentId, Channel, ConversationId, Timestamp};
 
+use super::chat_openings;
 use super::claims::is_claimed;
+use crate::database::RunQueryDsl;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{CallLatency, Conversation, ConversationView, LiveCall, Store};
+use crate::store::{Answer, read, write};
+use crate::{
+    CallLatency, ChatOpened, ChatView, ConversationView, LiveCall, NewChat, Result, Store, Verdict,
+    WidgetAgent,
+};
 
 impl Store {
     /// The latencies of those of the newest `most` calls since `since` that were measured.
@@ -48,24 +54,16 @@ impl Store {
     /// Up to `most` of the account's calls that are dialing, ringing, talking or closing, the newest first.
     pub fn calls_under_way(&self, account: AccountId, most: i64) -> Answer<'_, Vec<LiveCall>> {
         read!(self, |conn| {
-            type Row = (
-                Conversation,
-                String,
-                Option<String>,
-                Option<String>,
-                Option<Timestamp>,
-            );
             let newest = moments::conversation_id
                 .eq(calls::id)
                 .and(moments::seq.eq(calls::last_seq));
-            let mut rows: Vec<Row> = calls::table
+            let mut live: Vec<LiveCall> = calls::table
                 .inner_join(agents::table)
                 .left_join(moments::table.on(newest))
                 .filter(calls::account_id.eq(V(account)))
                 .filter(is_claimed())
                 .select((
-                    Conversation::as_select(),
-                    agents::name,
+                    ConversationView::as_select(),
                     moments::role.nullable(),
                     moments::content.nullable(),
                     moments::at.nullable(),
@@ -73,20 +71,51 @@ impl Store {
                 .load(conn)
                 .await?;
             // Asked for in this order, SQLite walks all of the account's conversations; a plan has few live calls.
-            rows.sort_by_key(|(call, ..)| std::cmp::Reverse((call.started_at, call.id)));
-            Ok(rows
-                .into_iter()
-                .take(usize::try_from(most).unwrap_or(0))
-                .map(|(conversation, agent_name, role, said, at)| LiveCall {
-                    view: ConversationView {
-                        conversation,
-                        agent_name,
-                    },
-                    role,
-                    said,
-                    at,
-                })
-                .collect())
+            live.sort_by_key(|call| {
+                let conversation = &call.view.conversation;
+                std::cmp::Reverse((conversation.started_at, conversation.id))
+            });
+            live.truncate(usize::try_from(most).unwrap_or(0));
+            Ok(live)
+        })
+    }
+
+    /// An agent of the account with its published configuration, whatever its widget is set to.
+    #[boxed]
+    pub async fn member_agent(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+    ) -> Result<Option<WidgetAgent>> {
+        let found = self.widget_agent(agent).await?;
+        Ok(found.filter(|found| found.account.id == account))
+    }
+
+    /// Begins a text conversation of a member of the account with one of its agents: reservation, conversation, session, in
+    /// one transaction. No widget has a part in it: [`NewChat::origin`] is empty.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
+    pub fn open_member_chat(&self, chat: NewChat, steady: Timestamp) -> Answer<'_, ChatOpened> {
+        write!(self, |conn| {
+            let begins = (Channel::Chat, chat.at.utc_day());
+            let begun = chat_openings::begin(conn, &chat, begins, steady).await?;
+            Ok(match begun {
+                ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
+                refused => Verdict::Rollback(refused),
+            })
+        })
+    }
+
+    /// A text conversation that a member of the account began.
+    pub fn member_chat(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Answer<'_, Option<ChatView>> {
+        read!(self, |conn| {
+            // A member's has no origin.
+            chat_openings::of_account(conn, account, id, "").await
         })
     }
 }

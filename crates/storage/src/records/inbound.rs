@@ -1,11 +1,12 @@
 //! Calls that come in.
 
+use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, ConversationId, Credits, E164, NodeId, Price, Timestamp};
 
 use super::{Account, Agent, Conversation};
 
 /// Whose number was called.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Queryable)]
 pub struct CalledNumber {
     /// The account that has it.
     pub account: Account,

@@ -109,7 +109,8 @@ pub struct ClaimedDocument {
 }
 
 /// A passage that is about to be stored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Insertable)]
+#[diesel(table_name = schema::knowledge_passages, treat_none_as_default_value = false)]
 pub struct NewPassage {
     /// Its place in the document, from 0.
     pub ordinal: i32,
@@ -201,9 +202,11 @@ pub struct EmbeddingJob {
 }
 
 /// Vectors of some passages of a document that follow one another.
-#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::knowledge_embeddings)]
 pub struct PassageVectors {
     /// The document.
+    #[diesel(column_name = document_id)]
     pub document: DocumentId,
     /// The first passage.
     pub ordinal: i32,

@@ -45,7 +45,7 @@ pub struct CallLatency {
 }
 
 /// A call under way, with what happened in it last.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Queryable)]
 pub struct LiveCall {
     /// The call.
     pub view: ConversationView,

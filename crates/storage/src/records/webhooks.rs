@@ -270,6 +270,14 @@ pub struct AttemptReport {
 }
 
 impl AttemptReport {
+    pub(crate) const fn outcome(&self) -> AttemptOutcome {
+        if self.success {
+            AttemptOutcome::Succeeded
+        } else {
+            AttemptOutcome::Failed
+        }
+    }
+
     /// What is left at `steady` of the wait for the next attempt, in microseconds; less than none if it is overdue.
     pub(crate) fn wait_left(&self, steady: Timestamp) -> Option<i64> {
         let wait = i64::try_from(self.retry_after?.as_micros()).unwrap_or(i64::MAX);

@@ -8,7 +8,6 @@ mod deliveries;
 mod idempotency;
 mod knowledge;
 mod logs;
-mod outbox;
 mod voices;
 
 use std::sync::LazyLock;
@@ -30,7 +29,6 @@ pub(crate) use deliveries::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
-pub(crate) use outbox::*;
 pub(crate) use voices::*;
 
 /// The clock that leases and keys are judged by: here the process's own, as one process owns the file.

@@ -17,24 +17,8 @@ mod chats;
 mod config;
 mod conversation_retention;
 mod credentials;
-pub(crate) mod deliveries;
-mod dispatch;
-pub(crate) mod documents;
-mod embeddings;
-mod endpoint_looks;
-mod figures;
-mod folders;
-mod inbound;
-pub(crate) mod ingestion;
 mod integration_tokens;
 mod integrations;
-mod jobs;
-mod legacy;
-mod legacy_reports;
-mod logs;
-pub(crate) mod numbers;
-mod overview;
-mod webhooks;
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -52,7 +36,6 @@ use crate::database::Conn;
 use crate::dialect::dialect;
 use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
-use crate::queries;
 use crate::sqlite::Sqlite;
 use crate::{
     Actor, MasterKey, Result, StoreError, Verdict, migrate,
@@ -64,9 +47,6 @@ use crate::{
 pub fn lease() -> Duration {
     offhook_failpoints::scaled(Duration::from_secs(45))
 }
-
-/// The setting that names the oldest schema which the database still serves.
-const OLDEST_SCHEMA: &str = "oldest_schema";
 
 /// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL.
 pub type Durability = String;
@@ -199,25 +179,6 @@ impl Store {
         Ok(store)
     }
 
-    /// A sentence if a newer version has changed the database in a way that this one cannot work with. What a newer
-    /// version has only added does this one no harm: it goes on, and may even be started.
-    ///
-    /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
-    /// without.
-    #[boxed]
-    pub async fn outgrown(&self) -> Result<Option<String>> {
-        let oldest = read!(self, |conn| queries::nodes::setting(conn, OLDEST_SCHEMA)
-            .await)
-        .await?;
-        let newest = migrate::newest();
-        Ok(oldest.filter(|oldest| *oldest > newest).map(|oldest| {
-            format!(
-                "this database was changed for versions that know migration {oldest}, and this one knows none after \
-                 {newest}: start a newer version of Offhook"
-            )
-        }))
-    }
-
     /// Brings the database to this version's schema; returns the names of the migrations that were applied.
     ///
     /// # Errors
@@ -298,50 +259,6 @@ impl Store {
             durability()
         )?)))
         .await
-    }
-
-    /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
-    /// others see them, `redis` names the one that it counts in, as far as it is known at present. Returns whether an older
-    /// process counts in another one.
-    pub fn register_node(
-        &self,
-        node: NodeId,
-        shares: bool,
-        redis: Option<Arc<str>>,
-        now: Timestamp,
-    ) -> Answer<'_, bool> {
-        let offset = self.offset();
-        keep!(self, |conn| {
-            let now = dialect!(conn, key_clock(now, offset))?;
-            let limits = (shares, redis.as_deref());
-            queries::nodes::register(conn, node, limits, (now, now.plus(lease()))).await?;
-            let is_apart = queries::nodes::counts_apart(conn, node, now).await?;
-            Ok(is_apart)
-        })
-    }
-
-    /// The names of the Redises that living processes count in; one, if all is well.
-    pub fn redis_of_living_nodes(&self, now: Timestamp) -> Answer<'_, Vec<String>> {
-        let offset = self.offset();
-        read!(self, |conn| {
-            let now = dialect!(conn, key_clock(now, offset))?;
-            queries::nodes::redis_of_living(conn, now).await
-        })
-    }
-
-    /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does (decision
-    /// 9); `None` while it is not registered.
-    pub fn is_second_node_without_redis(
-        &self,
-        node: NodeId,
-        shares: bool,
-        now: Timestamp,
-    ) -> Answer<'_, Option<bool>> {
-        let offset = self.offset();
-        read!(self, |conn| {
-            let now = dialect!(conn, key_clock(now, offset))?;
-            queries::nodes::is_second_without_redis(conn, node, shares, now).await
-        })
     }
 }
 

@@ -10,7 +10,7 @@ use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 use super::column;
 use crate::database::Conn;
 use crate::sql::V;
-use crate::{AttemptOutcome, AttemptReport, ClaimedAttempt, Result, sql};
+use crate::{AttemptReport, ClaimedAttempt, Result, sql};
 
 /// Cancels up to `most` open deliveries of an endpoint, without waiting for those that somebody else has; returns how many
 /// that were.
@@ -60,14 +60,6 @@ pub(crate) async fn finish(
         exhausted: Option<DeliveryId>,
     }
 
-    let outcome = |report: &AttemptReport| {
-        if report.success {
-            AttemptOutcome::Succeeded
-        } else {
-            AttemptOutcome::Failed
-        }
-        .to_string()
-    };
     diesel::sql_query(
         "UPDATE attempts a SET outcome = r.outcome, status_code = r.status_code, \
            duration_ms = r.duration_ms, error = r.error, response_snippet = r.snippet, at = r.at \
@@ -76,7 +68,7 @@ pub(crate) async fn finish(
          WHERE a.id = r.id",
     )
     .bind::<Array<sql::Uuid>, _>(column(reports, |r| r.attempt_id))
-    .bind::<Array<Text>, _>(column(reports, outcome))
+    .bind::<Array<sql::Word>, _>(column(reports, AttemptReport::outcome))
     .bind::<Array<Nullable<Integer>>, _>(column(reports, |r| r.status_code))
     .bind::<Array<Integer>, _>(column(reports, |r| r.duration_ms))
     .bind::<Array<Nullable<Text>>, _>(column(reports, |r| r.error.clone()))

@@ -2,15 +2,15 @@
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
-use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
+use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
+use offhook_domain::{AccountId, EndpointId, EventId, EventType};
 
 use super::column;
 use crate::database::Conn;
-use crate::queries::delivery_claims::{Candidate, Found, Times, Work};
+use crate::queries::delivery_claims::{Candidate, Claim, Found};
 use crate::queries::dispatch::{first_attempts, retries};
-use crate::sql::V;
-use crate::{ClaimSlots, Result, sql};
+use crate::store::mint;
+use crate::{ClaimSlots, ClaimedAttempt, Result, sql};
 
 /// `found` takes each row for this transaction as far as no other one has it; where another one has changed it since the
 /// statement began, its conditions are looked at again in what it is now. What had no claim gets this one in `taken`, by
@@ -52,16 +52,8 @@ const CLAIM: &str = concat!(
 /// A delivery that has the claim by now, with all that its attempt needs; or one of an owner that is gone, without.
 #[derive(QueryableByName)]
 struct Row {
-    #[diesel(sql_type = sql::Uuid)]
-    id: DeliveryId,
-    #[diesel(sql_type = Nullable<sql::Uuid>)]
-    claim_id: Option<ClaimId>,
-    #[diesel(sql_type = Integer)]
-    attempts_count: i32,
-    #[diesel(sql_type = Integer)]
-    abandoned_count: i32,
-    #[diesel(sql_type = Nullable<sql::Instant>)]
-    due: Option<Timestamp>,
+    #[diesel(embed)]
+    candidate: Candidate,
     #[diesel(sql_type = Nullable<sql::Uuid>)]
     endpoint_id: Option<EndpointId>,
     #[diesel(sql_type = Nullable<sql::Uuid>)]
@@ -76,13 +68,31 @@ struct Row {
     url: Option<String>,
 }
 
+impl Row {
+    /// The attempt to be made, if the delivery has the claim.
+    fn attempt(&mut self, claim: Claim) -> Option<ClaimedAttempt> {
+        Some(ClaimedAttempt {
+            claim_id: claim.id,
+            attempt_id: mint(claim.now),
+            delivery_id: self.candidate.id,
+            endpoint_id: self.endpoint_id?,
+            account_id: self.account_id?,
+            number: self.candidate.attempts_count + 1,
+            event_id: self.event_id?,
+            kind: self.event_type?,
+            body: self.body.take()?,
+            url: self.url.take()?,
+            secrets: Vec::new(),
+        })
+    }
+}
+
 /// Each enabled endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
 /// this one's until its end. Those that nobody had have the claim.
 pub(crate) async fn claim_due(
     conn: &mut Conn,
     slots: &[ClaimSlots],
-    claim: ClaimId,
-    times: Times,
+    claim: Claim,
 ) -> Result<Found> {
     if slots.iter().all(|slot| slot.firsts + slot.retries == 0) {
         return Ok(Found::default());
@@ -92,52 +102,18 @@ pub(crate) async fn claim_due(
         .bind::<Array<sql::Uuid>, _>(column(slots, |s| s.endpoint))
         .bind::<Array<BigInt>, _>(column(slots, |s| count(s.firsts)))
         .bind::<Array<BigInt>, _>(column(slots, |s| count(s.retries)))
-        .bind::<sql::Instant, _>(V(times.due))
-        .bind::<sql::Instant, _>(V(times.judged_at))
-        .bind::<sql::Uuid, _>(V(claim))
-        .bind::<sql::Instant, _>(V(times.lease))
+        .bind::<sql::Instant, _>(claim.due)
+        .bind::<sql::Instant, _>(claim.judged_at)
+        .bind::<sql::Uuid, _>(claim.id)
+        .bind::<sql::Instant, _>(claim.lease)
         .load(conn)
         .await?;
     let mut found = Found::default();
-    for row in rows {
-        match work(row) {
-            Ok(work) => found.claimed.push(work),
-            Err(candidate) => found.candidates.push(candidate),
+    for mut row in rows {
+        match row.attempt(claim) {
+            Some(attempt) => found.claimed.push((attempt, row.candidate.due)),
+            None => found.candidates.push(row.candidate),
         }
     }
     Ok(found)
-}
-
-fn work(row: Row) -> Result<Work, Candidate> {
-    let (id, due) = (row.id, row.due);
-    let whole = (
-        row.endpoint_id,
-        row.account_id,
-        row.event_id,
-        row.event_type,
-        row.body,
-        row.url,
-    );
-    match whole {
-        (Some(endpoint), Some(account), Some(event), Some(kind), Some(body), Some(url)) => {
-            Ok(Work {
-                delivery: id,
-                endpoint,
-                account,
-                event,
-                kind,
-                body,
-                url,
-                number: row.attempts_count + 1,
-                due,
-            })
-        }
-        _ => Err(Candidate {
-            id,
-            claim_id: row.claim_id,
-            attempts_count: row.attempts_count,
-            abandoned_count: row.abandoned_count,
-            due,
-        }),
-    }
 }

@@ -8,7 +8,7 @@ use diesel::sql_types::BigInt;
 use offhook_domain::{ClaimId, DeliveryId, EndpointId, Timestamp};
 
 use crate::database::Conn;
-use crate::queries::delivery_claims::{Candidate, Found, Times};
+use crate::queries::delivery_claims::{Candidate, Claim, Found};
 use crate::queries::dispatch::{first_attempts, retries};
 use crate::schema::{attempts, deliveries};
 use crate::sql::V;
@@ -23,7 +23,7 @@ pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64
            WHERE id IN (SELECT id FROM deliveries \
              WHERE endpoint_id = ?1 AND state IN ('pending', 'retrying') LIMIT ?2)",
     )
-    .bind::<sql::Uuid, _>(V(endpoint))
+    .bind::<sql::Uuid, _>(endpoint)
     .bind::<BigInt, _>(most)
     .execute(conn)
     .await?)
@@ -53,8 +53,7 @@ pub(crate) async fn insert_attempts(
 pub(crate) async fn claim_due(
     conn: &mut Conn,
     slots: &[ClaimSlots],
-    _claim: ClaimId,
-    times: Times,
+    claim: Claim,
 ) -> Result<Found> {
     macro_rules! due_of_endpoint {
         ($conditions:expr, $due:literal) => {
@@ -87,9 +86,9 @@ pub(crate) async fn claim_due(
                 continue;
             }
             let rows: Vec<Candidate> = diesel::sql_query(query)
-                .bind::<sql::Uuid, _>(V(slot.endpoint))
-                .bind::<sql::Instant, _>(V(times.due))
-                .bind::<sql::Instant, _>(V(times.judged_at))
+                .bind::<sql::Uuid, _>(slot.endpoint)
+                .bind::<sql::Instant, _>(claim.due)
+                .bind::<sql::Instant, _>(claim.judged_at)
                 .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
                 .load(conn)
                 .await?;
@@ -108,15 +107,10 @@ pub(crate) async fn finish(
 ) -> Result<HashSet<DeliveryId>> {
     let mut exhausted = HashSet::new();
     for report in reports {
-        let outcome = if report.success {
-            AttemptOutcome::Succeeded
-        } else {
-            AttemptOutcome::Failed
-        };
         diesel::update(attempts::table.find(V(report.attempt_id)))
             .set((
                 attempts::at.eq(V(report.at)),
-                attempts::outcome.eq(V(outcome)),
+                attempts::outcome.eq(V(report.outcome())),
                 attempts::status_code.eq(report.status_code),
                 attempts::duration_ms.eq(report.duration_ms),
                 attempts::error.eq(&report.error),

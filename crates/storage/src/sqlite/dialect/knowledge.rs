@@ -23,12 +23,7 @@ pub(crate) async fn insert_passages(
 ) -> Result<()> {
     for row in rows {
         diesel::insert_into(passages::table)
-            .values((
-                passages::document_id.eq(V(document)),
-                passages::ordinal.eq(row.ordinal),
-                passages::repeats.eq(row.repeats),
-                passages::content.eq(row.content),
-            ))
+            .values((row, passages::document_id.eq(V(document))))
             .execute(conn)
             .await?;
     }
