@@ -44,6 +44,15 @@ pub(crate) enum Verdict<T> {
 }
 
 impl<T> Verdict<T> {
+    /// Keeps what was written if `is_done`.
+    fn keep_if(is_done: bool, answer: T) -> Self {
+        if is_done {
+            Self::Commit(answer)
+        } else {
+            Self::Rollback(answer)
+        }
+    }
+
     fn into_answer(self) -> T {
         match self {
             Self::Commit(answer) | Self::Rollback(answer) => answer,

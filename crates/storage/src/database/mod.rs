@@ -270,6 +270,18 @@ pub(crate) trait RunQueryDsl: Sized {
         Box::pin(async move { Ok(rows.await?.into_iter().next()) })
     }
 
+    /// The row that a write returns, if it writes one.
+    fn returned<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<Option<U>>>
+    where
+        Self: AsQuery,
+        Self::Query: QueryFragment<Db> + QueryId,
+        Self::SqlType: CompatibleType<U, Db, SqlType = ST>,
+        U: FromSqlRow<ST, Db> + Send + 'c,
+    {
+        let rows = self.load(conn);
+        Box::pin(async move { Ok(rows.await?.into_iter().next()) })
+    }
+
     /// Runs it, however many rows it changes.
     fn run<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<()>>
     where

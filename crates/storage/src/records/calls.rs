@@ -136,3 +136,10 @@ pub enum Fenced {
     /// The claim is gone: nothing was written.
     Lost,
 }
+
+impl Fenced {
+    /// Whether a step was taken.
+    pub(crate) const fn of(is_done: bool) -> Self {
+        if is_done { Self::Done } else { Self::Lost }
+    }
+}

@@ -121,11 +121,14 @@ impl Conversation {
 }
 
 /// A conversation with its agent's name, as lists and reads show it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::conversations)]
 pub struct ConversationView {
     /// The conversation.
+    #[diesel(embed)]
     pub conversation: Conversation,
     /// The agent's present name.
+    #[diesel(select_expression = schema::agents::name)]
     pub agent_name: String,
 }
 

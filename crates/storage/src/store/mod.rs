@@ -4,19 +4,12 @@
 //! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
 //! method that is one query stands with the queries of its rows.
 
-mod about;
-mod account_voices;
-mod accounts;
 mod agents;
 mod analyses;
-mod audit;
 mod batches;
-mod billing;
-mod calls;
 mod chats;
 mod config;
 mod conversation_retention;
-mod credentials;
 pub(crate) mod deliveries;
 mod dispatch;
 pub(crate) mod documents;
@@ -71,7 +64,7 @@ use crate::postgres::{Listener, Postgres};
 use crate::queries;
 use crate::sqlite::Sqlite;
 use crate::{
-    Actor, MasterKey, Result, StoreError, Verdict, migrate,
+    AboutDatabase, Actor, MasterKey, Result, StoreError, Verdict, migrate,
     units::{self, Work},
 };
 
@@ -105,7 +98,7 @@ pub struct Store {
     pub(crate) master_key: MasterKey,
     clock_offset: Arc<AtomicI64>,
     /// On PostgreSQL.
-    steps: Option<CallWriter>,
+    pub(crate) steps: Option<CallWriter>,
     /// Who changes what is changed through this handle.
     actor: Actor,
 }
@@ -133,7 +126,7 @@ impl Inner {
         self.carry_out(units::certain(work))
     }
 
-    fn write<T, F>(&self, work: F) -> Answer<'_, T>
+    pub(crate) fn write<T, F>(&self, work: F) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
@@ -314,6 +307,11 @@ impl Store {
             durability()
         )?)))
         .await
+    }
+
+    /// Version, clock and settings of the database, asked of the connection that writes.
+    pub fn about(&self) -> Answer<'_, AboutDatabase> {
+        write!(self, |conn| Ok(Verdict::Rollback(dialect!(conn, about())?)))
     }
 
     /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
