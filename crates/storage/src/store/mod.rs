@@ -4,12 +4,9 @@
 //! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
 //! method that is one query stands with the queries of its rows.
 
-mod agents;
-mod analyses;
 mod batches;
 mod chats;
 mod config;
-mod conversation_retention;
 pub(crate) mod deliveries;
 mod dispatch;
 pub(crate) mod documents;
