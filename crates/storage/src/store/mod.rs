@@ -5,7 +5,6 @@
 //! method that is one query stands with the queries of its rows.
 
 mod batches;
-mod chats;
 mod config;
 pub(crate) mod deliveries;
 mod dispatch;
