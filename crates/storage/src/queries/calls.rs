@@ -140,16 +140,10 @@ impl Store {
                 month: call.at.utc_month(),
                 at: call.at,
             };
-            if call.reserve > 0 {
-                match wallets::hold(conn, &draw, call.reserve).await? {
-                    Reserve::Held => {}
-                    Reserve::WalletTooLow => {
-                        return Ok(Verdict::Rollback(Placed::WalletTooLow));
-                    }
-                    Reserve::BudgetTooLow => {
-                        return Ok(Verdict::Rollback(Placed::BudgetTooLow));
-                    }
-                }
+            match wallets::hold(conn, &draw, call.reserve).await? {
+                Reserve::Held => {}
+                Reserve::WalletTooLow => return Ok(Verdict::Rollback(Placed::WalletTooLow)),
+                Reserve::BudgetTooLow => return Ok(Verdict::Rollback(Placed::BudgetTooLow)),
             }
             let endpoints = match call.event.take() {
                 Some(event) => events::emit_first(conn, &call, event).await?,
@@ -158,9 +152,7 @@ impl Store {
                     Vec::new()
                 }
             };
-            if call.reserve > 0 {
-                wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
-            }
+            wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
             failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
             Ok(Verdict::Commit(Placed::Accepted(endpoints)))
         })

@@ -29,14 +29,8 @@ pub(crate) async fn begin(
     steady: Timestamp,
 ) -> Result<ChatOpened> {
     let reserve = chat.price.of_answers(1);
-    let draw = Draw {
-        account: chat.account_id,
-        key: None,
-        budget: None,
-        month: chat.at.utc_month(),
-        at: chat.at,
-    };
-    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
+    let draw = Draw::of(chat.account_id, chat.at);
+    if wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
         return Ok(ChatOpened::WalletTooLow);
     }
     let db = conn.db();
@@ -74,9 +68,7 @@ pub(crate) async fn begin(
         let first = NewTurn::written("agent", text.clone(), chat.at);
         chats::append(conn, chat.id, first).await?;
     }
-    if reserve > 0 {
-        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
-    }
+    wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
     diesel::insert_into(sessions::table)
         .values((
             sessions::conversation_id.eq(V(chat.id)),

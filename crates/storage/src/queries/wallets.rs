@@ -24,6 +24,19 @@ pub(crate) struct Draw {
     pub(crate) at: Timestamp,
 }
 
+impl Draw {
+    /// On the account alone, by no key.
+    pub(crate) fn of(account: AccountId, at: Timestamp) -> Self {
+        Self {
+            account,
+            key: None,
+            budget: None,
+            month: at.utc_month(),
+            at,
+        }
+    }
+}
+
 /// What a wallet's row says.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = wallets)]
@@ -53,8 +66,11 @@ pub(crate) enum Reserve {
     BudgetTooLow,
 }
 
-/// Holds `credits` in one conditional statement each for the key's budget and the wallet.
+/// Holds `credits`, if any, in one conditional statement each for the key's budget and the wallet.
 pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
+    if credits == 0 {
+        return Ok(Reserve::Held);
+    }
     if !hold_in_wallet(conn, draw, credits).await? {
         return Ok(Reserve::WalletTooLow);
     }
@@ -247,12 +263,16 @@ impl Store {
     }
 }
 
+/// Writes down what is held, if anything, of a conversation that is written.
 pub(crate) async fn insert_reservation(
     conn: &mut Conn,
     conversation: ConversationId,
     draw: &Draw,
     credits: Credits,
 ) -> Result<()> {
+    if credits == 0 {
+        return Ok(());
+    }
     diesel::insert_into(reservations::table)
         .values((
             reservations::conversation_id.eq(V(conversation)),

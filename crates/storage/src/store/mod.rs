@@ -4,7 +4,6 @@
 //! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
 //! method that is one query stands with the queries of its rows.
 
-mod batches;
 mod config;
 pub(crate) mod deliveries;
 mod dispatch;
