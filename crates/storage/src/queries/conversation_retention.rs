@@ -132,9 +132,8 @@ impl Store {
             if ids.is_empty() {
                 return Ok(());
             }
-            let of = || ids.iter().copied().map(V);
             let told: Vec<EventId> = events::table
-                .filter(events::conversation_id.eq_any(of()))
+                .filter(events::conversation_id.eq_any(ids.iter().copied().map(V)))
                 .select(events::id)
                 .load(conn)
                 .await?;
@@ -143,49 +142,29 @@ impl Store {
                 .select(deliveries::id)
                 .load(conn)
                 .await?;
-            diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
-                .execute(conn)
-                .await?;
+            macro_rules! delete {
+                ($table:ident, $column:ident, $ids:expr) => {
+                    let of = $ids.iter().copied().map(V);
+                    diesel::delete($table::table.filter($table::$column.eq_any(of)))
+                        .execute(conn)
+                        .await?;
+                };
+            }
+            delete!(tries, conversation_id, ids);
             // In steps, as a busy account has more endpoints than a statement has room for.
             for sent in sent.chunks(500) {
-                let of = || sent.iter().copied().map(V);
-                diesel::delete(attempts::table.filter(attempts::delivery_id.eq_any(of())))
-                    .execute(conn)
-                    .await?;
-                diesel::delete(resends::table.filter(resends::delivery_id.eq_any(of())))
-                    .execute(conn)
-                    .await?;
-                diesel::delete(deliveries::table.filter(deliveries::id.eq_any(of())))
-                    .execute(conn)
-                    .await?;
+                delete!(attempts, delivery_id, sent);
+                delete!(resends, delivery_id, sent);
+                delete!(deliveries, id, sent);
             }
-            diesel::delete(events::table.filter(events::id.eq_any(told.iter().copied().map(V))))
-                .execute(conn)
-                .await?;
-            diesel::delete(
-                chat_messages::table.filter(chat_messages::conversation_id.eq_any(of())),
-            )
-            .execute(conn)
-            .await?;
-            diesel::delete(
-                whatsapp_sent::table.filter(whatsapp_sent::conversation_id.eq_any(of())),
-            )
-            .execute(conn)
-            .await?;
-            diesel::delete(
-                chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())),
-            )
-            .execute(conn)
-            .await?;
-            diesel::delete(analyses::table.filter(analyses::conversation_id.eq_any(of())))
-                .execute(conn)
-                .await?;
-            diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))
-                .execute(conn)
-                .await?;
-            diesel::delete(calls::table.filter(calls::id.eq_any(of())))
-                .run(conn)
-                .await
+            delete!(events, id, told);
+            delete!(chat_messages, conversation_id, ids);
+            delete!(whatsapp_sent, conversation_id, ids);
+            delete!(chat_sessions, conversation_id, ids);
+            delete!(analyses, conversation_id, ids);
+            delete!(moments, conversation_id, ids);
+            delete!(calls, id, ids);
+            Ok(())
         })
     }
 }
