@@ -14,13 +14,12 @@ use super::wallets::{self, Reserve};
 use super::widgets;
 use crate::database::Conn;
 use crate::schema::{
-    chat_messages as messages, chat_sessions as sessions, conversation_moments as moments,
-    conversations as calls, reservations,
+    chat_messages as messages, chat_sessions as sessions, conversations as calls, reservations,
 };
 use crate::sql::V;
 use crate::{
-    ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, Moment, NewChatMessage, NewTurn,
-    Result, Store, StoreError, Verdict, WidgetSettings,
+    ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, NewChatMessage, NewTurn, Result,
+    Store, StoreError, Verdict, WidgetSettings,
 };
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
@@ -68,18 +67,7 @@ impl Store {
     /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
     /// claim.
     pub fn chat_history(&self, id: ConversationId, most: i64) -> Answer<'_, ChatHistory> {
-        read!(self, |conn| {
-            let mut turns: Vec<Moment> = moments::table
-                .filter(moments::conversation_id.eq(V(id)))
-                .filter(moments::role.is_not_null())
-                .order(moments::seq.desc())
-                .limit(most)
-                .select(Moment::as_select())
-                .load(conn)
-                .await?;
-            turns.reverse();
-            Ok(turns)
-        })
+        self.turns_before(id, i32::MAX, most)
     }
 
     /// The settings of the widget of an agent, which the caller has looked up for its account; `None` if none were made.

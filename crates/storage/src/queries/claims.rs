@@ -9,11 +9,11 @@ use crate::store::{Answer, keep, lease, mint, read, write};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{Bool, Nullable};
 use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
 use super::moments;
-use crate::database::Conn;
+use crate::database::{Conn, Db};
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
 use crate::{Account, Conversation, Result, Store, Verdict};
@@ -34,25 +34,16 @@ impl Store {
     pub fn waiting_accounts(&self) -> Answer<'_, Vec<Account>> {
         read!(self, |conn| {
             let mut found: Vec<AccountId> = Vec::new();
-            let mut after: Option<AccountId> = None;
-            loop {
-                let mut query = calls::table
+            let mut next = Some(AccountId::nil());
+            while let Some(after) = next {
+                next = calls::table
                     .filter(is_queued())
+                    .filter(calls::account_id.gt(V(after)))
                     .order(calls::account_id)
                     .select(calls::account_id)
-                    .limit(1)
-                    .into_boxed();
-                if let Some(after) = after {
-                    query = query.filter(calls::account_id.gt(V(after)));
-                }
-                let next: Option<AccountId> = query.found(conn).await?;
-                match next {
-                    Some(account) => {
-                        found.push(account);
-                        after = Some(account);
-                    }
-                    None => break,
-                }
+                    .found(conn)
+                    .await?;
+                found.extend(next);
             }
             if found.is_empty() {
                 return Ok(Vec::new());
@@ -187,33 +178,30 @@ impl Store {
         let offset = self.offset();
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
-            let mut query = calls::table
+            type Condition = dyn BoxableExpression<calls::table, Db, SqlType = Nullable<Bool>>;
+            let is_orphan = || -> Box<Condition> {
+                match all {
+                    true => Box::new(calls::node_id.ne(V(node))),
+                    false => Box::new(calls::lease_expires_at.lt(V(lease_now))),
+                }
+            };
+            let ids: Vec<ConversationId> = calls::table
                 .filter(is_claimed())
+                .filter(is_orphan())
                 .order((calls::account_id, calls::lease_expires_at))
                 .select(calls::id)
                 .limit(most)
-                .into_boxed();
-            query = if all {
-                query.filter(calls::node_id.ne(V(node)))
-            } else {
-                query.filter(calls::lease_expires_at.lt(V(lease_now)))
-            };
-            let ids = query.load(conn).await?;
+                .load(conn)
+                .await?;
             if ids.is_empty() {
                 return Ok(Verdict::Rollback(Vec::new()));
             }
             let mut taken = Vec::with_capacity(ids.len());
             for id in locks::skip_locked_calls(conn, ids).await? {
                 let claim: ClaimId = mint(now);
-                let mut update = diesel::update(calls::table.find(V(id)))
+                let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
                     .filter(is_claimed())
-                    .into_boxed();
-                update = if all {
-                    update.filter(calls::node_id.ne(V(node)))
-                } else {
-                    update.filter(calls::lease_expires_at.lt(V(lease_now)))
-                };
-                let call: Option<Conversation> = update
+                    .filter(is_orphan())
                     .set((
                         calls::claim_id.eq(V(claim)),
                         calls::node_id.eq(V(node)),
