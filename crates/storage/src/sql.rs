@@ -55,8 +55,9 @@ pub struct Json;
 #[diesel(sqlite_type(name = "Text"))]
 pub struct Word;
 
-/// A domain type as a value in a statement. The types themselves are foreign, and only a local type may say which
-/// column it fits.
+/// A domain type as a value in a statement. The types themselves are foreign: diesel makes every `Expression` an
+/// `AsExpression`, and of a foreign type the compiler takes for granted that it may become one, even where the column's
+/// type is this crate's own. So only a local type may say which column it fits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct V<T>(pub(crate) T);
 

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use crate::database::RunQueryDsl;
 use crate::dialect::Lock as _;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 use offhook_domain::Timestamp;
 
 use crate::Result;
@@ -76,15 +78,9 @@ pub(crate) async fn limit_lock_wait(conn: &mut Conn, most: Option<Duration>) -> 
 
 /// How durable a commit is: the session's `synchronous_commit`.
 pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
-    #[derive(QueryableByName)]
-    struct Level {
-        #[diesel(sql_type = diesel::sql_types::Text)]
-        synchronous_commit: String,
-    }
-    let level: Level = diesel::sql_query("SHOW synchronous_commit")
+    Ok(sql::<Text>("SHOW synchronous_commit")
         .get_result(conn)
-        .await?;
-    Ok(level.synchronous_commit)
+        .await?)
 }
 
 fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {

@@ -1,19 +1,24 @@
 //! Voices of accounts' own, and the credentials that list them.
 
-use crate::store::{Answer, read};
+use crate::store::{Answer, mint, read, write};
+use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp, VoiceProvider};
+use offhook_domain::{
+    AccountId, CredentialId, CredentialProvider, EventId, Timestamp, VoiceProvider,
+};
 
+use super::{locks, voices::renew_generation};
 use crate::database::Conn;
 use crate::schema::{
     account_voices as voices, lost_account_voices as lost, provider_credentials as credentials,
     voices as everybodys,
 };
 use crate::sql::V;
-use crate::{AccountVoice, Result, Store, VoiceChanges, VoiceCredential, VoiceOwner};
+use crate::{AccountVoice, Result, Store, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
 
 impl Store {
     /// An account's own voices, by provider and id.
@@ -55,40 +60,121 @@ impl Store {
             Ok(all)
         })
     }
-}
 
-/// Whose a voice is that the account's agent names.
-pub(crate) async fn owner(
-    conn: &mut Conn,
-    (account, provider): (AccountId, VoiceProvider),
-    voice_id: &str,
-) -> Result<VoiceOwner> {
-    let key = (V(account), V(provider), voice_id);
-    let own: Option<String> = voices::table
-        .find(key)
-        .select(voices::voice_id)
-        .found(conn)
-        .await?;
-    if own.is_some() {
-        return Ok(VoiceOwner::Account);
+    /// Whose a voice is that the account's agent names.
+    pub fn voice_owner(
+        &self,
+        account: AccountId,
+        provider: VoiceProvider,
+        voice_id: &str,
+    ) -> Answer<'_, VoiceOwner> {
+        let voice_id = voice_id.to_owned();
+        read!(self, |conn| {
+            let key = (V(account), V(provider), &voice_id);
+            let own = voices::table.find(key).select(voices::voice_id);
+            if own.found::<String, _>(conn).await?.is_some() {
+                return Ok(VoiceOwner::Account);
+            }
+            let was_own = lost::table.find(key).select(lost::voice_id);
+            if was_own.found::<String, _>(conn).await?.is_none() {
+                return Ok(VoiceOwner::Service);
+            }
+            let listed: Option<String> = everybodys::table
+                .find((V(provider), &voice_id))
+                .select(everybodys::voice_id)
+                .found(conn)
+                .await?;
+            Ok(match listed {
+                Some(_) => VoiceOwner::Service,
+                None => VoiceOwner::Nobody,
+            })
+        })
     }
-    let was_own: Option<String> = lost::table
-        .find(key)
-        .select(lost::voice_id)
-        .found(conn)
+
+    /// The secret of a credential that is still there.
+    ///
+    /// # Errors
+    /// `StoreError::Corrupt` if it does not open.
+    #[boxed]
+    pub async fn voice_credential_secret(&self, id: CredentialId) -> Result<Option<String>> {
+        let sealed: Option<Vec<u8>> = read!(self, |conn| {
+            Ok(credentials::table
+                .find(V(id))
+                .select(credentials::sealed)
+                .found(conn)
+                .await?)
+        })
         .await?;
-    if was_own.is_none() {
-        return Ok(VoiceOwner::Service);
+        let opened = sealed.map(|sealed| self.master_key.open(&sealed, &id.uuid()));
+        opened.transpose()
     }
-    let listed: Option<String> = everybodys::table
-        .find((V(provider), voice_id))
-        .select(everybodys::voice_id)
-        .found(conn)
-        .await?;
-    Ok(match listed {
-        Some(_) => VoiceOwner::Service,
-        None => VoiceOwner::Nobody,
-    })
+
+    /// Takes credentials at voice providers that are to be asked with, up to `most` of each provider; each is this
+    /// caller's for `lease`, and due again then.
+    pub fn take_due_voice_credentials(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<VoiceCredential>> {
+        write!(self, |conn| {
+            let mut taken = Vec::new();
+            for (word, provider) in voice_providers() {
+                let due: Vec<CredentialId> = credentials::table
+                    .filter(credentials::provider.eq(V(word)))
+                    .filter(credentials::next_sync_at.le(V(now)))
+                    .order((credentials::next_sync_at, credentials::id))
+                    .limit(most)
+                    .select(credentials::id)
+                    .load(conn)
+                    .await?;
+                for id in due {
+                    // Another node may have been faster: then it is due no more.
+                    let row = diesel::update(credentials::table.find(V(id)))
+                        .filter(credentials::next_sync_at.le(V(now)))
+                        .set(credentials::next_sync_at.eq(V(now.plus(lease))))
+                        .returning((credentials::id, credentials::account_id))
+                        .returned(conn)
+                        .await?;
+                    taken.extend(row.map(|row| credential(row, provider)));
+                }
+            }
+            Ok(Verdict::keep_if(!taken.is_empty(), taken))
+        })
+    }
+
+    /// Makes an account's own voices of a provider these, and says when to ask with the credential again. `None`: the
+    /// credential is gone or has been replaced, and nothing was changed.
+    pub fn replace_account_voices(
+        &self,
+        credential: VoiceCredential,
+        rows: Vec<AccountVoice>,
+        (at, next): (Timestamp, Timestamp),
+    ) -> Answer<'_, Option<VoiceChanges>> {
+        let VoiceCredential {
+            id,
+            account,
+            provider,
+        } = credential;
+        write!(self, |conn| {
+            // So that the credential is not removed meanwhile.
+            locks::lock_account(conn, account).await?;
+            let there = credentials::table.find(V(id)).select(credentials::id);
+            if there.found::<CredentialId, _>(conn).await?.is_none() {
+                return Ok(Verdict::Rollback(None));
+            }
+            let had = has(conn, account).await?;
+            let changes = replace(conn, (account, provider), &rows).await?;
+            if let Some(word) = CredentialProvider::of_voices(provider) {
+                super::credentials::answered(conn, (account, word), (at, next)).await?;
+            }
+            if had != has(conn, account).await? {
+                let generation: EventId = mint(at);
+                renew_generation(conn, &generation.to_string()).await?;
+            }
+            Ok(Verdict::Commit(Some(changes)))
+        })
+    }
 }
 
 /// Whether an account has any.
@@ -162,57 +248,6 @@ async fn delete(
     diesel::delete(voices::table.find((V(account), V(provider), voice_id)))
         .run(conn)
         .await
-}
-
-/// Whether a credential is still there, and not another one in its place.
-pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool> {
-    let found: Option<CredentialId> = credentials::table
-        .find(V(id))
-        .select(credentials::id)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
-}
-
-/// The sealed secret of a credential.
-pub(crate) async fn sealed(conn: &mut Conn, id: CredentialId) -> Result<Option<Vec<u8>>> {
-    Ok(credentials::table
-        .find(V(id))
-        .select(credentials::sealed)
-        .found(conn)
-        .await?)
-}
-
-/// Takes up to `most` credentials at each voice provider that are due; each is this caller's until `until`.
-pub(crate) async fn take_due(
-    conn: &mut Conn,
-    most: i64,
-    (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<VoiceCredential>> {
-    let mut taken = Vec::new();
-    for (word, provider) in voice_providers() {
-        let due: Vec<CredentialId> = credentials::table
-            .filter(credentials::provider.eq(V(word)))
-            .filter(credentials::next_sync_at.le(V(now)))
-            .order((credentials::next_sync_at, credentials::id))
-            .limit(most)
-            .select(credentials::id)
-            .load(conn)
-            .await?;
-        for id in due {
-            // Another node may have been faster: then it is due no more.
-            let row: Option<(CredentialId, AccountId)> =
-                diesel::update(credentials::table.find(V(id)))
-                    .filter(credentials::next_sync_at.le(V(now)))
-                    .set(credentials::next_sync_at.eq(V(until)))
-                    .returning((credentials::id, credentials::account_id))
-                    .get_result(conn)
-                    .await
-                    .optional()?;
-            taken.extend(row.map(|row| credential(row, provider)));
-        }
-    }
-    Ok(taken)
 }
 
 fn voice_providers() -> impl Iterator<Item = (CredentialProvider, VoiceProvider)> {

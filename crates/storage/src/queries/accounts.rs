@@ -1,40 +1,16 @@
 //! Accounts and keys.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::store::{Answer, keep, mint, read};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
+use offhook_domain::{AccountId, EventId, KeyId, Timestamp};
 
-use super::{people, team, wallets};
+use super::{audit::line, people, team, wallets};
 use crate::database::Conn;
+use crate::dialect::dialect;
 use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
-use crate::store::mint;
-use crate::{
-    Account, ApiKey, AutoRefill, Member, NewApiKey, NewLedgerEntry, Result, Store, Wallet,
-};
-
-pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<()> {
-    diesel::insert_into(accounts::table)
-        .values((
-            accounts::id.eq(V(account.id)),
-            accounts::name.eq(account.name.clone()),
-            accounts::plan.eq(V(account.plan)),
-            accounts::engine_module.eq(account.engine_module),
-            accounts::created_at.eq(V(account.created_at)),
-        ))
-        .execute(conn)
-        .await?;
-    diesel::insert_into(purses::table)
-        .values((
-            purses::account_id.eq(V(account.id)),
-            purses::balance.eq(0),
-            purses::reserved.eq(0),
-            purses::last_seq.eq(0),
-        ))
-        .run(conn)
-        .await
-}
+use crate::{Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Result, Store};
 
 /// Writes an account with its wallet, its first credits and its first member, and the line of the audit log.
 pub(crate) async fn begin(
@@ -45,7 +21,25 @@ pub(crate) async fn begin(
     actor: &str,
 ) -> Result<()> {
     let at = account.created_at;
-    insert(conn, account).await?;
+    diesel::insert_into(accounts::table)
+        .values((
+            accounts::id.eq(V(account.id)),
+            accounts::name.eq(&account.name),
+            accounts::plan.eq(V(account.plan)),
+            accounts::engine_module.eq(account.engine_module),
+            accounts::created_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    diesel::insert_into(purses::table)
+        .values((
+            purses::account_id.eq(V(account.id)),
+            purses::balance.eq(0),
+            purses::reserved.eq(0),
+            purses::last_seq.eq(0),
+        ))
+        .execute(conn)
+        .await?;
     if let Some(entry) = credits {
         wallets::append(conn, account.id, mint(at), entry, None).await?;
     }
@@ -54,9 +48,13 @@ pub(crate) async fn begin(
         people::distrust(conn, &owner.email).await?;
         team::insert_member(conn, &owner).await?;
     }
-    let id: offhook_domain::EventId = mint(at);
-    let words = (actor, "account.create", account.name.as_str());
-    audit(conn, id.uuid(), Some(account.id), words, at).await
+    line(
+        conn,
+        account.id,
+        (actor, "account.create", &account.name),
+        at,
+    )
+    .await
 }
 
 pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Account>> {
@@ -68,6 +66,23 @@ pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Accoun
 }
 
 impl Store {
+    /// Makes an account with its wallet, its first credits and its first member.
+    pub fn create_account(
+        &self,
+        account: Account,
+        credits: Option<NewLedgerEntry>,
+        owner: Option<Member>,
+    ) -> Answer<'_, ()> {
+        let actor = self.actor();
+        keep!(self, |conn| begin(conn, &account, credits, owner, &actor)
+            .await)
+    }
+
+    /// An account.
+    pub fn account(&self, id: AccountId) -> Answer<'_, Option<Account>> {
+        read!(self, |conn| find(conn, id).await)
+    }
+
     /// Every account, the oldest first.
     pub fn accounts(&self) -> Answer<'_, Vec<Account>> {
         read!(self, |conn| {
@@ -90,55 +105,76 @@ impl Store {
                 .await?)
         })
     }
-}
 
-pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<()> {
-    let NewApiKey { key, digest } = new;
-    diesel::insert_into(api_keys::table)
-        .values((
-            api_keys::id.eq(V(key.id)),
-            api_keys::account_id.eq(V(key.account_id)),
-            api_keys::name.eq(key.name),
-            api_keys::prefix.eq(key.prefix),
-            api_keys::digest.eq(digest.to_vec()),
-            api_keys::scopes.eq(V(key.scopes)),
-            api_keys::read_only.eq(key.read_only),
-            api_keys::monthly_credit_budget.eq(key.monthly_credit_budget),
-            api_keys::created_at.eq(V(key.created_at)),
-            api_keys::expires_at.eq(key.expires_at),
-        ))
-        .run(conn)
-        .await
-}
+    /// Makes a key.
+    pub fn create_key(&self, NewApiKey { key, digest }: NewApiKey) -> Answer<'_, ()> {
+        let actor = self.actor();
+        keep!(self, |conn| {
+            diesel::insert_into(api_keys::table)
+                .values((
+                    api_keys::id.eq(V(key.id)),
+                    api_keys::account_id.eq(V(key.account_id)),
+                    api_keys::name.eq(&key.name),
+                    api_keys::prefix.eq(&key.prefix),
+                    api_keys::digest.eq(digest.to_vec()),
+                    api_keys::scopes.eq(V(key.scopes)),
+                    api_keys::read_only.eq(key.read_only),
+                    api_keys::monthly_credit_budget.eq(key.monthly_credit_budget),
+                    api_keys::created_at.eq(V(key.created_at)),
+                    api_keys::expires_at.eq(key.expires_at),
+                ))
+                .execute(conn)
+                .await?;
+            let words = (actor.as_str(), "key.create", key.name.as_str());
+            line(conn, key.account_id, words, key.created_at).await
+        })
+    }
 
-/// Revokes the key; `None` if there is no such key. A key once revoked keeps its first time.
-pub(crate) async fn revoke_key(
-    conn: &mut Conn,
-    id: KeyId,
-    at: Timestamp,
-) -> Result<Option<ApiKey>> {
-    diesel::update(api_keys::table.find(V(id)))
-        .filter(api_keys::revoked_at.is_null())
-        .set(api_keys::revoked_at.eq(V(at)))
-        .execute(conn)
-        .await?;
-    Ok(api_keys::table
-        .find(V(id))
-        .select(ApiKey::as_select())
-        .found(conn)
-        .await?)
-}
+    /// The key with this token's digest, whatever its state, its account, and the present by the clock that keys are
+    /// judged by: the database's on PostgreSQL, else `now`. One indexed look-up.
+    pub fn key_by_digest(
+        &self,
+        digest: [u8; 32],
+        now: Timestamp,
+    ) -> Answer<'_, Option<(ApiKey, Account, Timestamp)>> {
+        let clock = (now, self.offset());
+        read!(self, |conn| dialect!(conn, find_by_digest(digest, clock)))
+    }
 
-pub(crate) async fn touch_key(conn: &mut Conn, id: KeyId, at: Timestamp) -> Result<()> {
-    diesel::update(api_keys::table.find(V(id)))
-        .filter(
-            api_keys::last_used_at
-                .is_null()
-                .or(api_keys::last_used_at.lt(V(at))),
-        )
-        .set(api_keys::last_used_at.eq(V(at)))
-        .run(conn)
-        .await
+    /// Revokes a key; `None` if there is no such key. A key once revoked keeps its first time.
+    pub fn revoke_key(&self, id: KeyId, at: Timestamp) -> Answer<'_, Option<ApiKey>> {
+        let actor = self.actor();
+        keep!(self, |conn| {
+            diesel::update(api_keys::table.find(V(id)))
+                .filter(api_keys::revoked_at.is_null())
+                .set(api_keys::revoked_at.eq(V(at)))
+                .execute(conn)
+                .await?;
+            let key = api_keys::table.find(V(id)).select(ApiKey::as_select());
+            let key: Option<ApiKey> = key.found(conn).await?;
+            if let Some(key) = &key {
+                line(conn, key.account_id, (&actor, "key.revoke", &key.name), at).await?;
+            }
+            Ok(key)
+        })
+    }
+
+    /// Writes when keys were last used.
+    pub fn touch_keys(&self, mut used: Vec<(KeyId, Timestamp)>) -> Answer<'_, ()> {
+        // In id order, so that two processes never wait for each other.
+        used.sort_unstable();
+        keep!(self, |conn| {
+            for (id, at) in used {
+                let is_earlier = api_keys::last_used_at.lt(V(at));
+                diesel::update(api_keys::table.find(V(id)))
+                    .filter(api_keys::last_used_at.is_null().or(is_earlier))
+                    .set(api_keys::last_used_at.eq(V(at)))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(())
+        })
+    }
 }
 
 pub(crate) async fn audit(
@@ -150,61 +186,13 @@ pub(crate) async fn audit(
 ) -> Result<()> {
     diesel::insert_into(audit_log::table)
         .values((
-            audit_log::id.eq(V(offhook_domain::EventId::from_uuid(id))),
+            audit_log::id.eq(V(EventId::from_uuid(id))),
             audit_log::account_id.eq(account),
-            audit_log::actor.eq(actor.to_owned()),
-            audit_log::action.eq(action.to_owned()),
-            audit_log::target.eq(target.to_owned()),
+            audit_log::actor.eq(actor),
+            audit_log::action.eq(action),
+            audit_log::target.eq(target),
             audit_log::at.eq(V(at)),
         ))
         .run(conn)
         .await
-}
-
-/// Whether the account's audit log has such a line since then.
-pub(crate) async fn is_audited(
-    conn: &mut Conn,
-    account: AccountId,
-    (action, target): (&str, &str),
-    since: Timestamp,
-) -> Result<bool> {
-    let found: Option<String> = audit_log::table
-        .filter(audit_log::account_id.eq(V(account)))
-        .filter(audit_log::at.ge(V(since)))
-        .filter(audit_log::action.eq(action))
-        .filter(audit_log::target.eq(target))
-        .select(audit_log::action)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
-}
-
-/// What the wallet of `account` holds.
-pub(crate) async fn wallet(conn: &mut Conn, account: AccountId) -> Result<Option<Wallet>> {
-    type Refill = (Option<Credits>, Option<Credits>, Option<i64>);
-    let row: Option<(Credits, Credits, Refill)> = purses::table
-        .find(V(account))
-        .select((
-            purses::balance,
-            purses::reserved,
-            (
-                purses::refill_threshold,
-                purses::refill_credits,
-                purses::refill_cents,
-            ),
-        ))
-        .found(conn)
-        .await?;
-    Ok(row.map(|(balance, reserved, refill)| Wallet {
-        balance,
-        reserved,
-        auto_refill: match refill {
-            (Some(threshold), Some(credits), cents) => Some(AutoRefill {
-                threshold,
-                credits,
-                cents: cents.unwrap_or(0),
-            }),
-            _ => None,
-        },
-    }))
 }

@@ -1,13 +1,14 @@
 //! Agents and their versions.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
+use crate::store::{Answer, keep, read, write};
+use async_recursion::async_recursion as boxed;
 use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runtime, Timestamp};
 
-use super::tools;
+use super::{numbers::unassign, pins, tools};
 use crate::database::{Conn, Db};
 use crate::schema::{
     agent_versions as versions, agents, legacy_agents as legacy, phone_numbers as numbers,
@@ -15,18 +16,18 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{
     Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, Result, ServingAgent,
-    Store,
+    Store, Verdict,
 };
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
-    let (agent, folded) = (new.agent, new.name_folded);
+    let agent = new.agent;
     diesel::insert_into(agents::table)
         .values((
             agents::id.eq(V(agent.id)),
             agents::account_id.eq(V(agent.account_id)),
             agents::runtime.eq(V(agent.runtime)),
             agents::name.eq(agent.name),
-            agents::name_folded.eq(folded),
+            agents::name_folded.eq(new.name_folded),
             agents::language.eq(agent.language),
             agents::status.eq(V(agent.status)),
             agents::provider_agent_id.eq(agent.provider_agent_id),
@@ -141,103 +142,26 @@ pub(crate) async fn to_call(
     Ok(found.map(|(agent, config, own, any)| (agent, config, own.or(any))))
 }
 
-/// The configuration of a version, as JSON text.
-pub(crate) async fn config(
+/// An agent of the account with the configuration of `version`, or of its head, as JSON text.
+async fn with_config(
     conn: &mut Conn,
-    agent: AgentId,
-    version: i32,
-) -> Result<Option<String>> {
-    Ok(versions::table
-        .find((V(agent), version))
+    account: AccountId,
+    id: AgentId,
+    version: Option<i32>,
+) -> Result<Option<(Agent, Option<String>)>> {
+    let Some(agent) = find(conn, account, id).await? else {
+        return Ok(None);
+    };
+    let config = versions::table
+        .find((V(id), version.unwrap_or(agent.head_version)))
         .select(versions::config)
         .found(conn)
-        .await?)
-}
-
-/// Applies a change if head and status are still those that it was made on; `false` if not.
-pub(crate) async fn change(
-    conn: &mut Conn,
-    account: AccountId,
-    id: AgentId,
-    change: AgentChange,
-) -> Result<bool> {
-    let next = change.head_version + i32::from(change.config.is_some());
-    let mut update = diesel::update(agents::table)
-        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
-        .filter(agents::head_version.eq(change.head_version))
-        .into_boxed();
-    if let Some((seen, _)) = change.status {
-        update = update.filter(agents::status.eq(V(seen)));
-    }
-    let (name, folded) = change.name.unzip();
-    let changed = update
-        .set((
-            name.map(|name| agents::name.eq(name)),
-            folded.map(|folded| agents::name_folded.eq(folded)),
-            change
-                .language
-                .map(|language| agents::language.eq(language)),
-            change.status.map(|(_, next)| agents::status.eq(V(next))),
-            agents::head_version.eq(next),
-            agents::updated_at.eq(V(change.at)),
-        ))
-        .execute(conn)
         .await?;
-    if changed == 0 {
-        return Ok(false);
-    }
-    if let Some(config) = change.config {
-        insert_version(conn, id, next, config, change.at).await?;
-    }
-    Ok(true)
-}
-
-/// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools and
-/// knowledge. `false` if the status has changed, or there is no such version, or one of the tools is gone.
-pub(crate) async fn publish(
-    conn: &mut Conn,
-    account: AccountId,
-    id: AgentId,
-    new: Publication,
-) -> Result<bool> {
-    let (seen, next) = new.statuses;
-    let changed = diesel::update(agents::table)
-        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
-        .filter(agents::status.eq(V(seen)))
-        .set((
-            agents::published_version.eq(new.version),
-            agents::status.eq(V(next)),
-            agents::updated_at.eq(V(new.at)),
-        ))
-        .execute(conn)
-        .await?;
-    if changed == 0 {
-        return Ok(false);
-    }
-    // The agent's row is this transaction's now: nobody else publishes the version meanwhile.
-    let Some((before, _)) = version(conn, id, new.version).await? else {
-        return Ok(false);
-    };
-    // A published version is immutable: what it pinned the first time stays.
-    let is_first = before.published_at.is_none();
-    if is_first {
-        if !tools::pin(conn, account, id, new.version, &new.tools).await? {
-            return Ok(false);
-        }
-        super::pins::pin(conn, account, (id, new.version), new.knowledge).await?;
-    }
-    diesel::update(versions::table.find((V(id), new.version)))
-        .set((
-            versions::published_at.eq(V(new.at)),
-            new.note.map(|note| versions::note.eq(note)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(true)
+    Ok(Some((agent, config)))
 }
 
 /// A version with its configuration, as JSON text.
-pub(crate) async fn version(
+async fn version(
     conn: &mut Conn,
     agent: AgentId,
     version: i32,
@@ -249,24 +173,201 @@ pub(crate) async fn version(
         .await?)
 }
 
-/// Versions below `before`, the highest first.
-pub(crate) async fn versions_page(
-    conn: &mut Conn,
-    agent: AgentId,
-    before: Option<i32>,
-    limit: i64,
-) -> Result<Vec<AgentVersion>> {
-    Ok(versions::table
-        .filter(versions::agent_id.eq(V(agent)))
-        .filter(versions::version.lt(before.unwrap_or(i32::MAX)))
-        .order(versions::version.desc())
-        .limit(limit + 1)
-        .select(AgentVersion::as_select())
-        .load(conn)
-        .await?)
-}
-
 impl Store {
+    /// Makes an agent.
+    pub fn create_agent(&self, new: NewAgent) -> Answer<'_, ()> {
+        keep!(self, |conn| insert(conn, new).await)
+    }
+
+    /// An agent of the account.
+    pub fn agent(&self, account: AccountId, id: AgentId) -> Answer<'_, Option<Agent>> {
+        read!(self, |conn| find(conn, account, id).await)
+    }
+
+    /// An agent of the account with the configuration of `version`, or of its head.
+    pub fn agent_with_config(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        version: Option<i32>,
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        read!(self, |conn| with_config(conn, account, id, version).await)
+    }
+
+    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: its own
+    /// oldest, else the account's oldest that its runtime can call from.
+    #[boxed]
+    pub async fn agent_to_call(
+        &self,
+        account: AccountId,
+        reference: AgentRef,
+        lines: Lines,
+    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
+        read!(self, |conn| to_call(conn, account, &reference, lines).await).await
+    }
+
+    /// Changes an agent if its head (and status, if that changes) is still the one that the change was made on;
+    /// `None` if not.
+    pub fn change_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        change: AgentChange,
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        write!(self, |conn| {
+            let next = change.head_version + i32::from(change.config.is_some());
+            let mut update = diesel::update(agents::table)
+                .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+                .filter(agents::head_version.eq(change.head_version))
+                .into_boxed();
+            if let Some((seen, _)) = change.status {
+                update = update.filter(agents::status.eq(V(seen)));
+            }
+            let (name, folded) = change.name.unzip();
+            let status = change.status.map(|(_, next)| next);
+            let is_changed = update
+                .set((
+                    name.map(|name| agents::name.eq(name)),
+                    folded.map(|folded| agents::name_folded.eq(folded)),
+                    change
+                        .language
+                        .map(|language| agents::language.eq(language)),
+                    status.map(|status| agents::status.eq(V(status))),
+                    agents::head_version.eq(next),
+                    agents::updated_at.eq(V(change.at)),
+                ))
+                .changes(conn)
+                .await?;
+            if !is_changed {
+                return Ok(Verdict::Rollback(None));
+            }
+            if let Some(config) = change.config {
+                insert_version(conn, id, next, config, change.at).await?;
+            }
+            if status == Some(AgentStatus::Archived) {
+                unassign(conn, account, id, change.at).await?;
+            }
+            let changed = with_config(conn, account, id, None).await?;
+            Ok(Verdict::keep_if(changed.is_some(), changed))
+        })
+    }
+
+    /// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools and
+    /// knowledge. `None` if the status has changed since the publication was judged by it, or there is no such version, or
+    /// one of the tools is gone.
+    pub fn publish_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        new: Publication,
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        write!(self, |conn| {
+            let (seen, next) = new.statuses;
+            let is_changed = diesel::update(agents::table)
+                .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+                .filter(agents::status.eq(V(seen)))
+                .set((
+                    agents::published_version.eq(new.version),
+                    agents::status.eq(V(next)),
+                    agents::updated_at.eq(V(new.at)),
+                ))
+                .changes(conn)
+                .await?;
+            if !is_changed {
+                return Ok(Verdict::Rollback(None));
+            }
+            // The agent's row is this transaction's now: nobody else publishes the version meanwhile.
+            let Some((before, _)) = version(conn, id, new.version).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            // A published version is immutable: what it pinned the first time stays.
+            if before.published_at.is_none() {
+                if !tools::pin(conn, account, id, new.version, &new.tools).await? {
+                    return Ok(Verdict::Rollback(None));
+                }
+                pins::pin(conn, account, (id, new.version), new.knowledge).await?;
+            }
+            diesel::update(versions::table.find((V(id), new.version)))
+                .set((
+                    versions::published_at.eq(V(new.at)),
+                    new.note.map(|note| versions::note.eq(note)),
+                ))
+                .execute(conn)
+                .await?;
+            let published = with_config(conn, account, id, None).await?;
+            Ok(Verdict::keep_if(published.is_some(), published))
+        })
+    }
+
+    /// A page of the agent's versions below `before`, the highest first, with one more than `limit` if there is a next
+    /// page; `None` without such an agent.
+    pub fn agent_versions(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        before: Option<i32>,
+        limit: i64,
+    ) -> Answer<'_, Option<(Agent, Vec<AgentVersion>)>> {
+        read!(self, |conn| {
+            let Some(agent) = find(conn, account, id).await? else {
+                return Ok(None);
+            };
+            let page = versions::table
+                .filter(versions::agent_id.eq(V(id)))
+                .filter(versions::version.lt(before.unwrap_or(i32::MAX)))
+                .order(versions::version.desc())
+                .limit(limit + 1)
+                .select(AgentVersion::as_select())
+                .load(conn)
+                .await?;
+            Ok(Some((agent, page)))
+        })
+    }
+
+    /// An agent with one of its versions and that one's configuration, as JSON text; the inner `None` without such a
+    /// version.
+    #[boxed]
+    pub async fn agent_version(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        number: i32,
+    ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>> {
+        read!(self, |conn| {
+            let Some(agent) = find(conn, account, id).await? else {
+                return Ok(None);
+            };
+            Ok(Some((agent, version(conn, id, number).await?)))
+        })
+        .await
+    }
+
+    /// Archives an engine agent and returns it as it is then; a legacy one, or one that is archived already, stays as it
+    /// is. Its numbers are unassigned.
+    pub fn archive_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        at: Timestamp,
+    ) -> Answer<'_, Option<Agent>> {
+        keep!(self, |conn| {
+            let is_archived = diesel::update(agents::table)
+                .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+                .filter(agents::runtime.eq(V(Runtime::Engine)))
+                .filter(agents::status.ne(V(AgentStatus::Archived)))
+                .set((
+                    agents::status.eq(V(AgentStatus::Archived)),
+                    agents::updated_at.eq(V(at)),
+                ))
+                .changes(conn)
+                .await?;
+            if is_archived {
+                unassign(conn, account, id, at).await?;
+            }
+            find(conn, account, id).await
+        })
+    }
+
     /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
     pub fn serving_agents(
         &self,
@@ -312,23 +413,4 @@ impl Store {
                 .await
         })
     }
-}
-
-/// Puts an engine agent away. One that is archived already stays as it is: `false`.
-pub(crate) async fn archive(
-    conn: &mut Conn,
-    account: AccountId,
-    id: AgentId,
-    at: Timestamp,
-) -> Result<bool> {
-    diesel::update(agents::table)
-        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
-        .filter(agents::runtime.eq(V(Runtime::Engine)))
-        .filter(agents::status.ne(V(AgentStatus::Archived)))
-        .set((
-            agents::status.eq(V(AgentStatus::Archived)),
-            agents::updated_at.eq(V(at)),
-        ))
-        .changes(conn)
-        .await
 }

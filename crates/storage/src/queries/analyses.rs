@@ -1,10 +1,11 @@
 //! Analyses of conversations: the schemas that agents have, the work that their ends order, and what comes of it.
 
-use crate::store::{Answer, keep, read};
+use crate::store::{Answer, keep, lease, mint, read, write};
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use crate::database::RunQueryDsl;
-use crate::dialect::Lock as _;
+use crate::dialect::{Lock as _, dialect};
 use diesel::dsl::{exists, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -18,13 +19,62 @@ use crate::schema::{
     agents, analysis_schemas as schemas, conversation_analyses as analyses, conversations as calls,
 };
 use crate::sql::V;
-use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Result, Store};
+use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Result, Store, Verdict};
 
 /// How long after its successor a schema is still there, whatever waits for it: no transaction that has read it lasts so
 /// long.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
 impl Store {
+    /// Sets the schema of an agent of the account, as a revision of its own unless it is in force already; conversations that
+    /// have ended keep the one that they ended under. `None` if the account has no such agent; none in it if the agent never
+    /// had one, and has none now.
+    pub fn set_analysis_schema(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        definition: Option<String>,
+        at: Timestamp,
+    ) -> Answer<'_, Option<Option<AnalysisSchema>>> {
+        write!(self, |conn| {
+            // A write that changes nothing: who sets the same agent's schema waits.
+            let is_locked = diesel::update(agents::table.find(V(agent)))
+                .filter(agents::account_id.eq(V(account)))
+                .set(agents::head_version.eq(agents::head_version))
+                .changes(conn)
+                .await?;
+            if !is_locked {
+                return Ok(Verdict::Rollback(None));
+            }
+            let last: Option<(i32, AnalysisSchema)> = schemas::table
+                .filter(schemas::agent_id.eq(V(agent)))
+                .order(schemas::revision.desc())
+                .select((schemas::revision, AnalysisSchema::as_select()))
+                .found(conn)
+                .await?;
+            let revision = match last {
+                Some((_, last)) if last.definition == definition => {
+                    return Ok(Verdict::Commit(Some(Some(last))));
+                }
+                None if definition.is_none() => return Ok(Verdict::Commit(Some(None))),
+                Some((revision, _)) => revision + 1,
+                None => 1,
+            };
+            let next = diesel::insert_into(schemas::table)
+                .values((
+                    schemas::agent_id.eq(V(agent)),
+                    schemas::revision.eq(revision),
+                    schemas::definition.eq(definition),
+                    schemas::created_at.eq(V(at)),
+                ))
+                .returning(AnalysisSchema::as_returning())
+                .get_result(conn)
+                .await?;
+            forget_replaced(conn, agent, at).await?;
+            Ok(Verdict::Commit(Some(Some(next))))
+        })
+    }
+
     /// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
     pub fn analysis_schema(&self, agent: AgentId) -> Answer<'_, Option<AnalysisSchema>> {
         read!(self, |conn| {
@@ -53,6 +103,121 @@ impl Store {
         })
     }
 
+    /// Claims the oldest analysis that waits, of none of the `busy` accounts. It is counted as tried.
+    #[boxed]
+    pub async fn claim_analysis(
+        &self,
+        busy: Vec<AccountId>,
+        now: Timestamp,
+    ) -> Result<Option<AnalysisJob>> {
+        // The writer is not asked where there is nothing to do, which is most of the time.
+        let any: Option<ConversationId> = read!(self, |conn| {
+            Ok(analyses::table
+                .filter(is_pending())
+                .select(analyses::conversation_id)
+                .found(conn)
+                .await?)
+        })
+        .await?;
+        if any.is_none() {
+            return Ok(None);
+        }
+        let (offset, claim) = (self.offset(), mint(now));
+        write!(self, |conn| {
+            let now = dialect!(conn, lease_clock(offset))?;
+            let Some(conversation) = waiting(conn, busy, now).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let (account, agent, revision, tries): (AccountId, AgentId, i32, i32) =
+                diesel::update(analyses::table.find(V(conversation)))
+                    .set((
+                        analyses::claim_id.eq(V(claim)),
+                        analyses::lease_expires_at.eq(V(now.plus(lease()))),
+                        analyses::tries.eq(analyses::tries + 1),
+                    ))
+                    .returning((
+                        analyses::account_id,
+                        analyses::agent_id,
+                        analyses::revision,
+                        analyses::tries,
+                    ))
+                    .get_result(conn)
+                    .await?;
+            let definition: Option<Option<String>> = schemas::table
+                .find((V(agent), revision))
+                .select(schemas::definition)
+                .found(conn)
+                .await?;
+            Ok(Verdict::Commit(Some(AnalysisJob {
+                conversation,
+                account,
+                claim,
+                tries,
+                definition: definition.flatten(),
+            })))
+        })
+        .await
+    }
+
+    /// Gives a claim back: to be tried again after `rest`, or, without one, at once and as if it had not been tried.
+    pub fn release_analysis(&self, job: AnalysisJob, rest: Option<Duration>) -> Answer<'_, ()> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let now = dialect!(conn, lease_clock(offset))?;
+            diesel::update(analyses::table.find(V(job.conversation)))
+                .filter(analyses::claim_id.eq(V(job.claim)))
+                .set((
+                    analyses::claim_id.eq(None::<ClaimId>),
+                    analyses::lease_expires_at.eq(rest.map(|rest| now.plus(rest))),
+                    analyses::tries.eq(analyses::tries - i32::from(rest.is_none())),
+                ))
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Renews a claim. It is lost, too, when the conversation was deleted.
+    pub fn renew_analysis(&self, job: AnalysisJob) -> Answer<'_, Fenced> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let until = dialect!(conn, lease_clock(offset))?.plus(lease());
+            let is_renewed = diesel::update(analyses::table.find(V(job.conversation)))
+                .filter(analyses::claim_id.eq(V(job.claim)))
+                .set(analyses::lease_expires_at.eq(V(until)))
+                .changes(conn)
+                .await?;
+            Ok(Fenced::of(is_renewed))
+        })
+    }
+
+    /// Ends an analysis, once.
+    pub fn finish_analysis(
+        &self,
+        job: AnalysisJob,
+        end: AnalysisEnd,
+        at: Timestamp,
+    ) -> Answer<'_, Fenced> {
+        keep!(self, |conn| {
+            let (status, data, error) = match end {
+                AnalysisEnd::Completed(data) => (AnalysisStatus::Completed, Some(data), None),
+                AnalysisEnd::Failed(error) => (AnalysisStatus::Failed, None, Some(error)),
+            };
+            let is_ended = diesel::update(analyses::table.find(V(job.conversation)))
+                .filter(analyses::claim_id.eq(V(job.claim)))
+                .set((
+                    analyses::status.eq(V(status)),
+                    analyses::data.eq(data),
+                    analyses::error.eq(error),
+                    analyses::completed_at.eq(V(at)),
+                    analyses::claim_id.eq(None::<ClaimId>),
+                    analyses::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .changes(conn)
+                .await?;
+            Ok(Fenced::of(is_ended))
+        })
+    }
+
     /// Takes every claim back: at the start of the one process that the embedded database has.
     pub fn release_analyses(&self) -> Answer<'_, usize> {
         keep!(self, |conn| {
@@ -60,59 +225,13 @@ impl Store {
                 .filter(is_pending())
                 .filter(analyses::lease_expires_at.is_not_null())
                 .set((
-                    analyses::claim_id.eq(None::<V<ClaimId>>),
-                    analyses::lease_expires_at.eq(None::<V<Timestamp>>),
+                    analyses::claim_id.eq(None::<ClaimId>),
+                    analyses::lease_expires_at.eq(None::<Timestamp>),
                 ))
                 .execute(conn)
                 .await?)
         })
     }
-}
-
-/// Sets the schema of an agent of the account, as a revision of its own unless it is in force already. `None` if the account
-/// has no such agent.
-pub(crate) async fn set_schema(
-    conn: &mut Conn,
-    (account, agent): (AccountId, AgentId),
-    definition: Option<String>,
-    at: Timestamp,
-) -> Result<Option<Option<AnalysisSchema>>> {
-    // A write that changes nothing: who sets the same agent's schema waits.
-    let locked = diesel::update(agents::table.find(V(agent)))
-        .filter(agents::account_id.eq(V(account)))
-        .set(agents::head_version.eq(agents::head_version))
-        .execute(conn)
-        .await?;
-    if locked == 0 {
-        return Ok(None);
-    }
-    let last: Option<(i32, AnalysisSchema)> = schemas::table
-        .filter(schemas::agent_id.eq(V(agent)))
-        .order(schemas::revision.desc())
-        .select((schemas::revision, AnalysisSchema::as_select()))
-        .found(conn)
-        .await?;
-    let next = AnalysisSchema {
-        definition,
-        created_at: at,
-    };
-    let revision = match last {
-        Some((_, last)) if last.definition == next.definition => return Ok(Some(Some(last))),
-        None if next.definition.is_none() => return Ok(Some(None)),
-        Some((revision, _)) => revision + 1,
-        None => 1,
-    };
-    diesel::insert_into(schemas::table)
-        .values((
-            schemas::agent_id.eq(V(agent)),
-            schemas::revision.eq(revision),
-            schemas::definition.eq(next.definition.clone().map(V)),
-            schemas::created_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    forget_replaced(conn, agent, at).await?;
-    Ok(Some(Some(next)))
 }
 
 /// Deletes schemas that were replaced some time ago and that no conversation waits for.
@@ -177,15 +296,6 @@ pub(crate) async fn order(
         .await
 }
 
-/// Whether any analysis waits.
-pub(crate) async fn any_waits(conn: &mut Conn) -> Result<bool> {
-    let waiting = analyses::table
-        .filter(is_pending())
-        .select(analyses::conversation_id);
-    let first: Option<ConversationId> = waiting.found(conn).await?;
-    Ok(first.is_some())
-}
-
 /// The oldest conversation that is settled, waits for its analysis and is nobody's at `judged_at`; none of the `busy`
 /// accounts'.
 async fn waiting(
@@ -208,94 +318,4 @@ async fn waiting(
         .order(analyses::conversation_id)
         .select(analyses::conversation_id);
     Ok(waiting.locked("FOR UPDATE SKIP LOCKED").found(conn).await?)
-}
-
-/// Claims the oldest analysis that waits, of none of the `busy` accounts.
-pub(crate) async fn claim(
-    conn: &mut Conn,
-    busy: Vec<AccountId>,
-    claim: ClaimId,
-    (now, until): (Timestamp, Timestamp),
-) -> Result<Option<AnalysisJob>> {
-    let Some(conversation) = waiting(conn, busy, now).await? else {
-        return Ok(None);
-    };
-    let (account, agent, revision, tries): (AccountId, AgentId, i32, i32) =
-        diesel::update(analyses::table.find(V(conversation)))
-            .set((
-                analyses::claim_id.eq(V(claim)),
-                analyses::lease_expires_at.eq(V(until)),
-                analyses::tries.eq(analyses::tries + 1),
-            ))
-            .returning((
-                analyses::account_id,
-                analyses::agent_id,
-                analyses::revision,
-                analyses::tries,
-            ))
-            .get_result(conn)
-            .await?;
-    let definition: Option<Option<String>> = schemas::table
-        .find((V(agent), revision))
-        .select(schemas::definition)
-        .found(conn)
-        .await?;
-    Ok(Some(AnalysisJob {
-        conversation,
-        account,
-        claim,
-        tries,
-        definition: definition.flatten(),
-    }))
-}
-
-/// Gives a claim back: to be tried again after `rest`, or at once and as if it had not been tried.
-pub(crate) async fn release(
-    conn: &mut Conn,
-    job: &AnalysisJob,
-    rest: Option<Timestamp>,
-) -> Result<()> {
-    diesel::update(analyses::table.find(V(job.conversation)))
-        .filter(analyses::claim_id.eq(V(job.claim)))
-        .set((
-            analyses::claim_id.eq(None::<V<ClaimId>>),
-            analyses::lease_expires_at.eq(rest.map(V)),
-            analyses::tries.eq(analyses::tries - i32::from(rest.is_none())),
-        ))
-        .run(conn)
-        .await
-}
-
-/// Renews a claim; `false` if it is gone, or the conversation.
-pub(crate) async fn renew(conn: &mut Conn, job: &AnalysisJob, until: Timestamp) -> Result<bool> {
-    diesel::update(analyses::table.find(V(job.conversation)))
-        .filter(analyses::claim_id.eq(V(job.claim)))
-        .set(analyses::lease_expires_at.eq(V(until)))
-        .changes(conn)
-        .await
-}
-
-/// Ends an analysis; `false` if its claim is gone, or the conversation.
-pub(crate) async fn finish(
-    conn: &mut Conn,
-    job: &AnalysisJob,
-    end: AnalysisEnd,
-    at: Timestamp,
-) -> Result<bool> {
-    let (status, data, error) = match end {
-        AnalysisEnd::Completed(data) => (AnalysisStatus::Completed, Some(data), None),
-        AnalysisEnd::Failed(error) => (AnalysisStatus::Failed, None, Some(error)),
-    };
-    diesel::update(analyses::table.find(V(job.conversation)))
-        .filter(analyses::claim_id.eq(V(job.claim)))
-        .set((
-            analyses::status.eq(V(status)),
-            analyses::data.eq(data.map(V)),
-            analyses::error.eq(error),
-            analyses::completed_at.eq(V(at)),
-            analyses::claim_id.eq(None::<V<ClaimId>>),
-            analyses::lease_expires_at.eq(None::<V<Timestamp>>),
-        ))
-        .changes(conn)
-        .await
 }

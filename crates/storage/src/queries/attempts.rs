@@ -14,7 +14,8 @@ use crate::{AttemptKey, AttemptRule, Result};
 pub(crate) const DELETED_AT_ONCE: i64 = 1_000;
 
 /// What has been counted under a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = failures)]
 struct Counted {
     failures: i32,
     blocked_until: Option<Timestamp>,
@@ -62,13 +63,9 @@ impl Counted {
     }
 
     /// Takes one back that was no failure.
-    const fn one_less(self) -> Self {
+    fn one_less(self) -> Self {
         Self {
-            failures: if self.failures > 0 {
-                self.failures - 1
-            } else {
-                0
-            },
+            failures: (self.failures - 1).max(0),
             blocked_until: None,
             ends_at: self.ends_at,
         }
@@ -136,28 +133,18 @@ pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool> 
 /// Reads what was counted and locks its row.
 async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Counted> {
     let nothing = Counted::nothing(now);
-    let (failures, blocked_until, ends_at): (i32, Option<Timestamp>, Timestamp) =
-        diesel::insert_into(failures::table)
-            .values((
-                failures::digest.eq(digest.to_vec()),
-                failures::failures.eq(nothing.failures),
-                failures::ends_at.eq(V(nothing.ends_at)),
-            ))
-            .on_conflict(failures::digest)
-            .do_update()
-            .set(failures::failures.eq(failures::failures))
-            .returning((
-                failures::failures,
-                failures::blocked_until,
-                failures::ends_at,
-            ))
-            .get_result(conn)
-            .await?;
-    Ok(Counted {
-        failures,
-        blocked_until,
-        ends_at,
-    })
+    Ok(diesel::insert_into(failures::table)
+        .values((
+            failures::digest.eq(digest.to_vec()),
+            failures::failures.eq(nothing.failures),
+            failures::ends_at.eq(V(nothing.ends_at)),
+        ))
+        .on_conflict(failures::digest)
+        .do_update()
+        .set(failures::failures.eq(failures::failures))
+        .returning(Counted::as_returning())
+        .get_result(conn)
+        .await?)
 }
 
 async fn write(conn: &mut Conn, digest: [u8; 32], counted: Counted) -> Result<()> {

@@ -1,55 +1,30 @@
 //! The scheduler's looks at batches, and what the end of a call does to its batch.
 
+use std::time::Duration;
+
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::store::{Answer, mint, read, write};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, AgentStatus, BatchId, BatchStatus, CallState, ConversationId, Credits, E164,
-    FailureReason, KeyId, PausedReason, RecipientId, RecipientStatus, Runtime, Timestamp,
+    FailureReason, PausedReason, RecipientId, RecipientStatus, Runtime, Timestamp,
 };
+use offhook_failpoints as failpoints;
 
-use super::batches::{NEVER, end};
+use super::batches::{NEVER, end, hold as hold_batch};
 use super::wallets::{Draw, Reserve, hold, insert_reservation};
-use super::{agents, calls, claims, numbers};
+use super::{agents, calls, claims, locks, numbers};
 use crate::database::Conn;
 use crate::schema::{
     api_keys, batch_calls as batches, batch_recipients as recipients, batch_tries as tries,
     conversations,
 };
 use crate::sql::V;
-use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, Result, Store};
-
-/// Takes up to `most` batches that are to be looked at; each is this caller's until `until`.
-pub(crate) async fn take_due(
-    conn: &mut Conn,
-    most: i64,
-    (now, until): (Timestamp, Timestamp),
-) -> Result<Vec<(AccountId, BatchId)>> {
-    let due: Vec<BatchId> = batches::table
-        .filter(batches::look_at.le(V(now)))
-        .order(batches::look_at)
-        .limit(most)
-        .select(batches::id)
-        .load(conn)
-        .await?;
-    let mut taken = Vec::with_capacity(due.len());
-    for id in due {
-        // Another node may have been faster: then it is due no more.
-        let batch: Option<(AccountId, BatchId)> = diesel::update(batches::table.find(V(id)))
-            .filter(batches::look_at.le(V(now)))
-            .set(batches::look_at.eq(V(until)))
-            .returning((batches::account_id, batches::id))
-            .get_result(conn)
-            .await
-            .optional()?;
-        taken.extend(batch);
-    }
-    Ok(taken)
-}
+use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, Result, Store, Verdict};
 
 /// Places what a batch, which is held, may place now; returns how many calls. The account's row is held, so that no two
 /// looks count the same room.
-pub(crate) async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> {
+async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> {
     let waits = match (batch.status, batch.paused_reason) {
         (BatchStatus::Scheduled | BatchStatus::Running, _) => true,
         (BatchStatus::Paused, reason) => reason != Some(PausedReason::Customer),
@@ -74,12 +49,27 @@ pub(crate) async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Res
         look_again(conn, batch.id, look.later).await?;
         return Ok(0);
     }
-    let Some(from) = number(conn, &batch, usual, look).await? else {
+    // The number that the customer chose, which must still be there; else what every call of the agent comes from.
+    let from = match batch.phone_number_id {
+        Some(id) => {
+            let number = numbers::find(conn, batch.account_id, id).await?;
+            number.map(|number| number.phone_number)
+        }
+        None => usual.or_else(|| look.shared_number.clone()),
+    };
+    let Some(from) = from else {
         end(conn, &batch, BatchStatus::Failed, look.at).await?;
         return Ok(0);
     };
-    let room = look.calls_at_most - calls_under_way(conn, batch.account_id).await?;
-    let most = room.min(look.most);
+    // What rings, talks or closes, and what waits.
+    let live = claims::live_calls(conn, batch.account_id).await?;
+    let waiting: i64 = conversations::table
+        .filter(conversations::account_id.eq(V(batch.account_id)))
+        .filter(claims::is_queued())
+        .count()
+        .get_result(conn)
+        .await?;
+    let most = (look.calls_at_most - live - waiting).min(look.most);
     if most <= 0 {
         goes_on(conn, &batch, 0, look).await?;
         return Ok(0);
@@ -96,7 +86,11 @@ pub(crate) async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Res
         account: batch.account_id,
         key: batch.key_id,
         budget: match batch.key_id {
-            Some(key) => budget(conn, key).await?,
+            Some(key) => {
+                let key = api_keys::table.find(V(key));
+                let budget = key.select(api_keys::monthly_credit_budget);
+                budget.first(conn).await?
+            }
             None => None,
         },
         month: look.at.utc_month(),
@@ -111,7 +105,14 @@ pub(crate) async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Res
         };
         if let Some(reason) = lacks {
             goes_on(conn, &batch, placed, look).await?;
-            pause(conn, batch.id, reason, look.later).await?;
+            diesel::update(batches::table.find(V(batch.id)))
+                .set((
+                    batches::status.eq(V(BatchStatus::Paused)),
+                    batches::paused_reason.eq(V(reason)),
+                    batches::look_at.eq(V(look.later)),
+                ))
+                .execute(conn)
+                .await?;
             return Ok(placed);
         }
         place(conn, &batch, recipient, (&draw, &from), look).await?;
@@ -121,46 +122,9 @@ pub(crate) async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Res
     Ok(placed)
 }
 
-/// The number that the customer chose, which must still be there; else what every call of the agent comes from.
-async fn number(
-    conn: &mut Conn,
-    batch: &Batch,
-    usual: Option<E164>,
-    look: &BatchLook,
-) -> Result<Option<E164>> {
-    if let Some(id) = batch.phone_number_id {
-        let number = numbers::find(conn, batch.account_id, id).await?;
-        return Ok(number.map(|number| number.phone_number));
-    }
-    Ok(usual.or_else(|| look.shared_number.clone()))
-}
-
-/// The account's calls that wait, ring, talk or close.
-async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64> {
-    let mut calls = claims::live_calls(conn, account).await?;
-    calls += conversations::table
-        .filter(conversations::account_id.eq(V(account)))
-        .filter(claims::is_queued())
-        .count()
-        .get_result::<i64, _>(conn)
-        .await?;
-    Ok(calls)
-}
-
-async fn budget(conn: &mut Conn, key: KeyId) -> Result<Option<Credits>> {
-    Ok(api_keys::table
-        .find(V(key))
-        .select(api_keys::monthly_credit_budget)
-        .first(conn)
-        .await?)
-}
-
 /// Holds credits for one more call, or leaves everything as it was.
 async fn reserve(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
-    if credits == 0 {
-        return Ok(Reserve::Held);
-    }
-    if draw.budget.is_none() {
+    if credits == 0 || draw.budget.is_none() {
         return hold(conn, draw, credits).await;
     }
     // The wallet is asked before the budget, and may have bought credits by then: a refusal undoes both, and the calls
@@ -185,7 +149,7 @@ async fn place(
     (draw, from): (&Draw, &E164),
     look: &BatchLook,
 ) -> Result<()> {
-    let id: ConversationId = crate::store::mint(look.at);
+    let id: ConversationId = mint(look.at);
     let call = NewCall {
         id,
         account_id: batch.account_id,
@@ -207,9 +171,7 @@ async fn place(
         idempotency: None,
     };
     calls::insert(conn, &call).await?;
-    if look.reserve > 0 {
-        insert_reservation(conn, id, draw, look.reserve).await?;
-    }
+    insert_reservation(conn, id, draw, look.reserve).await?;
     diesel::insert_into(tries::table)
         .values((
             tries::recipient_id.eq(V(recipient.id)),
@@ -251,17 +213,6 @@ async fn goes_on(conn: &mut Conn, batch: &Batch, placed: usize, look: &BatchLook
             batches::dialing.eq(batches::dialing + placed),
             batches::started_at.eq(V(batch.started_at.unwrap_or(look.at))),
             batches::look_at.eq(V(next)),
-        ))
-        .run(conn)
-        .await
-}
-
-async fn pause(conn: &mut Conn, id: BatchId, reason: PausedReason, later: Timestamp) -> Result<()> {
-    diesel::update(batches::table.find(V(id)))
-        .set((
-            batches::status.eq(V(BatchStatus::Paused)),
-            batches::paused_reason.eq(V(reason)),
-            batches::look_at.eq(V(later)),
         ))
         .run(conn)
         .await
@@ -332,6 +283,58 @@ pub(crate) async fn call_ended(
 }
 
 impl Store {
+    /// Takes up to `most` batches that are to be looked at; each is this caller's for `lease`.
+    pub fn take_due_batches(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<(AccountId, BatchId)>> {
+        write!(self, |conn| {
+            let due: Vec<BatchId> = batches::table
+                .filter(batches::look_at.le(V(now)))
+                .order(batches::look_at)
+                .limit(most)
+                .select(batches::id)
+                .load(conn)
+                .await?;
+            let mut taken = Vec::with_capacity(due.len());
+            for id in due {
+                // Another node may have been faster: then it is due no more.
+                let batch: Option<(AccountId, BatchId)> =
+                    diesel::update(batches::table.find(V(id)))
+                        .filter(batches::look_at.le(V(now)))
+                        .set(batches::look_at.eq(V(now.plus(lease))))
+                        .returning((batches::account_id, batches::id))
+                        .returned(conn)
+                        .await?;
+                taken.extend(batch);
+            }
+            Ok(Verdict::keep_if(!taken.is_empty(), taken))
+        })
+    }
+
+    /// Places what a batch may place now: each recipient's call, its reservation and the counts in one transaction.
+    /// Returns how many calls were placed.
+    pub fn look_at_batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        at: BatchLook,
+    ) -> Answer<'_, usize> {
+        write!(self, |conn| {
+            locks::lock_account(conn, account).await?;
+            let Some(batch) = hold_batch(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(0));
+            };
+            let placed = look(conn, batch, &at).await?;
+            if placed > 0 {
+                failpoints::hit(failpoints::BATCH_BEFORE_COMMIT);
+            }
+            Ok(Verdict::Commit(placed))
+        })
+    }
+
     /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
     pub fn has_due_batches(&self, now: Timestamp) -> Answer<'_, bool> {
         read!(self, |conn| {

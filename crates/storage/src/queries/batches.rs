@@ -1,57 +1,28 @@
 //! Batch calls and their recipients, as customers read and steer them.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::dialect::dialect;
+use crate::store::{Answer, read, write};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, BatchId, BatchStatus, ConversationId, FailureReason, PausedReason, RecipientStatus,
     Timestamp,
 };
 
+use super::idempotency::{self, Take};
 use super::pages::behind;
 use crate::database::{Conn, Db};
 use crate::schema::{batch_calls as batches, batch_recipients as recipients};
 use crate::sql::V;
-use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, Result, Store};
+use crate::{
+    Batch, BatchFilter, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, PageKey, Recipient,
+    Result, Store, Verdict,
+};
 
 /// When a batch is looked at that waits for nothing: never.
 pub(crate) const NEVER: Timestamp = Timestamp::from_micros(253_402_300_799_000_000);
 
-pub(crate) async fn insert(conn: &mut Conn, batch: &Batch) -> Result<()> {
-    diesel::insert_into(batches::table)
-        .values((
-            (
-                batches::id.eq(V(batch.id)),
-                batches::account_id.eq(V(batch.account_id)),
-                batches::name.eq(batch.name.clone()),
-                batches::agent_id.eq(V(batch.agent_id)),
-                batches::phone_number_id.eq(batch.phone_number_id),
-                batches::key_id.eq(batch.key_id),
-                batches::status.eq(V(batch.status)),
-                batches::paused_reason.eq(batch.paused_reason),
-                batches::scheduled_at.eq(batch.scheduled_at),
-            ),
-            (
-                batches::total.eq(batch.total),
-                batches::pending.eq(batch.pending),
-                batches::dialing.eq(batch.dialing),
-                batches::completed.eq(batch.completed),
-                batches::failed.eq(batch.failed),
-                batches::cancelled.eq(batch.cancelled),
-                batches::created_at.eq(V(batch.created_at)),
-                batches::started_at.eq(batch.started_at),
-                batches::look_at.eq(V(batch.scheduled_at.unwrap_or(batch.created_at))),
-            ),
-        ))
-        .run(conn)
-        .await
-}
-
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    id: BatchId,
-) -> Result<Option<Batch>> {
+async fn find(conn: &mut Conn, account: AccountId, id: BatchId) -> Result<Option<Batch>> {
     Ok(batches::table
         .filter(batches::id.eq(V(id)))
         .filter(batches::account_id.eq(V(account)))
@@ -60,7 +31,193 @@ pub(crate) async fn find(
         .await?)
 }
 
+/// Makes the answer that a key will replay. By this name, so that its argument's lifetime is none of the
+/// method's.
+type MakeAnswer = fn(&Batch) -> Vec<u8>;
+
+/// Takes an Idempotency-Key; what to answer if it is not this transaction's.
+async fn refused(
+    conn: &mut Conn,
+    account: AccountId,
+    claim: &IdempotencyClaim,
+    offset: i64,
+) -> Result<Option<BatchWrite>> {
+    let taken = idempotency::take(conn, account, claim, offset).await?;
+    Ok(match taken {
+        Take::Owned => None,
+        Take::Used(answer) => Some(BatchWrite::KeyUsed(answer)),
+        Take::InFlight => Some(BatchWrite::KeyInFlight),
+    })
+}
+
 impl Store {
+    /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if the batch may have been stored, the others if it was not.
+    pub fn create_batch(&self, new: NewBatch) -> Answer<'_, BatchWrite> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let batch = new.batch;
+            if let Some(claim) = &new.idempotency
+                && let Some(refused) = refused(conn, batch.account_id, claim, offset).await?
+            {
+                return Ok(Verdict::Rollback(refused));
+            }
+            diesel::insert_into(batches::table)
+                .values((
+                    (
+                        batches::id.eq(V(batch.id)),
+                        batches::account_id.eq(V(batch.account_id)),
+                        batches::name.eq(batch.name.clone()),
+                        batches::agent_id.eq(V(batch.agent_id)),
+                        batches::phone_number_id.eq(batch.phone_number_id),
+                        batches::key_id.eq(batch.key_id),
+                        batches::status.eq(V(batch.status)),
+                        batches::paused_reason.eq(batch.paused_reason),
+                        batches::scheduled_at.eq(batch.scheduled_at),
+                    ),
+                    (
+                        batches::total.eq(batch.total),
+                        batches::pending.eq(batch.pending),
+                        batches::dialing.eq(batch.dialing),
+                        batches::completed.eq(batch.completed),
+                        batches::failed.eq(batch.failed),
+                        batches::cancelled.eq(batch.cancelled),
+                        batches::created_at.eq(V(batch.created_at)),
+                        batches::started_at.eq(batch.started_at),
+                        batches::look_at.eq(V(batch.scheduled_at.unwrap_or(batch.created_at))),
+                    ),
+                ))
+                .execute(conn)
+                .await?;
+            dialect!(conn, insert_recipients(batch.id, new.recipients))?;
+            Ok(Verdict::Commit(BatchWrite::Done(batch)))
+        })
+    }
+
+    /// A batch of the account.
+    pub fn batch(&self, account: AccountId, id: BatchId) -> Answer<'_, Option<Batch>> {
+        read!(self, |conn| find(conn, account, id).await)
+    }
+
+    /// A page of a batch's recipients behind place `after`, in order, with one more than `limit` if there is a next
+    /// page; `None` if the account has no such batch.
+    pub fn batch_recipients(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        status: Option<RecipientStatus>,
+        after: Option<i32>,
+        limit: i64,
+    ) -> Answer<'_, Option<Vec<Recipient>>> {
+        read!(self, |conn| {
+            if find(conn, account, id).await?.is_none() {
+                return Ok(None);
+            }
+            let mut query = recipients::table
+                .filter(recipients::batch_id.eq(V(id)))
+                .order(recipients::place)
+                .limit(limit + 1)
+                .select(Recipient::as_select())
+                .into_boxed::<Db>();
+            if let Some(status) = status {
+                query = query.filter(recipients::status.eq(V(status)));
+            }
+            if let Some(after) = after {
+                query = query.filter(recipients::place.gt(after));
+            }
+            Ok(Some(query.load(conn).await?))
+        })
+    }
+
+    /// Pauses, resumes or cancels a batch.
+    pub fn step_batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        step: BatchStep,
+        at: Timestamp,
+    ) -> Answer<'_, BatchWrite> {
+        use BatchStatus::{Cancelled, Paused, Running, Scheduled};
+        write!(self, |conn| {
+            let Some(batch) = hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(BatchWrite::Absent));
+            };
+            let by_customer = batch.paused_reason == Some(PausedReason::Customer);
+            let begins = batch.scheduled_at.filter(|begins| *begins > at);
+            let (status, reason, look_at) = match (step, batch.status) {
+                (BatchStep::Cancel, Scheduled | Running | Paused) => {
+                    let ended = end(conn, &batch, Cancelled, at).await?;
+                    return Ok(Verdict::Commit(BatchWrite::Done(ended)));
+                }
+                (BatchStep::Pause, Paused) if by_customer => {
+                    return Ok(Verdict::Rollback(BatchWrite::Refused(batch)));
+                }
+                (BatchStep::Pause, Scheduled | Running | Paused) => {
+                    (Paused, Some(PausedReason::Customer), NEVER)
+                }
+                (BatchStep::Resume, Paused) => match (batch.started_at, begins) {
+                    (None, Some(begins)) => (Scheduled, None, begins),
+                    _ => (Running, None, at),
+                },
+                _ => return Ok(Verdict::Rollback(BatchWrite::Refused(batch))),
+            };
+            let started_at = match status {
+                Running => batch.started_at.or(Some(at)),
+                _ => batch.started_at,
+            };
+            let changed = diesel::update(batches::table.find(V(id)))
+                .set((
+                    batches::started_at.eq(started_at),
+                    batches::status.eq(V(status)),
+                    batches::paused_reason.eq(reason),
+                    batches::look_at.eq(V(look_at)),
+                ))
+                .returning(Batch::as_returning())
+                .get_result(conn)
+                .await?;
+            Ok(Verdict::Commit(BatchWrite::Done(changed)))
+        })
+    }
+
+    /// Calls the recipients of an ended batch again that were not called well, in one transaction with the
+    /// Idempotency-Key. `answer` makes what the key will replay.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have been done, the others if it was not.
+    pub fn retry_batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        claim: Option<IdempotencyClaim>,
+        answer: MakeAnswer,
+        at: Timestamp,
+    ) -> Answer<'_, BatchWrite> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let Some(batch) = hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(BatchWrite::Absent));
+            };
+            let changed = match batch.status.is_over() {
+                true => retry(conn, &batch, at).await?,
+                false => None,
+            };
+            if let Some(mut claim) = claim {
+                if let Some(changed) = &changed {
+                    claim.answer.body = answer(changed);
+                }
+                if let Some(refused) = refused(conn, account, &claim, offset).await? {
+                    return Ok(Verdict::Rollback(refused));
+                }
+            }
+            Ok(match changed {
+                Some(changed) => Verdict::Commit(BatchWrite::Done(changed)),
+                None => Verdict::Rollback(BatchWrite::Refused(batch)),
+            })
+        })
+    }
+
     /// A page of the account's batches, newest first, with one more than `limit` if there is a next page.
     pub fn batches(
         &self,
@@ -87,29 +244,6 @@ impl Store {
     }
 }
 
-/// Recipients behind place `after`, in order. The caller has looked up the batch for its account.
-pub(crate) async fn recipients(
-    conn: &mut Conn,
-    batch: BatchId,
-    status: Option<RecipientStatus>,
-    after: Option<i32>,
-    limit: i64,
-) -> Result<Vec<Recipient>> {
-    let mut query = recipients::table
-        .filter(recipients::batch_id.eq(V(batch)))
-        .order(recipients::place)
-        .limit(limit)
-        .select(Recipient::as_select())
-        .into_boxed::<Db>();
-    if let Some(status) = status {
-        query = query.filter(recipients::status.eq(V(status)));
-    }
-    if let Some(after) = after {
-        query = query.filter(recipients::place.gt(after));
-    }
-    Ok(query.load(conn).await?)
-}
-
 /// Takes the batch's row for the duration of the transaction. Whoever changes a batch takes it before a wallet.
 pub(crate) async fn hold(
     conn: &mut Conn,
@@ -117,58 +251,12 @@ pub(crate) async fn hold(
     id: BatchId,
 ) -> Result<Option<Batch>> {
     // An UPDATE that changes nothing locks the row on both databases.
-    Ok(diesel::update(batches::table.find(V(id)))
+    diesel::update(batches::table.find(V(id)))
         .filter(batches::account_id.eq(V(account)))
         .set(batches::total.eq(batches::total))
         .returning(Batch::as_returning())
-        .get_result(conn)
+        .returned(conn)
         .await
-        .optional()?)
-}
-
-/// Takes a step that the batch, which is held, allows; `None` if it does not.
-pub(crate) async fn step(
-    conn: &mut Conn,
-    batch: &Batch,
-    step: BatchStep,
-    at: Timestamp,
-) -> Result<Option<Batch>> {
-    use BatchStatus::{Paused, Running, Scheduled};
-    let by_customer = batch.paused_reason == Some(PausedReason::Customer);
-    match (step, batch.status) {
-        (BatchStep::Pause, Scheduled | Running) => {}
-        (BatchStep::Pause, Paused) if !by_customer => {}
-        (BatchStep::Resume, Paused) => {}
-        (BatchStep::Cancel, Scheduled | Running | Paused) => {
-            return end(conn, batch, BatchStatus::Cancelled, at).await.map(Some);
-        }
-        _ => return Ok(None),
-    }
-    let (status, reason, look_at) = match step {
-        BatchStep::Pause => (Paused, Some(PausedReason::Customer), NEVER),
-        BatchStep::Resume | BatchStep::Cancel => {
-            let begins = batch.scheduled_at.filter(|begins| *begins > at);
-            match (batch.started_at, begins) {
-                (None, Some(begins)) => (Scheduled, None, begins),
-                _ => (Running, None, at),
-            }
-        }
-    };
-    let started_at = match status {
-        Running => batch.started_at.or(Some(at)),
-        _ => batch.started_at,
-    };
-    let changed = diesel::update(batches::table.find(V(batch.id)))
-        .set((
-            batches::started_at.eq(started_at),
-            batches::status.eq(V(status)),
-            batches::paused_reason.eq(reason),
-            batches::look_at.eq(V(look_at)),
-        ))
-        .returning(Batch::as_returning())
-        .get_result(conn)
-        .await?;
-    Ok(Some(changed))
 }
 
 /// Pauses every batch that would call somebody, now or by itself later, until its customer resumes it.
@@ -215,7 +303,7 @@ pub(crate) async fn end(
 
 /// Makes the recipients of an ended batch, which is held, pending again that were not called well; `None` if there is
 /// none.
-pub(crate) async fn retry(conn: &mut Conn, batch: &Batch, at: Timestamp) -> Result<Option<Batch>> {
+async fn retry(conn: &mut Conn, batch: &Batch, at: Timestamp) -> Result<Option<Batch>> {
     use RecipientStatus::{Cancelled, Failed, Pending};
     // A new try for who was called; who was not still has the first.
     let again = diesel::update(recipients::table)

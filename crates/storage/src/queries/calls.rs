@@ -1,26 +1,41 @@
 //! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep};
+use crate::postgres::Step;
+use crate::store::{Answer, keep, mint, write};
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
 use offhook_domain::{
     AccountId, AgentId, CallOutcome, CallState, Channel, ClaimId, ConversationId,
-    ConversationStatus, E164, FailureReason, KeyId, Price, Runtime, Timestamp,
+    ConversationStatus, E164, EndpointId, FailureReason, KeyId, Price, Runtime, Timestamp,
 };
+use offhook_failpoints as failpoints;
 
-use super::{analyses, batch_looks, events, moments, talks, usage, usage_hours, wallets};
+use super::idempotency::{self, Take};
+use super::wallets::{self, Draw, Reserve};
+use super::{analyses, batch_looks, events, moments, talks, usage, usage_hours};
 use crate::database::{Conn, Db};
-use crate::dialect::queued_at;
+use crate::dialect::{dialect, queued_at};
 use crate::schema::conversations as calls;
 use crate::sql::V;
-use crate::{CallEnd, Fenced, NewCall, Result, Settlement, Store, UsageDay};
+use crate::{
+    CallEnd, Fenced, NewCall, NewTurn, Placed, Result, Settlement, Store, UsageDay, Verdict,
+};
 
-/// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
-type Ended = (Timestamp, bool, Option<i64>);
-
-/// Where it took place, and with which agent.
-type Whose = (Option<Channel>, AgentId);
+/// What is to be known of a call as it ends.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = calls)]
+struct Ended {
+    last_seq: i32,
+    agent_id: AgentId,
+    runtime: Runtime,
+    channel: Option<Channel>,
+    voice: bool,
+    started_at: Timestamp,
+    duration_seconds: Option<i64>,
+    failure_reason: Option<FailureReason>,
+}
 
 /// What is written of a call as it is accepted, placed here or come in.
 pub(crate) struct Row {
@@ -104,6 +119,45 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
 }
 
 impl Store {
+    /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if the call may have been accepted, the others if it was not.
+    pub fn place_call(&self, mut call: NewCall) -> Answer<'_, Placed> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            if let Some(claim) = &call.idempotency {
+                match idempotency::take(conn, call.account_id, claim, offset).await? {
+                    Take::Owned => {}
+                    Take::Used(answer) => return Ok(Verdict::Rollback(Placed::KeyUsed(answer))),
+                    Take::InFlight => return Ok(Verdict::Rollback(Placed::KeyInFlight)),
+                }
+            }
+            let draw = Draw {
+                account: call.account_id,
+                key: call.key_id,
+                budget: call.key_budget,
+                month: call.at.utc_month(),
+                at: call.at,
+            };
+            match wallets::hold(conn, &draw, call.reserve).await? {
+                Reserve::Held => {}
+                Reserve::WalletTooLow => return Ok(Verdict::Rollback(Placed::WalletTooLow)),
+                Reserve::BudgetTooLow => return Ok(Verdict::Rollback(Placed::BudgetTooLow)),
+            }
+            let endpoints = match call.event.take() {
+                Some(event) => events::emit_first(conn, &call, event).await?,
+                None => {
+                    insert(conn, &call).await?;
+                    Vec::new()
+                }
+            };
+            wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
+            failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
+            Ok(Verdict::Commit(Placed::Accepted(endpoints)))
+        })
+    }
+
     /// Keeps of a call that is being dialed what ends it should this process die.
     pub fn call_dialed(
         &self,
@@ -112,17 +166,45 @@ impl Store {
         dialog: String,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let changed = diesel::update(calls::table.find(V(id)))
+            let is_kept = diesel::update(calls::table.find(V(id)))
                 .filter(calls::state.eq(V(CallState::Dialing)))
                 .filter(calls::claim_id.eq(V(claim)))
                 .set(calls::dialog.eq(dialog))
-                .execute(conn)
+                .changes(conn)
                 .await?;
-            Ok(match changed {
-                0 => Fenced::Lost,
-                _ => Fenced::Done,
-            })
+            Ok(Fenced::of(is_kept))
         })
+    }
+
+    /// `dialing → live`. `dialog` is what ends the call should this process die.
+    #[boxed]
+    pub async fn call_answered(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        at: Timestamp,
+        dialog: Option<String>,
+    ) -> Result<Fenced> {
+        if let Some(steps) = &self.steps {
+            return steps.take(id, claim, Step::Answered(at, dialog)).await;
+        }
+        keep!(self, |conn| answered(conn, id, claim, (at, dialog)).await).await
+    }
+
+    /// Stores a turn of a live call.
+    #[boxed]
+    pub async fn append_turn(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        mut turn: NewTurn,
+    ) -> Result<Fenced> {
+        // Which no text of PostgreSQL's has: what somebody else's service says must not keep a call from going on.
+        turn.text.retain(|character| character != '\0');
+        if let Some(steps) = &self.steps {
+            return steps.take(id, claim, Step::Turn(turn)).await;
+        }
+        keep!(self, |conn| dialect!(conn, append_turn(id, claim, turn))).await
     }
 
     /// `dialing | live → closing`: how the call ended is fixed from here on.
@@ -162,9 +244,8 @@ impl Store {
                     calls::runtime,
                     calls::answered_at,
                 ))
-                .get_result(conn)
-                .await
-                .optional()?;
+                .returned(conn)
+                .await?;
             let Some((seq, account, agent, runtime, answered_at)) = closed else {
                 return Ok(Fenced::Lost);
             };
@@ -187,6 +268,64 @@ impl Store {
                 .await
         })
     }
+
+    /// `closing → completed | failed`, with summary, credits, ledger, event and deliveries in one transaction. Returns the
+    /// endpoints with something to deliver, or `None` if the claim is gone.
+    pub fn settle_call(
+        &self,
+        (account, id, claim): (AccountId, ConversationId, ClaimId),
+        settlement: Settlement,
+    ) -> Answer<'_, Option<Vec<EndpointId>>> {
+        write!(self, |conn| {
+            let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
+                .filter(calls::state.eq(V(CallState::Closing)))
+                .filter(calls::claim_id.eq(V(claim)))
+                .filter(calls::account_id.eq(V(account)))
+                .set((
+                    calls::state.eq(V(settlement.state)),
+                    calls::status.eq(V(settlement.state.list_status())),
+                    calls::summary.eq(&*moments::kept(&settlement.summary)),
+                    calls::credits.eq(settlement.credits),
+                    calls::claim_id.eq(None::<ClaimId>),
+                    calls::lease_expires_at.eq(None::<Timestamp>),
+                    calls::last_seq.eq(calls::last_seq + 1),
+                ))
+                .returning(Ended::as_returning())
+                .returned(conn)
+                .await?;
+            let verdict = finish(conn, account, id, ended, settlement).await?;
+            failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);
+            Ok(verdict)
+        })
+    }
+
+    /// Ends a call that was never claimed: `queued → failed`. `None` if it is queued no more.
+    pub fn end_queued_call(
+        &self,
+        (account, id): (AccountId, ConversationId),
+        reason: FailureReason,
+        settlement: Settlement,
+    ) -> Answer<'_, Option<Vec<EndpointId>>> {
+        write!(self, |conn| {
+            let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::state.eq(V(CallState::Queued)))
+                .set((
+                    calls::state.eq(V(settlement.state)),
+                    calls::status.eq(V(settlement.state.list_status())),
+                    calls::failure_reason.eq(V(reason)),
+                    calls::ended_at.eq(V(settlement.at)),
+                    calls::duration_seconds.eq(0),
+                    calls::summary.eq(&*moments::kept(&settlement.summary)),
+                    calls::credits.eq(0),
+                    calls::last_seq.eq(calls::last_seq + 1),
+                ))
+                .returning(Ended::as_returning())
+                .returned(conn)
+                .await?;
+            finish(conn, account, id, ended, settlement).await
+        })
+    }
 }
 
 pub(crate) async fn answered(
@@ -206,9 +345,8 @@ pub(crate) async fn answered(
             calls::last_seq.eq(calls::last_seq + 1),
         ))
         .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
+        .returned(conn)
+        .await?;
     let Some(seq) = seq else {
         return Ok(Fenced::Lost);
     };
@@ -216,118 +354,41 @@ pub(crate) async fn answered(
     Ok(Fenced::Done)
 }
 
-/// The closing transaction: summary, credits, ledger, event and deliveries. Returns the endpoints with work.
-pub(crate) async fn settle(
-    conn: &mut Conn,
-    (account, id, claim): (AccountId, ConversationId, ClaimId),
-    settlement: Settlement,
-) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
-    let ended: Option<(i32, Runtime, Option<FailureReason>, Ended, Whose)> =
-        diesel::update(calls::table.find(V(id)))
-            .filter(calls::state.eq(V(CallState::Closing)))
-            .filter(calls::claim_id.eq(V(claim)))
-            .filter(calls::account_id.eq(V(account)))
-            .set((
-                calls::state.eq(V(settlement.state)),
-                calls::status.eq(V(settlement.state.list_status())),
-                calls::summary.eq(&*moments::kept(&settlement.summary)),
-                calls::credits.eq(settlement.credits),
-                calls::claim_id.eq(None::<ClaimId>),
-                calls::lease_expires_at.eq(None::<Timestamp>),
-                calls::last_seq.eq(calls::last_seq + 1),
-            ))
-            .returning((
-                calls::last_seq,
-                calls::runtime,
-                calls::failure_reason,
-                (calls::started_at, calls::voice, calls::duration_seconds),
-                (calls::channel, calls::agent_id),
-            ))
-            .get_result(conn)
-            .await
-            .optional()?;
-    let Some((seq, runtime, reason, ended, (channel, agent))) = ended else {
-        return Ok(None);
-    };
-    moments::entered(conn, id, seq, settlement.state, settlement.at).await?;
-    if channel == Some(Channel::WidgetVoice) {
-        let times = (ended.0, settlement.at);
-        talks::settle(conn, (id, agent), times, settlement.credits).await?;
-    }
-    if runtime == Runtime::Legacy {
-        let outcome = (settlement.state, reason);
-        batch_looks::call_ended(conn, id, outcome, settlement.at).await?;
-    }
-    finish(conn, account, id, ended, settlement).await.map(Some)
-}
-
-/// Ends a call that no dialer has claimed. Returns the endpoints with work, or `None` if it is queued no more.
-pub(crate) async fn end_queued(
-    conn: &mut Conn,
-    (account, id): (AccountId, ConversationId),
-    reason: FailureReason,
-    settlement: Settlement,
-) -> Result<Option<Vec<offhook_domain::EndpointId>>> {
-    let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
-        diesel::update(calls::table.find(V(id)))
-            .filter(calls::account_id.eq(V(account)))
-            .filter(calls::state.eq(V(CallState::Queued)))
-            .set((
-                calls::state.eq(V(settlement.state)),
-                calls::status.eq(V(settlement.state.list_status())),
-                calls::failure_reason.eq(V(reason)),
-                calls::ended_at.eq(V(settlement.at)),
-                calls::duration_seconds.eq(0),
-                calls::summary.eq(&*moments::kept(&settlement.summary)),
-                calls::credits.eq(0),
-                calls::last_seq.eq(calls::last_seq + 1),
-            ))
-            .returning((
-                calls::last_seq,
-                calls::runtime,
-                calls::failure_reason,
-                (calls::started_at, calls::voice, calls::duration_seconds),
-            ))
-            .get_result(conn)
-            .await
-            .optional()?;
-    let Some((seq, runtime, reason, ended)) = ended else {
-        return Ok(None);
-    };
-    moments::entered(conn, id, seq, settlement.state, settlement.at).await?;
-    if runtime == Runtime::Legacy {
-        let outcome = (settlement.state, reason);
-        batch_looks::call_ended(conn, id, outcome, settlement.at).await?;
-    }
-    finish(conn, account, id, ended, settlement).await.map(Some)
-}
-
+/// What a call's end brings with it; the endpoints with something to deliver.
 async fn finish(
     conn: &mut Conn,
     account: AccountId,
     id: ConversationId,
-    (started_at, voice, duration_seconds): Ended,
+    ended: Option<Ended>,
     settlement: Settlement,
-) -> Result<Vec<offhook_domain::EndpointId>> {
-    let entry = (
-        crate::store::mint(settlement.at),
-        settlement.description.as_str(),
-        settlement.at,
-    );
-    wallets::settle(conn, account, id, settlement.credits, entry).await?;
-    let endpoints = events::emit(conn, account, id, settlement.event, settlement.at).await?;
-    // Last, as every call of the account that ends writes to the hour's row and to the day's.
-    if voice {
-        let failed = settlement.state == CallState::Failed;
-        usage_hours::add(conn, account, started_at, failed).await?;
+) -> Result<Verdict<Option<Vec<EndpointId>>>> {
+    let Some(ended) = ended else {
+        return Ok(Verdict::Rollback(None));
+    };
+    let Settlement { state, at, .. } = settlement;
+    moments::entered(conn, id, ended.last_seq, state, at).await?;
+    if ended.channel == Some(Channel::WidgetVoice) {
+        let (whose, times) = ((id, ended.agent_id), (ended.started_at, at));
+        talks::settle(conn, whose, times, settlement.credits).await?;
     }
-    let ended = UsageDay {
-        day: started_at.utc_day(),
-        calls: i64::from(voice),
+    if ended.runtime == Runtime::Legacy {
+        batch_looks::call_ended(conn, id, (state, ended.failure_reason), at).await?;
+    }
+    let entry = (mint(at), settlement.description.as_str(), at);
+    wallets::settle(conn, account, id, settlement.credits, entry).await?;
+    let endpoints = events::emit(conn, account, id, settlement.event, at).await?;
+    // Last, as every call of the account that ends writes to the hour's row and to the day's.
+    if ended.voice {
+        let failed = state == CallState::Failed;
+        usage_hours::add(conn, account, ended.started_at, failed).await?;
+    }
+    let day = UsageDay {
+        day: ended.started_at.utc_day(),
+        calls: i64::from(ended.voice),
         conversations: 1,
-        duration_seconds: duration_seconds.unwrap_or(0),
+        duration_seconds: ended.duration_seconds.unwrap_or(0),
         credits: settlement.credits,
     };
-    usage::add(conn, account, ended).await?;
-    Ok(endpoints)
+    usage::add(conn, account, day).await?;
+    Ok(Verdict::Commit(Some(endpoints)))
 }

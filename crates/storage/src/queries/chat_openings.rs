@@ -1,7 +1,7 @@
 //! How text conversations begin, and who may look at one: a page by its token, an account by its id.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::store::{Answer, read, write};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, CallState, Channel, ConversationId, ConversationStatus, KeyId, Runtime, Timestamp,
@@ -13,29 +13,12 @@ use crate::database::Conn;
 use crate::dialect::queued_at;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
-use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, Result, Store};
+use crate::{
+    ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, Result, Store, Verdict,
+};
 
 /// Microseconds of a minute.
 pub(super) const MINUTE_US: i64 = 60_000_000;
-
-/// Begins a conversation; the caller undoes it unless it is `Opened`.
-pub(crate) async fn open(conn: &mut Conn, chat: &NewChat, steady: Timestamp) -> Result<ChatOpened> {
-    let Some(mut counts) = widgets::lock(conn, chat.agent_id).await? else {
-        return Ok(ChatOpened::Refused);
-    };
-    if !counts.is_enabled() || !widgets::names(conn, chat.agent_id, &chat.origin).await? {
-        return Ok(ChatOpened::Refused);
-    }
-    if !counts.take_session(chat.at.micros().div_euclid(MINUTE_US)) {
-        return Ok(ChatOpened::TooMany);
-    }
-    let reserve = chat.price.of_answers(1);
-    let Some(held_day) = counts.hold(chat.at.utc_day(), reserve) else {
-        return Ok(ChatOpened::CapReached);
-    };
-    widgets::count(conn, chat.agent_id, counts).await?;
-    begin(conn, chat, (Channel::WidgetChat, held_day), steady).await
-}
 
 /// Writes a conversation that holds the credits of an answer; the caller undoes it unless it is `Opened`. What limits it
 /// besides the wallet was counted before, on the day given.
@@ -46,51 +29,10 @@ pub(crate) async fn begin(
     steady: Timestamp,
 ) -> Result<ChatOpened> {
     let reserve = chat.price.of_answers(1);
-    let draw = Draw {
-        account: chat.account_id,
-        key: None,
-        budget: None,
-        month: chat.at.utc_month(),
-        at: chat.at,
-    };
-    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
+    let draw = Draw::of(chat.account_id, chat.at);
+    if wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
         return Ok(ChatOpened::WalletTooLow);
     }
-    insert(conn, chat, channel, steady).await?;
-    if reserve > 0 {
-        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
-    }
-    insert_session(conn, chat, held_day).await?;
-    Ok(ChatOpened::Opened)
-}
-
-/// The row that a text conversation has besides.
-async fn insert_session(conn: &mut Conn, chat: &NewChat, held_day: i32) -> Result<()> {
-    diesel::insert_into(sessions::table)
-        .values((
-            sessions::conversation_id.eq(V(chat.id)),
-            sessions::account_id.eq(V(chat.account_id)),
-            sessions::agent_id.eq(V(chat.agent_id)),
-            sessions::origin.eq(&chat.origin),
-            sessions::token_digest.eq(&chat.token_digest),
-            sessions::token_expires_at.eq(V(chat.token_expires_at)),
-            sessions::is_open.eq(true),
-            sessions::is_settled.eq(false),
-            sessions::active_at.eq(V(chat.at)),
-            sessions::held_day.eq(held_day),
-            sessions::answers.eq(0),
-        ))
-        .run(conn)
-        .await
-}
-
-/// The row of every conversation, its first state, and what the agent says first.
-async fn insert(
-    conn: &mut Conn,
-    chat: &NewChat,
-    channel: Channel,
-    steady: Timestamp,
-) -> Result<()> {
     let db = conn.db();
     diesel::insert_into(calls::table)
         .values((
@@ -123,20 +65,57 @@ async fn insert(
         .await?;
     moments::entered(conn, chat.id, 1, CallState::Live, chat.at).await?;
     if let Some(text) = &chat.first_message {
-        let first = NewTurn {
-            role: "agent",
-            text: text.clone(),
-            started_at: chat.at,
-            duration_ms: 0,
-            interrupted: false,
-            latency: None,
-        };
+        let first = NewTurn::written("agent", text.clone(), chat.at);
         chats::append(conn, chat.id, first).await?;
     }
-    Ok(())
+    wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::conversation_id.eq(V(chat.id)),
+            sessions::account_id.eq(V(chat.account_id)),
+            sessions::agent_id.eq(V(chat.agent_id)),
+            sessions::origin.eq(&chat.origin),
+            sessions::token_digest.eq(&chat.token_digest),
+            sessions::token_expires_at.eq(V(chat.token_expires_at)),
+            sessions::is_open.eq(true),
+            sessions::is_settled.eq(false),
+            sessions::active_at.eq(V(chat.at)),
+            sessions::held_day.eq(held_day),
+            sessions::answers.eq(0),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(ChatOpened::Opened)
 }
 
 impl Store {
+    /// Begins a text conversation: limits, reservation, conversation, session, in one transaction.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
+    pub fn open_chat(&self, chat: NewChat, steady: Timestamp) -> Answer<'_, ChatOpened> {
+        write!(self, |conn| {
+            let agent = chat.agent_id;
+            let counts = widgets::lock(conn, agent).await?;
+            let Some(mut counts) = counts.filter(widgets::Counts::is_enabled) else {
+                return Ok(Verdict::Rollback(ChatOpened::Refused));
+            };
+            if !widgets::names(conn, agent, &chat.origin).await? {
+                return Ok(Verdict::Rollback(ChatOpened::Refused));
+            }
+            if !counts.take_session(chat.at.micros().div_euclid(MINUTE_US)) {
+                return Ok(Verdict::Rollback(ChatOpened::TooMany));
+            }
+            let reserve = chat.price.of_answers(1);
+            let Some(held_day) = counts.hold(chat.at.utc_day(), reserve) else {
+                return Ok(Verdict::Rollback(ChatOpened::CapReached));
+            };
+            widgets::count(conn, agent, counts).await?;
+            let opened = begin(conn, &chat, (Channel::WidgetChat, held_day), steady).await?;
+            Ok(Verdict::keep_if(opened == ChatOpened::Opened, opened))
+        })
+    }
+
     /// The text conversation that a token opens, by the token's digest.
     pub fn chat(&self, id: ConversationId, token_digest: Vec<u8>) -> Answer<'_, Option<ChatView>> {
         read!(self, |conn| {

@@ -2,23 +2,24 @@
 //! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::dialect::dialect;
+use crate::store::{Answer, keep, lease, mint, read, write};
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
+    AccountId, AgentId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
 };
+use offhook_failpoints as failpoints;
 
 use super::wallets::{self, Reserve};
 use super::widgets;
 use crate::database::Conn;
 use crate::schema::{
-    chat_messages as messages, chat_sessions as sessions, conversation_moments as moments,
-    conversations as calls, reservations,
+    chat_messages as messages, chat_sessions as sessions, conversations as calls, reservations,
 };
 use crate::sql::V;
 use crate::{
-    ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, Moment, NewChatMessage, NewTurn,
-    Result, Store, StoreError,
+    ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, NewChatMessage, NewTurn, Result,
+    Store, StoreError, Verdict, WidgetSettings,
 };
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
@@ -35,9 +36,8 @@ pub(super) async fn append(
             calls::messages_count.eq(calls::messages_count + counts),
         ))
         .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
+        .returned(conn)
+        .await?;
     let Some(seq) = seq else { return Ok(None) };
     super::moments::said(conn, id, seq, turn).await?;
     Ok(Some(seq))
@@ -59,8 +59,7 @@ impl Store {
     /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its account.
     pub fn is_answered_in_chat(&self, id: ConversationId, message_id: String) -> Answer<'_, bool> {
         read!(self, |conn| {
-            let key = &message_id;
-            let known = said_before(conn, id, key).await?;
+            let known = said_before(conn, id, &message_id).await?;
             Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
         })
     }
@@ -68,95 +67,194 @@ impl Store {
     /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
     /// claim.
     pub fn chat_history(&self, id: ConversationId, most: i64) -> Answer<'_, ChatHistory> {
-        read!(self, |conn| {
-            let mut turns: Vec<Moment> = moments::table
-                .filter(moments::conversation_id.eq(V(id)))
-                .filter(moments::role.is_not_null())
-                .order(moments::seq.desc())
-                .limit(most)
-                .select(Moment::as_select())
-                .load(conn)
+        self.turns_before(id, i32::MAX, most)
+    }
+
+    /// The settings of the widget of an agent, which the caller has looked up for its account; `None` if none were made.
+    pub fn widget(&self, agent: AgentId) -> Answer<'_, Option<WidgetSettings>> {
+        read!(self, |conn| widgets::settings(conn, agent).await)
+    }
+
+    /// Takes a message of the customer: its words, what its answer will cost, and the claim of who answers, in one
+    /// transaction. The caller has been let in by the session's token.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have been taken, the others if it was not.
+    pub fn take_chat_message(&self, message: NewChatMessage) -> Answer<'_, ChatTaken> {
+        let offset = self.offset();
+        // This process where no other can hold a claim in force.
+        let alone = self.is_embedded().then_some(message.node);
+        write!(self, |conn| {
+            let lease_now = dialect!(conn, lease_clock(offset))?;
+            let id = message.conversation;
+            let Some(session) = lock(conn, id).await? else {
+                return Ok(Verdict::Rollback(ChatTaken::Ended));
+            };
+            let known = match &message.message_id {
+                Some(key) => said_before(conn, id, key).await?,
+                None => None,
+            };
+            if let Some((digest, seq, answered)) = &known {
+                if *digest != message.digest {
+                    return Ok(Verdict::Rollback(ChatTaken::OtherText));
+                }
+                if let Some(last) = *answered {
+                    return Ok(Verdict::Rollback(ChatTaken::Answered {
+                        seq: *seq,
+                        last,
+                        answers: session.answers,
+                    }));
+                }
+            }
+            if !session.is_open {
+                return Ok(Verdict::Rollback(ChatTaken::Ended));
+            }
+            if is_claimed(&session, lease_now, alone) {
+                return Ok(Verdict::Rollback(ChatTaken::Busy));
+            }
+            let held_day = match hold_for_an_answer(conn, &session, message.at).await? {
+                Ok(day) => day,
+                Err(refused) => return Ok(Verdict::Rollback(refused)),
+            };
+            leave_tools(conn, &session, message.at).await?;
+            let seq = match known {
+                // Its words are there; who was to answer is gone.
+                Some((_, seq, _)) => Some(seq),
+                None => write_words(conn, &message).await?,
+            };
+            let Some(seq) = seq else {
+                return Ok(Verdict::Rollback(ChatTaken::Ended));
+            };
+            let claim: ClaimId = mint(message.at);
+            diesel::update(sessions::table.find(V(id)))
+                .set((
+                    sessions::claim_id.eq(V(claim)),
+                    sessions::node_id.eq(V(message.node)),
+                    sessions::lease_expires_at.eq(V(lease_now.plus(lease()))),
+                    sessions::active_at.eq(V(message.at)),
+                    sessions::held_day.eq(held_day),
+                    sessions::tools_at_work.eq(None::<String>),
+                ))
+                .execute(conn)
                 .await?;
-            turns.reverse();
-            Ok(turns)
+            Ok(Verdict::Commit(ChatTaken::Taken {
+                claim,
+                seq,
+                answers: session.answers,
+            }))
+        })
+    }
+
+    /// Renews the claim of an answer or a closing.
+    pub fn renew_chat(&self, id: ConversationId, claim: ClaimId) -> Answer<'_, Fenced> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            let is_renewed = diesel::update(sessions::table.find(V(id)))
+                .filter(sessions::claim_id.eq(V(claim)))
+                .set(sessions::lease_expires_at.eq(V(lease)))
+                .changes(conn)
+                .await?;
+            Ok(Fenced::of(is_renewed))
+        })
+    }
+
+    /// Writes turns of an answer under way, together; tools that were at work are so no more.
+    pub fn append_chat_turns(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        turns: Vec<NewTurn>,
+    ) -> Answer<'_, Fenced> {
+        write!(self, |conn| {
+            let mut is_written = set_tools(conn, id, claim, None).await? == Fenced::Done;
+            for turn in turns {
+                is_written = is_written && append(conn, id, turn).await?.is_some();
+            }
+            failpoints::hit(failpoints::CHAT_TURNS_BEFORE_COMMIT);
+            Ok(Verdict::keep_if(is_written, Fenced::of(is_written)))
+        })
+    }
+
+    /// Remembers that tools are set to work in an answer under way, and what the transcript will say of each, should nobody
+    /// hear what it answered: whoever takes the conversation over writes that.
+    pub fn set_chat_tools_to_work(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        told: Vec<String>,
+    ) -> Answer<'_, Fenced> {
+        let told = Json::Array(told.into_iter().map(Json::String).collect()).to_compact();
+        keep!(self, |conn| set_tools(conn, id, claim, Some(told)).await)
+    }
+
+    /// Ends an answer: its last turns, what it is charged, and the claim given back, in one transaction. The last moment of
+    /// the conversation, or `None` if the claim is another's.
+    pub fn finish_chat_answer(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        answered: ChatAnswered,
+    ) -> Answer<'_, Option<i32>> {
+        write!(self, |conn| {
+            let last = answer(conn, id, claim, answered).await?;
+            failpoints::hit(failpoints::CHAT_BEFORE_COMMIT);
+            Ok(Verdict::keep_if(last.is_some(), last))
         })
     }
 }
 
-/// Locks a session's row.
-pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<ChatSession>> {
-    Ok(diesel::update(sessions::table.find(V(id)))
-        .set(sessions::answers.eq(sessions::answers))
-        .returning(ChatSession::as_returning())
-        .get_result(conn)
-        .await
-        .optional()?)
-}
-
-/// Takes a message, to be answered under a claim until `lease`; the caller undoes it unless it is `Taken`. `alone` is this
-/// process where no other can hold a claim in force.
-pub(crate) async fn take(
+/// Ends an answer: what is left of it is written, it is charged, the claim is given back. The last moment of the
+/// conversation, or `None` if the claim is another's; the caller then undoes it.
+async fn answer(
     conn: &mut Conn,
-    message: &NewChatMessage,
-    (lease_now, lease): (Timestamp, Timestamp),
-    alone: Option<NodeId>,
-) -> Result<ChatTaken> {
-    let id = message.conversation;
-    let Some(session) = lock(conn, id).await? else {
-        return Ok(ChatTaken::Ended);
-    };
-    let known = match &message.message_id {
-        Some(key) => said_before(conn, id, key).await?,
-        None => None,
-    };
-    if let Some((digest, seq, answered)) = &known {
-        if *digest != message.digest {
-            return Ok(ChatTaken::OtherText);
-        }
-        if let Some(last) = *answered {
-            return Ok(ChatTaken::Answered {
-                seq: *seq,
-                last,
-                answers: session.answers,
-            });
-        }
-    }
-    if !session.is_open {
-        return Ok(ChatTaken::Ended);
-    }
-    if is_claimed(&session, lease_now, alone) {
-        return Ok(ChatTaken::Busy);
-    }
-    let held_day = match hold_for_an_answer(conn, &session, message.at).await? {
-        Ok(day) => day,
-        Err(refused) => return Ok(refused),
-    };
-    leave_tools(conn, &session, message.at).await?;
-    let seq = match known {
-        // Its words are there; who was to answer is gone.
-        Some((_, seq, _)) => seq,
-        None => match write_words(conn, message).await? {
-            Some(seq) => seq,
-            None => return Ok(ChatTaken::Ended),
-        },
-    };
-    let claim: ClaimId = crate::store::mint(message.at);
-    diesel::update(sessions::table.find(V(id)))
+    id: ConversationId,
+    claim: ClaimId,
+    answered: ChatAnswered,
+) -> Result<Option<i32>> {
+    let is_freed = diesel::update(sessions::table.find(V(id)))
+        .filter(sessions::claim_id.eq(V(claim)))
         .set((
-            sessions::claim_id.eq(V(claim)),
-            sessions::node_id.eq(V(message.node)),
-            sessions::lease_expires_at.eq(V(lease)),
-            sessions::active_at.eq(V(message.at)),
-            sessions::held_day.eq(held_day),
+            sessions::answers.eq(sessions::answers + i32::from(answered.is_charged)),
+            sessions::active_at.eq(V(answered.at)),
+            sessions::claim_id.eq(None::<ClaimId>),
+            sessions::node_id.eq(None::<NodeId>),
+            sessions::lease_expires_at.eq(None::<Timestamp>),
             sessions::tools_at_work.eq(None::<String>),
         ))
-        .execute(conn)
+        .changes(conn)
         .await?;
-    Ok(ChatTaken::Taken {
-        claim,
-        seq,
-        answers: session.answers,
-    })
+    if !is_freed {
+        return Ok(None);
+    }
+    for turn in answered.turns {
+        if append(conn, id, turn).await?.is_none() {
+            return Ok(None);
+        }
+    }
+    let last: i32 = calls::table
+        .find(V(id))
+        .select(calls::last_seq)
+        .first(conn)
+        .await?;
+    if answered.is_final {
+        diesel::update(messages::table)
+            .filter(messages::conversation_id.eq(V(id)))
+            .filter(messages::answered_seq.is_null())
+            .set(messages::answered_seq.eq(last))
+            .execute(conn)
+            .await?;
+    }
+    Ok(Some(last))
+}
+
+/// Locks a session's row.
+pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<ChatSession>> {
+    diesel::update(sessions::table.find(V(id)))
+        .set(sessions::answers.eq(sessions::answers))
+        .returning(ChatSession::as_returning())
+        .returned(conn)
+        .await
 }
 
 /// What came with this id of the client's: digest, moment, and last moment of the answer.
@@ -179,52 +277,37 @@ fn is_claimed(session: &ChatSession, lease_now: Timestamp, alone: Option<NodeId>
         && session.lease_expires_at.is_some_and(|at| at >= lease_now)
 }
 
-/// Sees to it that the session holds one answer more than it is charged for; the day whose cap that counts for.
+/// Sees to it that the session holds one answer more than it is charged for; the day whose cap that counts for. Where no
+/// web page's visitor talks, the wallet alone is the limit.
 async fn hold_for_an_answer(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
 ) -> Result<Result<i32, ChatTaken>> {
-    if !session.is_of_widget() {
-        return hold_without_widget(conn, session, at).await;
-    }
     let (id, agent) = (session.conversation_id, session.agent_id);
-    let counts = widgets::lock(conn, agent).await?;
-    let Some(mut counts) = counts.filter(widgets::Counts::is_enabled) else {
-        return Ok(Err(ChatTaken::Refused));
-    };
-    if !widgets::names(conn, agent, &session.origin).await? {
-        return Ok(Err(ChatTaken::Refused));
+    let mut counts = None;
+    if session.is_of_widget() {
+        let found = widgets::lock(conn, agent).await?;
+        counts = found.filter(widgets::Counts::is_enabled);
+        if counts.is_none() || !widgets::names(conn, agent, &session.origin).await? {
+            return Ok(Err(ChatTaken::Refused));
+        }
     }
     let price = price(conn, id).await?;
     let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
+    let mut day = session.held_day;
     if more <= 0 {
-        return Ok(Ok(session.held_day));
+        return Ok(Ok(day));
     }
-    let Some(day) = counts.hold(at.utc_day(), more) else {
-        return Ok(Err(ChatTaken::CapReached));
-    };
-    widgets::count(conn, agent, counts).await?;
+    if let Some(mut counts) = counts {
+        let Some(counted) = counts.hold(at.utc_day(), more) else {
+            return Ok(Err(ChatTaken::CapReached));
+        };
+        day = counted;
+        widgets::count(conn, agent, counts).await?;
+    }
     Ok(match wallets::top_up(conn, id, more, at).await? {
         Reserve::Held => Ok(day),
-        Reserve::WalletTooLow | Reserve::BudgetTooLow => Err(ChatTaken::WalletTooLow),
-    })
-}
-
-/// As [`hold_for_an_answer`]: the wallet alone is the limit.
-async fn hold_without_widget(
-    conn: &mut Conn,
-    session: &ChatSession,
-    at: Timestamp,
-) -> Result<Result<i32, ChatTaken>> {
-    let id = session.conversation_id;
-    let price = price(conn, id).await?;
-    let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
-    if more <= 0 {
-        return Ok(Ok(session.held_day));
-    }
-    Ok(match wallets::top_up(conn, id, more, at).await? {
-        Reserve::Held => Ok(session.held_day),
         Reserve::WalletTooLow | Reserve::BudgetTooLow => Err(ChatTaken::WalletTooLow),
     })
 }
@@ -251,14 +334,7 @@ pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits>
 
 /// Writes the customer's words; their moment, or `None` if the conversation is live no more.
 async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>> {
-    let words = NewTurn {
-        role: "user",
-        text: message.text.clone(),
-        started_at: message.at,
-        duration_ms: 0,
-        interrupted: false,
-        latency: None,
-    };
+    let words = NewTurn::written("user", message.text.clone(), message.at);
     let Some(seq) = append(conn, message.conversation, words).await? else {
         return Ok(None);
     };
@@ -276,52 +352,19 @@ async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option
     Ok(Some(seq))
 }
 
-/// Renews a claim; `Lost` if somebody else has the session.
-pub(crate) async fn renew(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    lease: Timestamp,
-) -> Result<Fenced> {
-    let renewed = diesel::update(sessions::table.find(V(id)))
-        .filter(sessions::claim_id.eq(V(claim)))
-        .set(sessions::lease_expires_at.eq(V(lease)))
-        .execute(conn)
-        .await?;
-    Ok(fenced(renewed > 0))
-}
-
-/// Writes turns of an answer under way: no tool is at work any more.
-pub(crate) async fn turns(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    turns: Vec<NewTurn>,
-) -> Result<Fenced> {
-    if set_tools(conn, id, claim, None).await? == Fenced::Lost {
-        return Ok(Fenced::Lost);
-    }
-    for turn in turns {
-        if append(conn, id, turn).await?.is_none() {
-            return Ok(Fenced::Lost);
-        }
-    }
-    Ok(Fenced::Done)
-}
-
 /// Says which tools are at work in an answer under way ([`ChatSession::tools_at_work`]), and locks the session.
-pub(crate) async fn set_tools(
+async fn set_tools(
     conn: &mut Conn,
     id: ConversationId,
     claim: ClaimId,
     tools: Option<String>,
 ) -> Result<Fenced> {
-    let set = diesel::update(sessions::table.find(V(id)))
+    let is_set = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .set(sessions::tools_at_work.eq(tools))
-        .execute(conn)
+        .changes(conn)
         .await?;
-    Ok(fenced(set > 0))
+    Ok(Fenced::of(is_set))
 }
 
 /// Writes what is to be said of tools whose answers nobody heard, in a session that is locked; the caller forgets them.
@@ -336,63 +379,12 @@ pub(super) async fn leave_tools(
     let corrupt = || StoreError::Corrupt("tools at work in a chat".to_owned());
     let tools = Json::parse(tools.as_bytes()).map_err(|_| corrupt())?;
     for told in tools.as_array().ok_or_else(corrupt)? {
+        let told = told.as_str().ok_or_else(corrupt)?.to_owned();
         let turn = NewTurn {
-            role: "tool",
-            text: told.as_str().ok_or_else(corrupt)?.to_owned(),
-            started_at: at,
-            duration_ms: 0,
             interrupted: true,
-            latency: None,
+            ..NewTurn::written("tool", told, at)
         };
         append(conn, session.conversation_id, turn).await?;
     }
     Ok(())
-}
-
-/// Ends an answer: what is left of it is written, it is charged, the claim is given back. The last moment of the
-/// conversation, or `None` if the claim is another's; the caller then undoes it.
-pub(crate) async fn answered(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    answered: ChatAnswered,
-) -> Result<Option<i32>> {
-    let freed = diesel::update(sessions::table.find(V(id)))
-        .filter(sessions::claim_id.eq(V(claim)))
-        .set((
-            sessions::answers.eq(sessions::answers + i32::from(answered.is_charged)),
-            sessions::active_at.eq(V(answered.at)),
-            sessions::claim_id.eq(None::<ClaimId>),
-            sessions::node_id.eq(None::<NodeId>),
-            sessions::lease_expires_at.eq(None::<Timestamp>),
-            sessions::tools_at_work.eq(None::<String>),
-        ))
-        .execute(conn)
-        .await?;
-    if freed == 0 {
-        return Ok(None);
-    }
-    for turn in answered.turns {
-        if append(conn, id, turn).await?.is_none() {
-            return Ok(None);
-        }
-    }
-    let last: i32 = calls::table
-        .find(V(id))
-        .select(calls::last_seq)
-        .first(conn)
-        .await?;
-    if answered.is_final {
-        diesel::update(messages::table)
-            .filter(messages::conversation_id.eq(V(id)))
-            .filter(messages::answered_seq.is_null())
-            .set(messages::answered_seq.eq(last))
-            .execute(conn)
-            .await?;
-    }
-    Ok(Some(last))
-}
-
-const fn fenced(done: bool) -> Fenced {
-    if done { Fenced::Done } else { Fenced::Lost }
 }

@@ -1,19 +1,22 @@
 //! Who owns a call: claims, leases and orphans.
 
+use std::time::Duration;
+
 use crate::database::RunQueryDsl;
+use crate::dialect::dialect;
 use crate::queries::locks;
-use crate::store::{Answer, read};
+use crate::store::{Answer, keep, lease, mint, read, write};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{Bool, Nullable};
 use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
 use super::moments;
-use crate::database::Conn;
+use crate::database::{Conn, Db};
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
-use crate::{Account, Conversation, Result, Store};
+use crate::{Account, Conversation, Result, Store, Verdict};
 
 /// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
 /// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
@@ -31,25 +34,16 @@ impl Store {
     pub fn waiting_accounts(&self) -> Answer<'_, Vec<Account>> {
         read!(self, |conn| {
             let mut found: Vec<AccountId> = Vec::new();
-            let mut after: Option<AccountId> = None;
-            loop {
-                let mut query = calls::table
+            let mut next = Some(AccountId::nil());
+            while let Some(after) = next {
+                next = calls::table
                     .filter(is_queued())
+                    .filter(calls::account_id.gt(V(after)))
                     .order(calls::account_id)
                     .select(calls::account_id)
-                    .limit(1)
-                    .into_boxed();
-                if let Some(after) = after {
-                    query = query.filter(calls::account_id.gt(V(after)));
-                }
-                let next: Option<AccountId> = query.found(conn).await?;
-                match next {
-                    Some(account) => {
-                        found.push(account);
-                        after = Some(account);
-                    }
-                    None => break,
-                }
+                    .found(conn)
+                    .await?;
+                found.extend(next);
             }
             if found.is_empty() {
                 return Ok(Vec::new());
@@ -86,47 +80,141 @@ impl Store {
                 .await?)
         })
     }
-}
 
-/// Claims an account's oldest queued calls, as many as its live calls leave room for.
-pub(crate) async fn claim(
-    conn: &mut Conn,
-    account: AccountId,
-    limits: (u32, usize),
-    times: (Timestamp, Timestamp, Timestamp),
-    node: NodeId,
-) -> Result<Vec<Conversation>> {
-    let (live_limit, most) = limits;
-    let (now, accepted_since, lease) = times;
-    if !locks::try_lock_account(conn, account).await? {
-        return Ok(Vec::new());
+    /// Queued calls that were accepted longer than `patience` ago.
+    pub fn overdue_calls(
+        &self,
+        patience: Duration,
+        steady: Timestamp,
+    ) -> Answer<'_, Vec<Conversation>> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect!(conn, key_clock(steady, offset))?;
+            Ok(calls::table
+                .filter(is_queued())
+                .filter(calls::queued_at.lt(V(now.minus(patience))))
+                .order((calls::account_id, calls::started_at, calls::id))
+                .limit(500)
+                .select(Conversation::as_select())
+                .load(conn)
+                .await?)
+        })
     }
-    let live: i64 = calls::table
-        .filter(calls::account_id.eq(V(account)))
-        .filter(is_claimed())
-        .count()
-        .get_result(conn)
-        .await?;
-    let room = i64::from(live_limit)
-        .saturating_sub(live)
-        .min(i64::try_from(most).unwrap_or(i64::MAX));
-    if room <= 0 {
-        return Ok(Vec::new());
+
+    /// How many of the account's calls are dialing, ringing, talking or closing.
+    pub fn live_calls(&self, account: AccountId) -> Answer<'_, i64> {
+        read!(self, |conn| live_calls(conn, account).await)
     }
-    let ids: Vec<ConversationId> = calls::table
-        .filter(calls::account_id.eq(V(account)))
-        .filter(is_queued())
-        .filter(calls::queued_at.ge(V(accepted_since)))
-        .order((calls::started_at, calls::id))
-        .limit(room)
-        .select(calls::id)
-        .load(conn)
-        .await?;
-    let mut claimed = Vec::with_capacity(ids.len());
-    for id in locks::skip_locked_calls(conn, ids).await? {
-        claimed.extend(claim_one(conn, id, (now, lease), node).await?);
+
+    /// Claims an account's oldest queued calls that were accepted within `patience`, as many as its live calls leave room
+    /// for: `queued → dialing`. `limits` are the plan's live calls and how many this process can take.
+    pub fn claim_calls(
+        &self,
+        account: AccountId,
+        (live_limit, most): (u32, usize),
+        patience: Duration,
+        node: NodeId,
+        (now, steady): (Timestamp, Timestamp),
+    ) -> Answer<'_, Vec<Conversation>> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let queue_now = dialect!(conn, key_clock(steady, offset))?;
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            if !locks::try_lock_account(conn, account).await? {
+                return Ok(Verdict::Rollback(Vec::new()));
+            }
+            let room = i64::from(live_limit)
+                .saturating_sub(live_calls(conn, account).await?)
+                .min(i64::try_from(most).unwrap_or(i64::MAX));
+            if room <= 0 {
+                return Ok(Verdict::Rollback(Vec::new()));
+            }
+            let ids: Vec<ConversationId> = calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(is_queued())
+                .filter(calls::queued_at.ge(V(queue_now.minus(patience))))
+                .order((calls::started_at, calls::id))
+                .limit(room)
+                .select(calls::id)
+                .load(conn)
+                .await?;
+            let mut claimed = Vec::with_capacity(ids.len());
+            for id in locks::skip_locked_calls(conn, ids).await? {
+                claimed.extend(claim_one(conn, id, (now, lease), node).await?);
+            }
+            Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
+        })
     }
-    Ok(claimed)
+
+    /// Renews the leases of these claims; returns those that were still in force.
+    pub fn renew_claims(&self, claims: &[(ConversationId, ClaimId)]) -> Answer<'_, Vec<ClaimId>> {
+        let offset = self.offset();
+        let (ids, claims): (Vec<_>, Vec<_>) =
+            claims.iter().map(|(id, claim)| (V(*id), V(*claim))).unzip();
+        keep!(self, |conn| {
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            // Found by the key; a claim is of one conversation alone.
+            let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
+                .filter(calls::id.eq_any(ids))
+                .filter(calls::claim_id.eq_any(claims))
+                .filter(is_claimed())
+                .set(calls::lease_expires_at.eq(V(lease)))
+                .returning(calls::claim_id)
+                .get_results(conn)
+                .await?;
+            Ok(renewed.into_iter().flatten().collect())
+        })
+    }
+
+    /// Takes over up to `most` calls whose owner is gone: lease run out or, with `all`, every call of another process
+    /// (SQLite at start, where the only process that could own them is gone).
+    pub fn take_orphans(
+        &self,
+        all: bool,
+        most: i64,
+        node: NodeId,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<Conversation>> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease_now = dialect!(conn, lease_clock(offset))?;
+            type Condition = dyn BoxableExpression<calls::table, Db, SqlType = Nullable<Bool>>;
+            let is_orphan = || -> Box<Condition> {
+                match all {
+                    true => Box::new(calls::node_id.ne(V(node))),
+                    false => Box::new(calls::lease_expires_at.lt(V(lease_now))),
+                }
+            };
+            let ids: Vec<ConversationId> = calls::table
+                .filter(is_claimed())
+                .filter(is_orphan())
+                .order((calls::account_id, calls::lease_expires_at))
+                .select(calls::id)
+                .limit(most)
+                .load(conn)
+                .await?;
+            if ids.is_empty() {
+                return Ok(Verdict::Rollback(Vec::new()));
+            }
+            let mut taken = Vec::with_capacity(ids.len());
+            for id in locks::skip_locked_calls(conn, ids).await? {
+                let claim: ClaimId = mint(now);
+                let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
+                    .filter(is_claimed())
+                    .filter(is_orphan())
+                    .set((
+                        calls::claim_id.eq(V(claim)),
+                        calls::node_id.eq(V(node)),
+                        calls::lease_expires_at.eq(V(lease_now.plus(lease()))),
+                    ))
+                    .returning(Conversation::as_returning())
+                    .returned(conn)
+                    .await?;
+                taken.extend(call);
+            }
+            Ok(Verdict::keep_if(!taken.is_empty(), taken))
+        })
+    }
 }
 
 /// `queued → dialing` of one call; `None` if it is queued no more.
@@ -136,7 +224,7 @@ pub(crate) async fn claim_one(
     (now, lease): (Timestamp, Timestamp),
     node: NodeId,
 ) -> Result<Option<Conversation>> {
-    let claim: ClaimId = crate::store::mint(now);
+    let claim: ClaimId = mint(now);
     let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
         .filter(is_queued())
         .set((
@@ -147,96 +235,12 @@ pub(crate) async fn claim_one(
             calls::last_seq.eq(calls::last_seq + 1),
         ))
         .returning(Conversation::as_returning())
-        .get_result(conn)
-        .await
-        .optional()?;
+        .returned(conn)
+        .await?;
     if let Some(call) = &call {
         moments::entered(conn, id, call.last_seq, CallState::Dialing, now).await?;
     }
     Ok(call)
-}
-
-/// Renews the leases of these claims; returns those that were still in force.
-pub(crate) async fn renew(
-    conn: &mut Conn,
-    claims: &[(ConversationId, ClaimId)],
-    lease: Timestamp,
-) -> Result<Vec<ClaimId>> {
-    // Found by the key; a claim is of one conversation alone.
-    let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
-        .filter(calls::id.eq_any(claims.iter().map(|(id, _)| V(*id))))
-        .filter(calls::claim_id.eq_any(claims.iter().map(|(_, claim)| V(*claim))))
-        .filter(is_claimed())
-        .set(calls::lease_expires_at.eq(V(lease)))
-        .returning(calls::claim_id)
-        .get_results(conn)
-        .await?;
-    Ok(renewed.into_iter().flatten().collect())
-}
-
-/// Takes over up to `most` calls whose lease has run out, or every claimed one when `all` (SQLite at start, where the
-/// only process that could own them is gone).
-pub(crate) async fn take_orphans(
-    conn: &mut Conn,
-    all: bool,
-    most: i64,
-    (now, lease_now, lease): (Timestamp, Timestamp, Timestamp),
-    node: NodeId,
-) -> Result<Vec<Conversation>> {
-    let mut query = calls::table
-        .filter(is_claimed())
-        .order((calls::account_id, calls::lease_expires_at))
-        .select(calls::id)
-        .limit(most)
-        .into_boxed();
-    query = if all {
-        query.filter(calls::node_id.ne(V(node)))
-    } else {
-        query.filter(calls::lease_expires_at.lt(V(lease_now)))
-    };
-    let ids = query.load(conn).await?;
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut taken = Vec::with_capacity(ids.len());
-    for id in locks::skip_locked_calls(conn, ids).await? {
-        let claim: ClaimId = crate::store::mint(now);
-        let mut update = diesel::update(calls::table.find(V(id)))
-            .filter(is_claimed())
-            .into_boxed();
-        update = if all {
-            update.filter(calls::node_id.ne(V(node)))
-        } else {
-            update.filter(calls::lease_expires_at.lt(V(lease_now)))
-        };
-        let call: Option<Conversation> = update
-            .set((
-                calls::claim_id.eq(V(claim)),
-                calls::node_id.eq(V(node)),
-                calls::lease_expires_at.eq(V(lease)),
-            ))
-            .returning(Conversation::as_returning())
-            .get_result(conn)
-            .await
-            .optional()?;
-        taken.extend(call);
-    }
-    Ok(taken)
-}
-
-/// Queued calls that were accepted before `accepted_before`.
-pub(crate) async fn overdue(
-    conn: &mut Conn,
-    accepted_before: Timestamp,
-) -> Result<Vec<Conversation>> {
-    Ok(calls::table
-        .filter(is_queued())
-        .filter(calls::queued_at.lt(V(accepted_before)))
-        .order((calls::account_id, calls::started_at, calls::id))
-        .limit(500)
-        .select(Conversation::as_select())
-        .load(conn)
-        .await?)
 }
 
 /// How many calls of the account are dialing, ringing, talking or closing.

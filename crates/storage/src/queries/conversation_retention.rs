@@ -1,12 +1,14 @@
-//! Deleting conversations whose time is over, with what belongs to them.
+//! How long conversations are kept, changes of plan, which change that, and deleting conversations whose time is over,
+//! with what belongs to them.
 
-use crate::store::{Answer, keep, read};
+use crate::store::{Answer, keep, read, write};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, Plan, Timestamp};
 
+use super::audit;
 use crate::database::Conn;
 use crate::schema::{
     accounts, attempts, batch_tries as tries, chat_messages, chat_sessions,
@@ -14,9 +16,39 @@ use crate::schema::{
     deliveries, events, resends, retention_windows as windows, whatsapp_sent,
 };
 use crate::sql::V;
-use crate::{Account, Result, RetentionWindow, Store};
+use crate::{Account, Result, RetentionWindow, Store, Verdict};
 
 impl Store {
+    /// Notes an account's window.
+    pub fn note_retention_window(&self, window: RetentionWindow) -> Answer<'_, ()> {
+        keep!(self, |conn| note(conn, window).await)
+    }
+
+    /// Moves an account from one plan to another and notes the window that it has then; `false` if it is not on the
+    /// first one.
+    pub fn set_plan(
+        &self,
+        account: AccountId,
+        (from, to): (Plan, Plan),
+        window: RetentionWindow,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let is_moved = diesel::update(accounts::table.find(V(account)))
+                .filter(accounts::plan.eq(V(from)))
+                .set(accounts::plan.eq(V(to)))
+                .changes(conn)
+                .await?;
+            if is_moved {
+                note(conn, window).await?;
+                let target = format!("{from} to {to}");
+                let words = ("cli", "account.set-plan", target.as_str());
+                audit::line(conn, account, words, at).await?;
+            }
+            Ok(Verdict::keep_if(is_moved, is_moved))
+        })
+    }
+
     /// Every account with its window as it was last noted.
     pub fn retention_windows(&self) -> Answer<'_, Vec<(Account, Option<RetentionWindow>)>> {
         read!(self, |conn| {
@@ -100,9 +132,8 @@ impl Store {
             if ids.is_empty() {
                 return Ok(());
             }
-            let of = || ids.iter().copied().map(V);
             let told: Vec<EventId> = events::table
-                .filter(events::conversation_id.eq_any(of()))
+                .filter(events::conversation_id.eq_any(ids.iter().copied().map(V)))
                 .select(events::id)
                 .load(conn)
                 .await?;
@@ -111,55 +142,35 @@ impl Store {
                 .select(deliveries::id)
                 .load(conn)
                 .await?;
-            diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
-                .execute(conn)
-                .await?;
+            macro_rules! delete {
+                ($table:ident, $column:ident, $ids:expr) => {
+                    let of = $ids.iter().copied().map(V);
+                    diesel::delete($table::table.filter($table::$column.eq_any(of)))
+                        .execute(conn)
+                        .await?;
+                };
+            }
+            delete!(tries, conversation_id, ids);
             // In steps, as a busy account has more endpoints than a statement has room for.
             for sent in sent.chunks(500) {
-                let of = || sent.iter().copied().map(V);
-                diesel::delete(attempts::table.filter(attempts::delivery_id.eq_any(of())))
-                    .execute(conn)
-                    .await?;
-                diesel::delete(resends::table.filter(resends::delivery_id.eq_any(of())))
-                    .execute(conn)
-                    .await?;
-                diesel::delete(deliveries::table.filter(deliveries::id.eq_any(of())))
-                    .execute(conn)
-                    .await?;
+                delete!(attempts, delivery_id, sent);
+                delete!(resends, delivery_id, sent);
+                delete!(deliveries, id, sent);
             }
-            diesel::delete(events::table.filter(events::id.eq_any(told.iter().copied().map(V))))
-                .execute(conn)
-                .await?;
-            diesel::delete(
-                chat_messages::table.filter(chat_messages::conversation_id.eq_any(of())),
-            )
-            .execute(conn)
-            .await?;
-            diesel::delete(
-                whatsapp_sent::table.filter(whatsapp_sent::conversation_id.eq_any(of())),
-            )
-            .execute(conn)
-            .await?;
-            diesel::delete(
-                chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())),
-            )
-            .execute(conn)
-            .await?;
-            diesel::delete(analyses::table.filter(analyses::conversation_id.eq_any(of())))
-                .execute(conn)
-                .await?;
-            diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))
-                .execute(conn)
-                .await?;
-            diesel::delete(calls::table.filter(calls::id.eq_any(of())))
-                .run(conn)
-                .await
+            delete!(events, id, told);
+            delete!(chat_messages, conversation_id, ids);
+            delete!(whatsapp_sent, conversation_id, ids);
+            delete!(chat_sessions, conversation_id, ids);
+            delete!(analyses, conversation_id, ids);
+            delete!(moments, conversation_id, ids);
+            delete!(calls, id, ids);
+            Ok(())
         })
     }
 }
 
-/// Notes a window.
-pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()> {
+/// Notes an account's window.
+async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()> {
     let noted = (
         windows::days.eq(window.days),
         windows::held_days.eq(window.held_days),
@@ -171,18 +182,5 @@ pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()>
         .do_update()
         .set(noted)
         .run(conn)
-        .await
-}
-
-/// Moves an account that is on `from` to another plan; `false` if it is not on `from`.
-pub(crate) async fn set_plan(
-    conn: &mut Conn,
-    account: AccountId,
-    (from, to): (Plan, Plan),
-) -> Result<bool> {
-    diesel::update(accounts::table.find(V(account)))
-        .filter(accounts::plan.eq(V(from)))
-        .set(accounts::plan.eq(V(to)))
-        .changes(conn)
         .await
 }

@@ -3,23 +3,14 @@
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, Channel, ConversationId, E164, Timestamp};
+use offhook_domain::{AccountId, CallState, Channel, ConversationId, Timestamp};
 
 use super::pages::earlier;
 use crate::database::{Conn, Db};
 use crate::dialect::unlikely;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, Result, Store};
-
-/// Which number of the conversation the phone filter looks at.
-#[derive(Clone, Copy)]
-enum Side {
-    Any,
-    Customer,
-    /// The dialed number where it is not the customer's: calls that customers placed, with their number or without.
-    Dialed,
-}
+use crate::{ConversationFilter, ConversationView, Moment, PageKey, Result, Store};
 
 impl Store {
     /// A page of conversations, newest first, with one more than `limit` if there is a next page.
@@ -31,34 +22,114 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<ConversationView>> {
         read!(self, |conn| {
-            let Some(phone) = &filter.phone else {
-                return rows(conn, account, &filter, (Side::Any, None), after, limit).await;
+            // A phone is looked for by two index scans instead of an OR, which neither database answers in order from an
+            // index.
+            let scans: &[bool] = if filter.phone.is_some() {
+                &[true, false]
+            } else {
+                &[true]
             };
-            // Two index scans instead of an OR, which neither database answers in order from an index.
-            let mut page = rows(
-                conn,
-                account,
-                &filter,
-                (Side::Customer, Some(phone)),
-                after,
-                limit,
-            )
-            .await?;
-            page.extend(
-                rows(
-                    conn,
-                    account,
-                    &filter,
-                    (Side::Dialed, Some(phone)),
-                    after,
-                    limit,
-                )
-                .await?,
-            );
+            let mut page = Vec::new();
+            for &of_customer in scans {
+                let mut query = calls::table
+                    .inner_join(agents::table)
+                    .filter(calls::account_id.eq(V(account)))
+                    .order((calls::started_at.desc(), calls::id.desc()))
+                    .limit(limit + 1)
+                    .select(ConversationView::as_select())
+                    .into_boxed::<Db>();
+                if filter.voice_only {
+                    query = query.filter(calls::voice);
+                }
+                if let Some(since) = filter.since {
+                    query = query.filter(calls::started_at.ge(V(since)));
+                }
+                if let Some(until) = earlier(filter.until, after) {
+                    query = query.filter(calls::started_at.le(V(until)));
+                }
+                if let Some((at, id)) = after {
+                    query = query.filter(calls::started_at.lt(V(at)).or(calls::id.lt(V(id))));
+                }
+                if let Some(agent) = filter.agent {
+                    query = query.filter(unlikely(calls::agent_id.eq(V(agent))));
+                }
+                if let Some(status) = filter.status {
+                    query = query.filter(unlikely(calls::status.eq(V(status))));
+                }
+                query = match filter.channel {
+                    None => query,
+                    Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),
+                    Some(channel) => query.filter(unlikely(calls::channel.eq(V(channel)))),
+                };
+                query = match &filter.phone {
+                    None => query,
+                    Some(phone) if of_customer => {
+                        query.filter(unlikely(calls::customer_phone.eq(V(phone.clone()))))
+                    }
+                    // The dialed number where it is not the customer's: calls that customers placed, with their number or without.
+                    Some(phone) => query
+                        .filter(unlikely(calls::to_number.eq(V(phone.clone()))))
+                        .filter(calls::to_number.is_not_null())
+                        .filter(
+                            calls::customer_phone
+                                .is_null()
+                                .or(calls::to_number.ne(calls::customer_phone)),
+                        ),
+                };
+                page.extend(query.load::<ConversationView, _>(conn).await?);
+            }
             page.sort_by_key(|v| std::cmp::Reverse((v.conversation.started_at, v.conversation.id)));
             page.truncate(usize::try_from(limit + 1).unwrap_or(usize::MAX));
             Ok(page)
         })
+    }
+
+    /// A conversation of the account, if it was accepted at or after `since`.
+    pub fn conversation(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        since: Option<Timestamp>,
+    ) -> Answer<'_, Option<ConversationView>> {
+        read!(self, |conn| find(conn, account, id, since).await)
+    }
+
+    /// A conversation of the account with its first `limit` turns.
+    pub fn transcript(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        since: Option<Timestamp>,
+        limit: i64,
+    ) -> Answer<'_, Option<(ConversationView, Vec<Moment>)>> {
+        read!(self, |conn| {
+            let view = find(conn, account, id, since).await?;
+            let Some(view) = view else { return Ok(None) };
+            let turns = moments(conn, id, 0, limit, true).await?;
+            Ok(Some((view, turns)))
+        })
+    }
+
+    /// What has happened in a conversation behind moment `after`, with its present state. Both are read in that
+    /// order: state first, so that a terminal state means that the moments are complete.
+    pub fn moments(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        after: i32,
+        limit: i64,
+    ) -> Answer<'_, Option<(CallState, Vec<Moment>)>> {
+        read!(self, |conn| {
+            let view = find(conn, account, id, None).await?;
+            let Some(view) = view else { return Ok(None) };
+            let moments = moments(conn, id, after, limit, false).await?;
+            Ok(Some((view.conversation.state, moments)))
+        })
+    }
+
+    /// Turns of a conversation behind moment `after`. The caller has looked it up for its account.
+    pub fn turns(&self, id: ConversationId, after: i32, limit: i64) -> Answer<'_, Vec<Moment>> {
+        read!(self, |conn| moments(conn, id, after, limit, true).await)
     }
 
     /// The last turns of a conversation before moment `before`, in order. The caller has looked it up for its account.
@@ -84,69 +155,7 @@ impl Store {
     }
 }
 
-async fn rows(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: &ConversationFilter,
-    (side, phone): (Side, Option<&E164>),
-    after: Option<PageKey<ConversationId>>,
-    limit: i64,
-) -> Result<Vec<ConversationView>> {
-    let mut query = calls::table
-        .inner_join(agents::table)
-        .filter(calls::account_id.eq(V(account)))
-        .order((calls::started_at.desc(), calls::id.desc()))
-        .limit(limit + 1)
-        .select((Conversation::as_select(), agents::name))
-        .into_boxed::<Db>();
-    if filter.voice_only {
-        query = query.filter(calls::voice);
-    }
-    if let Some(since) = filter.since {
-        query = query.filter(calls::started_at.ge(V(since)));
-    }
-    if let Some(until) = earlier(filter.until, after) {
-        query = query.filter(calls::started_at.le(V(until)));
-    }
-    if let Some((at, id)) = after {
-        query = query.filter(calls::started_at.lt(V(at)).or(calls::id.lt(V(id))));
-    }
-    if let Some(agent) = filter.agent {
-        query = query.filter(unlikely(calls::agent_id.eq(V(agent))));
-    }
-    if let Some(status) = filter.status {
-        query = query.filter(unlikely(calls::status.eq(V(status))));
-    }
-    query = match filter.channel {
-        None => query,
-        Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),
-        Some(channel) => query.filter(unlikely(calls::channel.eq(V(channel)))),
-    };
-    query = match (side, phone) {
-        (Side::Customer, Some(phone)) => {
-            query.filter(unlikely(calls::customer_phone.eq(V(phone.clone()))))
-        }
-        (Side::Dialed, Some(phone)) => query
-            .filter(unlikely(calls::to_number.eq(V(phone.clone()))))
-            .filter(calls::to_number.is_not_null())
-            .filter(
-                calls::customer_phone
-                    .is_null()
-                    .or(calls::to_number.ne(calls::customer_phone)),
-            ),
-        _ => query,
-    };
-    let rows: Vec<(Conversation, String)> = query.load(conn).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(conversation, agent_name)| ConversationView {
-            conversation,
-            agent_name,
-        })
-        .collect())
-}
-
-pub(crate) async fn find(
+async fn find(
     conn: &mut Conn,
     account: AccountId,
     id: ConversationId,
@@ -155,20 +164,16 @@ pub(crate) async fn find(
     let mut query = calls::table
         .inner_join(agents::table)
         .filter(calls::id.eq(V(id)).and(calls::account_id.eq(V(account))))
-        .select((Conversation::as_select(), agents::name))
+        .select(ConversationView::as_select())
         .into_boxed::<Db>();
     if let Some(since) = since {
         query = query.filter(calls::started_at.ge(V(since)));
     }
-    let row: Option<(Conversation, String)> = query.found(conn).await?;
-    Ok(row.map(|(conversation, agent_name)| ConversationView {
-        conversation,
-        agent_name,
-    }))
+    Ok(query.found(conn).await?)
 }
 
 /// Moments behind `after`, in order. The caller has looked up the conversation for its account.
-pub(crate) async fn moments(
+async fn moments(
     conn: &mut Conn,
     id: ConversationId,
     after: i32,

@@ -1,45 +1,142 @@
-//! Credentials of accounts at providers.
+//! Credentials of accounts at providers, sealed with the row's id as associated data.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::store::{Answer, keep, mint, read, write};
+use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
-use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
+use offhook_domain::{AccountId, CredentialId, CredentialProvider, EventId, Timestamp};
 
+use super::{account_voices, audit::line, locks, voices::renew_generation};
 use crate::database::Conn;
 use crate::schema::provider_credentials as credentials;
 use crate::sql::V;
-use crate::{Credential, Result, Store};
-
-/// Writes a credential under `id`, in place of the one that the account had.
-pub(crate) async fn replace(
-    conn: &mut Conn,
-    credential: &Credential,
-    sealed: Vec<u8>,
-) -> Result<Credential> {
-    let created: Option<Timestamp> = diesel::delete(credentials::table)
-        .filter(credentials::account_id.eq(V(credential.account_id)))
-        .filter(credentials::provider.eq(V(credential.provider)))
-        .returning(credentials::created_at)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let at = credential.updated_at;
-    Ok(diesel::insert_into(credentials::table)
-        .values((
-            credentials::id.eq(V(credential.id)),
-            credentials::account_id.eq(V(credential.account_id)),
-            credentials::provider.eq(V(credential.provider)),
-            credentials::sealed.eq(sealed),
-            credentials::created_at.eq(V(created.unwrap_or(credential.created_at))),
-            credentials::updated_at.eq(V(at)),
-            credentials::next_sync_at.eq(V(at)),
-        ))
-        .returning(Credential::as_returning())
-        .get_result(conn)
-        .await?)
-}
+use crate::{Credential, Result, Store, Verdict};
 
 impl Store {
+    /// Seals and stores a credential, in place of the one that the account had for this provider.
+    #[boxed]
+    pub async fn set_credential(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        secret: &str,
+        at: Timestamp,
+    ) -> Result<Credential> {
+        let id: CredentialId = mint(at);
+        let sealed = self.master_key.seal(secret, &id.uuid())?;
+        let actor = self.actor();
+        keep!(self, |conn| {
+            locks::lock_account(conn, account).await?;
+            let created: Option<Timestamp> = diesel::delete(credentials::table)
+                .filter(credentials::account_id.eq(V(account)))
+                .filter(credentials::provider.eq(V(provider)))
+                .returning(credentials::created_at)
+                .returned(conn)
+                .await?;
+            let stored = diesel::insert_into(credentials::table)
+                .values((
+                    credentials::id.eq(V(id)),
+                    credentials::account_id.eq(V(account)),
+                    credentials::provider.eq(V(provider)),
+                    credentials::sealed.eq(sealed),
+                    credentials::created_at.eq(V(created.unwrap_or(at))),
+                    credentials::updated_at.eq(V(at)),
+                    credentials::next_sync_at.eq(V(at)),
+                ))
+                .returning(Credential::as_returning())
+                .get_result(conn)
+                .await?;
+            let words = (actor.as_str(), "account.credential.set", provider.as_str());
+            line(conn, account, words, at).await?;
+            Ok(stored)
+        })
+        .await
+    }
+
+    /// Notes why a provider that was asked at `began` with the account's credential did not say what the account has there.
+    pub fn credential_unanswered(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        began: Timestamp,
+        why: &str,
+    ) -> Answer<'_, ()> {
+        let why = why.to_owned();
+        keep!(self, |conn| {
+            diesel::update(credentials::table)
+                .filter(credentials::account_id.eq(V(account)))
+                .filter(credentials::provider.eq(V(provider)))
+                .filter(credentials::updated_at.le(V(began)))
+                .set((
+                    credentials::asked_at.eq(Some(began)),
+                    credentials::last_error.eq(why),
+                ))
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.
+    pub fn remove_credential(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        at: Timestamp,
+    ) -> Answer<'_, Option<Credential>> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            // So that nothing which it lists is written behind it.
+            locks::lock_account(conn, account).await?;
+            let removed: Option<Credential> = diesel::delete(credentials::table)
+                .filter(credentials::account_id.eq(V(account)))
+                .filter(credentials::provider.eq(V(provider)))
+                .returning(Credential::as_returning())
+                .returned(conn)
+                .await?;
+            if removed.is_none() {
+                return Ok(Verdict::Rollback(None));
+            }
+            if let Some(provider) = provider.voices()
+                && account_voices::has(conn, account).await?
+            {
+                account_voices::replace(conn, (account, provider), &[]).await?;
+                let generation: EventId = mint(at);
+                renew_generation(conn, &generation.to_string()).await?;
+            }
+            let words = (
+                actor.as_str(),
+                "account.credential.remove",
+                provider.as_str(),
+            );
+            line(conn, account, words, at).await?;
+            Ok(Verdict::Commit(removed))
+        })
+    }
+
+    /// The secret of the account's credential at a provider.
+    ///
+    /// # Errors
+    /// `StoreError::Corrupt` if it does not open.
+    #[boxed]
+    pub async fn credential_secret(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+    ) -> Result<Option<String>> {
+        let found: Option<(CredentialId, Vec<u8>)> = read!(self, |conn| {
+            Ok(credentials::table
+                .filter(credentials::account_id.eq(V(account)))
+                .filter(credentials::provider.eq(V(provider)))
+                .select((credentials::id, credentials::sealed))
+                .found(conn)
+                .await?)
+        })
+        .await?;
+        found
+            .map(|(id, sealed)| self.master_key.open(&sealed, &id.uuid()))
+            .transpose()
+    }
+
     /// The account's credentials, by provider, without their secrets.
     pub fn credentials(&self, account: AccountId) -> Answer<'_, Vec<Credential>> {
         read!(self, |conn| {
@@ -67,33 +164,6 @@ impl Store {
     }
 }
 
-pub(crate) async fn remove(
-    conn: &mut Conn,
-    account: AccountId,
-    provider: CredentialProvider,
-) -> Result<Option<Credential>> {
-    Ok(diesel::delete(credentials::table)
-        .filter(credentials::account_id.eq(V(account)))
-        .filter(credentials::provider.eq(V(provider)))
-        .returning(Credential::as_returning())
-        .get_result(conn)
-        .await
-        .optional()?)
-}
-
-pub(crate) async fn sealed(
-    conn: &mut Conn,
-    account: AccountId,
-    provider: CredentialProvider,
-) -> Result<Option<(CredentialId, Vec<u8>)>> {
-    Ok(credentials::table
-        .filter(credentials::account_id.eq(V(account)))
-        .filter(credentials::provider.eq(V(provider)))
-        .select((credentials::id, credentials::sealed))
-        .found(conn)
-        .await?)
-}
-
 /// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.
 pub(crate) async fn take_due(
     conn: &mut Conn,
@@ -115,9 +185,8 @@ pub(crate) async fn take_due(
             .filter(credentials::next_sync_at.le(V(now)))
             .set(credentials::next_sync_at.eq(V(until)))
             .returning(credentials::account_id)
-            .get_result(conn)
-            .await
-            .optional()?;
+            .returned(conn)
+            .await?;
         taken.extend(account);
     }
     Ok(taken)
@@ -138,25 +207,6 @@ pub(crate) async fn answered(
             credentials::next_sync_at.eq(V(next)),
             credentials::asked_at.eq(Some(began)),
             credentials::last_error.eq(None::<String>),
-        ))
-        .run(conn)
-        .await
-}
-
-/// The provider was asked at `began`, and did not say.
-pub(crate) async fn unanswered(
-    conn: &mut Conn,
-    (account, provider): (AccountId, CredentialProvider),
-    began: Timestamp,
-    why: &str,
-) -> Result<()> {
-    diesel::update(credentials::table)
-        .filter(credentials::account_id.eq(V(account)))
-        .filter(credentials::provider.eq(V(provider)))
-        .filter(credentials::updated_at.le(V(began)))
-        .set((
-            credentials::asked_at.eq(Some(began)),
-            credentials::last_error.eq(why),
         ))
         .run(conn)
         .await

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, read};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Integer, Nullable, Text};
 use offhook_domain::{AccountId, Timestamp};
@@ -11,7 +12,7 @@ use crate::database::Conn;
 use crate::dialect::dialect;
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
-use crate::{IdempotencyClaim, Result, StoreError, StoredAnswer};
+use crate::{IdempotencyClaim, Result, Store, StoreError, StoredAnswer};
 
 /// How long a key that another request is writing is waited for, in all. On PostgreSQL the session's own
 /// `lock_timeout` is as long, so that a first wait needs no word.
@@ -27,17 +28,46 @@ pub(crate) enum Take {
     InFlight,
 }
 
-/// The answer that a live key replays.
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    operation: &str,
-    key: &str,
-    clock: (Timestamp, i64),
-) -> Result<Option<StoredAnswer>> {
-    let (row, now) = dialect!(conn, find_key(account, operation, key, clock))?;
-    let live = row.filter(|row| row.expires_at.is_some_and(|expires_at| expires_at > now));
-    Ok(live.and_then(KeyRow::answer))
+impl Store {
+    /// What a live Idempotency-Key replays.
+    pub fn stored_answer(
+        &self,
+        account: AccountId,
+        operation: &'static str,
+        key: String,
+        steady: Timestamp,
+    ) -> Answer<'_, Option<StoredAnswer>> {
+        let clock = (steady, self.offset());
+        read!(self, |conn| {
+            let (row, now) = dialect!(conn, find_key(account, operation, &key, clock))?;
+            let live = row.filter(|row| row.expires_at.is_some_and(|expires_at| expires_at > now));
+            Ok(live.and_then(KeyRow::answer))
+        })
+    }
+
+    /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago; returns how many.
+    pub fn purge_keys(&self, steady: Timestamp) -> Answer<'_, usize> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let now = dialect!(conn, key_clock(steady, offset))?;
+            let before = now.minus(Duration::from_secs(3600));
+            let expired: Vec<(AccountId, String, String)> = keys::table
+                .filter(keys::expires_at.lt(V(before)))
+                .order(keys::expires_at)
+                .limit(1_000)
+                .select((keys::account_id, keys::operation, keys::idempotency_key))
+                .load(conn)
+                .await?;
+            let count = expired.len();
+            for (account, operation, key) in expired {
+                diesel::delete(keys::table.find((V(account), operation, key)))
+                    .filter(keys::expires_at.lt(V(before)))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(count)
+        })
+    }
 }
 
 /// A key's row, every column of which is absent when there is none.
@@ -139,23 +169,4 @@ async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool> {
 async fn owned(conn: &mut Conn) -> Result<Take> {
     dialect!(conn, limit_lock_wait(None))?;
     Ok(Take::Owned)
-}
-
-/// Deletes up to 1,000 keys that expired before `before`; returns how many.
-pub(crate) async fn purge(conn: &mut Conn, before: Timestamp) -> Result<usize> {
-    let expired: Vec<(AccountId, String, String)> = keys::table
-        .filter(keys::expires_at.lt(V(before)))
-        .order(keys::expires_at)
-        .limit(1_000)
-        .select((keys::account_id, keys::operation, keys::idempotency_key))
-        .load(conn)
-        .await?;
-    let count = expired.len();
-    for (account, operation, key) in expired {
-        diesel::delete(keys::table.find((V(account), operation, key)))
-            .filter(keys::expires_at.lt(V(before)))
-            .execute(conn)
-            .await?;
-    }
-    Ok(count)
 }

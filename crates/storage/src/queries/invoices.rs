@@ -1,14 +1,15 @@
 //! Invoices: one an account and month, written line by line while it is a draft.
 
 use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use crate::store::{Answer, mint, read, write};
 use diesel::prelude::*;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Timestamp};
 
+use super::audit;
 use crate::database::{Conn, Db};
 use crate::schema::{invoice_lines as lines, invoices};
 use crate::sql::V;
-use crate::{Invoice, InvoiceLine, Result, Store};
+use crate::{Audited, Invoice, InvoiceLine, Result, Store, Verdict};
 
 /// A line that is about to be written.
 pub(crate) struct NewLine {
@@ -58,7 +59,7 @@ async fn extend(
     month: i32,
     cents: i64,
 ) -> Result<Option<(InvoiceId, i32)>> {
-    Ok(diesel::update(invoices::table)
+    diesel::update(invoices::table)
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.eq(month))
         .filter(invoices::status.eq(V(InvoiceStatus::Draft)))
@@ -67,13 +68,12 @@ async fn extend(
             invoices::lines_count.eq(invoices::lines_count + 1),
         ))
         .returning((invoices::id, invoices::lines_count))
-        .get_result(conn)
+        .returned(conn)
         .await
-        .optional()?)
 }
 
 async fn begin(conn: &mut Conn, account: AccountId, month: i32, at: Timestamp) -> Result<()> {
-    let id: InvoiceId = crate::store::mint(at);
+    let id: InvoiceId = mint(at);
     diesel::insert_into(invoices::table)
         .values((
             invoices::id.eq(V(id)),
@@ -138,45 +138,58 @@ impl Store {
             Ok(query.load(conn).await?)
         })
     }
-}
 
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    id: InvoiceId,
-) -> Result<Option<Invoice>> {
-    Ok(invoices::table
-        .find(V(id))
-        .filter(invoices::account_id.eq(V(account)))
-        .select(Invoice::as_select())
-        .found(conn)
-        .await?)
-}
+    /// An invoice of the account with its lines.
+    pub fn invoice(
+        &self,
+        account: AccountId,
+        id: InvoiceId,
+    ) -> Answer<'_, Option<(Invoice, Vec<InvoiceLine>)>> {
+        read!(self, |conn| {
+            let invoice: Option<Invoice> = invoices::table
+                .find(V(id))
+                .filter(invoices::account_id.eq(V(account)))
+                .select(Invoice::as_select())
+                .found(conn)
+                .await?;
+            let Some(invoice) = invoice else {
+                return Ok(None);
+            };
+            let lines = lines::table
+                .filter(lines::invoice_id.eq(V(id)))
+                .order(lines::position)
+                .select(InvoiceLine::as_select())
+                .load(conn)
+                .await?;
+            Ok(Some((invoice, lines)))
+        })
+    }
 
-pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>> {
-    Ok(lines::table
-        .filter(lines::invoice_id.eq(V(id)))
-        .order(lines::position)
-        .select(InvoiceLine::as_select())
-        .load(conn)
-        .await?)
-}
-
-/// `open → paid | void`; the invoice as it is then, and whether it was this that moved it.
-pub(crate) async fn mark(
-    conn: &mut Conn,
-    id: InvoiceId,
-    status: InvoiceStatus,
-) -> Result<Option<(Invoice, bool)>> {
-    let moved = diesel::update(invoices::table.find(V(id)))
-        .filter(invoices::status.eq(V(InvoiceStatus::Open)))
-        .set(invoices::status.eq(V(status)))
-        .execute(conn)
-        .await?;
-    let invoice = invoices::table
-        .find(V(id))
-        .select(Invoice::as_select())
-        .found(conn)
-        .await?;
-    Ok(invoice.map(|invoice| (invoice, moved > 0)))
+    /// `open → paid | void`: the invoice as it is then, and whether this moved it; `None` if there is none.
+    pub fn mark_invoice(
+        &self,
+        id: InvoiceId,
+        status: InvoiceStatus,
+        audited: Audited,
+    ) -> Answer<'_, Option<(Invoice, bool)>> {
+        write!(self, |conn| {
+            let is_moved = diesel::update(invoices::table.find(V(id)))
+                .filter(invoices::status.eq(V(InvoiceStatus::Open)))
+                .set(invoices::status.eq(V(status)))
+                .changes(conn)
+                .await?;
+            let invoice: Option<Invoice> = invoices::table
+                .find(V(id))
+                .select(Invoice::as_select())
+                .found(conn)
+                .await?;
+            let Some(invoice) = invoice else {
+                return Ok(Verdict::Rollback(None));
+            };
+            if is_moved {
+                audit::audited(conn, invoice.account_id, &audited).await?;
+            }
+            Ok(Verdict::keep_if(is_moved, Some((invoice, is_moved))))
+        })
+    }
 }

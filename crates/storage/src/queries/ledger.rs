@@ -3,22 +3,13 @@
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, Credits, LedgerId, Timestamp};
+use offhook_domain::AccountId;
 
-use crate::database::{Conn, Db};
+use crate::database::Db;
 use crate::dialect::unlikely;
 use crate::schema::ledger;
 use crate::sql::{self, V};
-use crate::{Books, LedgerEntry, LedgerFilter, Result, Store};
-
-/// The balance right behind an entry, whatever was bought because of it.
-pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credits> {
-    Ok(ledger::table
-        .find(V(id))
-        .select(ledger::balance_after_credits)
-        .first(conn)
-        .await?)
-}
+use crate::{Books, LedgerEntry, LedgerFilter, Store};
 
 impl Store {
     /// A page of the wallet's ledger behind number `after`, the newest first, with one more than `limit` if there is a
@@ -39,13 +30,28 @@ impl Store {
                 .into_boxed::<Db>();
             let mut below = after;
             if let Some(until) = filter.until {
-                let Some(last) = last_until(conn, account, until).await? else {
+                // The number of the last entry at or before it.
+                let last: Option<i64> = ledger::table
+                    .filter(ledger::account_id.eq(V(account)))
+                    .filter(ledger::created_at.le(V(until)))
+                    .order((ledger::created_at.desc(), ledger::seq.desc()))
+                    .select(ledger::seq)
+                    .found(conn)
+                    .await?;
+                let Some(last) = last else {
                     return Ok(Vec::new());
                 };
                 below = Some(below.map_or(last + 1, |below| below.min(last + 1)));
             }
             if let Some(since) = filter.since {
-                let Some(first) = first_since(conn, account, since).await? else {
+                let first: Option<i64> = ledger::table
+                    .filter(ledger::account_id.eq(V(account)))
+                    .filter(ledger::created_at.ge(V(since)))
+                    .order((ledger::created_at, ledger::seq))
+                    .select(ledger::seq)
+                    .found(conn)
+                    .await?;
+                let Some(first) = first else {
                     return Ok(Vec::new());
                 };
                 query = query.filter(ledger::seq.ge(first));
@@ -116,26 +122,4 @@ impl Store {
             .optional()?)
         })
     }
-}
-
-/// The number of the last entry at or before `until`.
-async fn last_until(conn: &mut Conn, account: AccountId, until: Timestamp) -> Result<Option<i64>> {
-    Ok(ledger::table
-        .filter(ledger::account_id.eq(V(account)))
-        .filter(ledger::created_at.le(V(until)))
-        .order((ledger::created_at.desc(), ledger::seq.desc()))
-        .select(ledger::seq)
-        .found(conn)
-        .await?)
-}
-
-/// The number of the first entry at or after `since`.
-async fn first_since(conn: &mut Conn, account: AccountId, since: Timestamp) -> Result<Option<i64>> {
-    Ok(ledger::table
-        .filter(ledger::account_id.eq(V(account)))
-        .filter(ledger::created_at.ge(V(since)))
-        .order((ledger::created_at, ledger::seq))
-        .select(ledger::seq)
-        .found(conn)
-        .await?)
 }

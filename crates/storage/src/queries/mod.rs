@@ -6,6 +6,7 @@ pub(crate) mod agent_pages;
 pub(crate) mod agents;
 pub(crate) mod analyses;
 pub(crate) mod attempts;
+pub(crate) mod audit;
 pub(crate) mod batch_looks;
 pub(crate) mod batches;
 pub(crate) mod calls;

@@ -1,19 +1,19 @@
 //! The months that accounts enter: each brings its credits and fee once, and ends the month before.
 
-use crate::store::{Answer, read};
+use crate::store::{Answer, mint, read, write};
 use std::collections::HashMap;
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
 use diesel::dsl::{exists, max, not};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, LedgerId, TransactionType};
+use offhook_domain::{AccountId, Timestamp, TransactionType};
 
 use super::{invoices, wallets};
-use crate::database::{Conn, Db};
+use crate::database::Db;
 use crate::schema::{account_months as months, accounts};
 use crate::sql::V;
-use crate::{Account, NewLedgerEntry, NewMonth, Result, Store};
+use crate::{Account, NewLedgerEntry, NewMonth, Store, Verdict};
 
 impl Store {
     /// Accounts that have not entered `month`, behind `after` by id, with the last month that they did enter.
@@ -53,48 +53,50 @@ impl Store {
                 .collect())
         })
     }
-}
 
-/// Enters a month; `false` if the account has, or another process is at it.
-pub(crate) async fn enter(conn: &mut Conn, account: AccountId, new: NewMonth) -> Result<bool> {
-    if !locks::try_lock_account(conn, account).await? {
-        return Ok(false);
+    /// Enters a month once: its credits, its fee, and the end of the draft before; `false` if that has been done, or
+    /// another process is at it.
+    pub fn enter_month(&self, account: AccountId, new: NewMonth) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            if !locks::try_lock_account(conn, account).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            let is_entered = diesel::insert_into(months::table)
+                .values((
+                    months::account_id.eq(V(account)),
+                    months::month.eq(new.month),
+                    months::credits.eq(new.credits),
+                    months::entered_at.eq(V(new.at)),
+                ))
+                .on_conflict_do_nothing()
+                .changes(conn)
+                .await?;
+            if !is_entered {
+                return Ok(Verdict::Rollback(false));
+            }
+            let first = Timestamp::of_utc_month(new.month).utc_date();
+            let of_month = format!("{} plan, {}", new.plan, first.get(..7).unwrap_or_default());
+            if new.credits > 0 {
+                let entry = NewLedgerEntry {
+                    kind: TransactionType::ManualCredit,
+                    amount: new.credits,
+                    description: format!("Monthly credits of the {of_month}"),
+                    at: new.at,
+                };
+                wallets::append(conn, account, mint(new.at), entry, None).await?;
+            }
+            if new.cents > 0 {
+                let line = invoices::NewLine {
+                    month: new.month,
+                    entry: None,
+                    description: format!("Fee of the {of_month}"),
+                    cents: new.cents,
+                    at: new.at,
+                };
+                invoices::add_line(conn, account, line).await?;
+            }
+            invoices::issue_before(conn, account, new.month, new.at).await?;
+            Ok(Verdict::Commit(true))
+        })
     }
-    let entered = diesel::insert_into(months::table)
-        .values((
-            months::account_id.eq(V(account)),
-            months::month.eq(new.month),
-            months::credits.eq(new.credits),
-            months::entered_at.eq(V(new.at)),
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    if entered == 0 {
-        return Ok(false);
-    }
-    let first = offhook_domain::Timestamp::of_utc_month(new.month).utc_date();
-    let of_month = format!("{} plan, {}", new.plan, first.get(..7).unwrap_or_default());
-    if new.credits > 0 {
-        let id: LedgerId = crate::store::mint(new.at);
-        let entry = NewLedgerEntry {
-            kind: TransactionType::ManualCredit,
-            amount: new.credits,
-            description: format!("Monthly credits of the {of_month}"),
-            at: new.at,
-        };
-        wallets::append(conn, account, id, entry, None).await?;
-    }
-    if new.cents > 0 {
-        let line = invoices::NewLine {
-            month: new.month,
-            entry: None,
-            description: format!("Fee of the {of_month}"),
-            cents: new.cents,
-            at: new.at,
-        };
-        invoices::add_line(conn, account, line).await?;
-    }
-    invoices::issue_before(conn, account, new.month, new.at).await?;
-    Ok(true)
 }

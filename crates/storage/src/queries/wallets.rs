@@ -1,17 +1,19 @@
 //! The wallet: reservations, settlement and the append-only ledger.
 
 use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, mint, read, write};
 use diesel::dsl::case_when;
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, ConversationId, Credits, KeyId, LedgerId, Timestamp, TransactionType,
 };
 
+use super::audit;
 use super::invoices::{self, NewLine};
 use crate::database::Conn;
 use crate::schema::{api_keys, key_budgets, ledger, reservations, wallets};
 use crate::sql::V;
-use crate::{AutoRefill, NewLedgerEntry, Result};
+use crate::{Audited, AutoRefill, NewLedgerEntry, Result, Store, Verdict, Wallet};
 
 /// What a reservation draws on.
 pub(crate) struct Draw {
@@ -22,14 +24,38 @@ pub(crate) struct Draw {
     pub(crate) at: Timestamp,
 }
 
-/// Available credits below which credits are bought, how many, and for how many cents.
-type Refill = (Option<Credits>, Option<Credits>, Option<i64>);
+impl Draw {
+    /// On the account alone, by no key.
+    pub(crate) fn of(account: AccountId, at: Timestamp) -> Self {
+        Self {
+            account,
+            key: None,
+            budget: None,
+            month: at.utc_month(),
+            at,
+        }
+    }
+}
 
-/// What a wallet's row says once it has been changed, and is locked.
-struct Changed {
+/// What a wallet's row says.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = wallets)]
+struct Purse {
     balance: Credits,
     reserved: Credits,
-    refill: Refill,
+    refill_threshold: Option<Credits>,
+    refill_credits: Option<Credits>,
+    refill_cents: Option<i64>,
+}
+
+impl Purse {
+    fn auto_refill(&self) -> Option<AutoRefill> {
+        Some(AutoRefill {
+            threshold: self.refill_threshold?,
+            credits: self.refill_credits?,
+            cents: self.refill_cents.unwrap_or(0),
+        })
+    }
 }
 
 /// How an attempt to reserve went.
@@ -40,8 +66,11 @@ pub(crate) enum Reserve {
     BudgetTooLow,
 }
 
-/// Holds `credits` in one conditional statement each for the key's budget and the wallet.
+/// Holds `credits`, if any, in one conditional statement each for the key's budget and the wallet.
 pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
+    if credits == 0 {
+        return Ok(Reserve::Held);
+    }
     if !hold_in_wallet(conn, draw, credits).await? {
         return Ok(Reserve::WalletTooLow);
     }
@@ -58,15 +87,14 @@ pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Resu
         .on_conflict_do_nothing()
         .execute(conn)
         .await?;
-    let held = diesel::update(key_budgets::table.find((V(key), draw.month)))
+    let is_held = diesel::update(key_budgets::table.find((V(key), draw.month)))
         .filter((key_budgets::spent + key_budgets::reserved + credits).le(budget))
         .set(key_budgets::reserved.eq(key_budgets::reserved + credits))
-        .execute(conn)
+        .changes(conn)
         .await?;
-    Ok(if held == 0 {
-        Reserve::BudgetTooLow
-    } else {
-        Reserve::Held
+    Ok(match is_held {
+        true => Reserve::Held,
+        false => Reserve::BudgetTooLow,
     })
 }
 
@@ -77,7 +105,7 @@ async fn hold_in_wallet(conn: &mut Conn, draw: &Draw, credits: Credits) -> Resul
         return Ok(true);
     }
     // Also takes the row's lock: of two that find too little, the second sees what the first has bought.
-    let low: Option<Refill> = diesel::update(wallets::table.find(V(draw.account)))
+    let low: Option<Purse> = diesel::update(wallets::table.find(V(draw.account)))
         .filter(wallets::refill_credits.is_not_null())
         .filter((wallets::balance - wallets::reserved).lt(credits))
         .filter(
@@ -85,48 +113,27 @@ async fn hold_in_wallet(conn: &mut Conn, draw: &Draw, credits: Credits) -> Resul
                 .ge(credits),
         )
         .set(wallets::last_seq.eq(wallets::last_seq))
-        .returning((
-            wallets::refill_threshold,
-            wallets::refill_credits,
-            wallets::refill_cents,
-        ))
-        .get_result(conn)
-        .await
-        .optional()?;
-    match low {
-        Some(refill) => buy(conn, draw.account, refill, draw.at).await?,
-        None => return Ok(false),
+        .returning(Purse::as_returning())
+        .returned(conn)
+        .await?;
+    let Some(refill) = low.and_then(|purse| purse.auto_refill()) else {
+        return Ok(false);
     };
+    buy(conn, draw.account, refill, draw.at).await?;
     try_hold(conn, draw, credits).await
 }
 
 async fn try_hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool> {
-    let held: Option<(Credits, Credits, Refill)> =
-        diesel::update(wallets::table.find(V(draw.account)))
-            .filter((wallets::balance - wallets::reserved).ge(credits))
-            .set(wallets::reserved.eq(wallets::reserved + credits))
-            .returning((
-                wallets::balance,
-                wallets::reserved,
-                (
-                    wallets::refill_threshold,
-                    wallets::refill_credits,
-                    wallets::refill_cents,
-                ),
-            ))
-            .get_result(conn)
-            .await
-            .optional()?;
-    let Some((balance, reserved, refill)) = held else {
-        return Ok(false);
-    };
-    let changed = Changed {
-        balance,
-        reserved,
-        refill,
-    };
-    refill_if_low(conn, draw.account, &changed, draw.at).await?;
-    Ok(true)
+    let held: Option<Purse> = diesel::update(wallets::table.find(V(draw.account)))
+        .filter((wallets::balance - wallets::reserved).ge(credits))
+        .set(wallets::reserved.eq(wallets::reserved + credits))
+        .returning(Purse::as_returning())
+        .returned(conn)
+        .await?;
+    if let Some(purse) = &held {
+        refill_if_low(conn, draw.account, purse, draw.at).await?;
+    }
+    Ok(held.is_some())
 }
 
 /// Buys credits if what is available has fallen below the threshold; the balance then. The caller's change has locked
@@ -134,14 +141,12 @@ async fn try_hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool
 async fn refill_if_low(
     conn: &mut Conn,
     account: AccountId,
-    changed: &Changed,
+    changed: &Purse,
     at: Timestamp,
 ) -> Result<Credits> {
     let available = changed.balance - changed.reserved;
-    match changed.refill {
-        (Some(threshold), Some(_), _) if available < threshold => {
-            buy(conn, account, changed.refill, at).await
-        }
+    match changed.auto_refill() {
+        Some(refill) if available < refill.threshold => buy(conn, account, refill, at).await,
         _ => Ok(changed.balance),
     }
 }
@@ -149,63 +154,125 @@ async fn refill_if_low(
 async fn buy(
     conn: &mut Conn,
     account: AccountId,
-    (_, credits, cents): Refill,
+    refill: AutoRefill,
     at: Timestamp,
 ) -> Result<Credits> {
     let entry = NewLedgerEntry {
         kind: TransactionType::AutoRefill,
-        amount: credits.unwrap_or(0),
+        amount: refill.credits,
         description: "Auto-refill".to_owned(),
         at,
     };
-    let bill = Some(cents.unwrap_or(0));
-    let bought = write(conn, account, crate::store::mint(at), entry, (None, bill)).await?;
+    let bought = write(conn, account, mint(at), entry, (None, Some(refill.cents))).await?;
     Ok(bought.balance)
 }
 
-/// Sets or ends auto-refill, and does it at once if it is due; `false` if there is no such account.
-pub(crate) async fn set_auto_refill(
-    conn: &mut Conn,
-    account: AccountId,
-    refill: Option<AutoRefill>,
-    at: Timestamp,
-) -> Result<bool> {
-    let set: Option<(Credits, Credits, Refill)> = diesel::update(wallets::table.find(V(account)))
-        .set((
-            wallets::refill_threshold.eq(refill.map(|refill| refill.threshold)),
-            wallets::refill_credits.eq(refill.map(|refill| refill.credits)),
-            wallets::refill_cents.eq(refill.map(|refill| refill.cents)),
-        ))
-        .returning((
-            wallets::balance,
-            wallets::reserved,
-            (
-                wallets::refill_threshold,
-                wallets::refill_credits,
-                wallets::refill_cents,
-            ),
-        ))
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some((balance, reserved, refill)) = set else {
-        return Ok(false);
-    };
-    let changed = Changed {
-        balance,
-        reserved,
-        refill,
-    };
-    refill_if_low(conn, account, &changed, at).await?;
-    Ok(true)
+/// What the wallet of `account` holds.
+async fn find(conn: &mut Conn, account: AccountId) -> Result<Option<Wallet>> {
+    let purse: Option<Purse> = wallets::table
+        .find(V(account))
+        .select(Purse::as_select())
+        .found(conn)
+        .await?;
+    Ok(purse.map(|purse| Wallet {
+        balance: purse.balance,
+        reserved: purse.reserved,
+        auto_refill: purse.auto_refill(),
+    }))
 }
 
+impl Store {
+    /// What an account's wallet holds.
+    pub fn wallet(&self, account: AccountId) -> Answer<'_, Option<Wallet>> {
+        read!(self, |conn| find(conn, account).await)
+    }
+
+    /// Writes a ledger row and moves the balance; returns the new balance.
+    pub fn change_wallet(&self, account: AccountId, entry: NewLedgerEntry) -> Answer<'_, Credits> {
+        keep!(self, |conn| {
+            let id = mint(entry.at);
+            append(conn, account, id, entry, None).await
+        })
+    }
+
+    /// Writes an operator's entry, which the month's invoice bills with `cents` if given; the new balance, or `None` if
+    /// there is no such account or a debit is not covered by what is available.
+    pub fn credit_wallet(
+        &self,
+        account: AccountId,
+        entry: NewLedgerEntry,
+        cents: Option<i64>,
+        audited: Audited,
+    ) -> Answer<'_, Option<Credits>> {
+        write!(self, |conn| {
+            if find(conn, account).await?.is_none() {
+                return Ok(Verdict::Rollback(None));
+            }
+            let (id, amount) = (mint(entry.at), entry.amount);
+            let balance = append_billed(conn, account, id, entry, (None, cents)).await?;
+            if amount < 0 {
+                // Read behind the entry, whose lock keeps others from the wallet. What auto-refill bought because of the
+                // entry does not cover it.
+                let left: Credits = ledger::table
+                    .find(V(id))
+                    .select(ledger::balance_after_credits)
+                    .first(conn)
+                    .await?;
+                let wallet = find(conn, account).await?;
+                if wallet.is_none_or(|wallet| left < wallet.reserved) {
+                    return Ok(Verdict::Rollback(None));
+                }
+            }
+            audit::audited(conn, account, &audited).await?;
+            Ok(Verdict::Commit(Some(balance)))
+        })
+    }
+
+    /// Sets or ends auto-refill, and buys at once what is due; `false` if there is no such account.
+    pub fn set_auto_refill(
+        &self,
+        account: AccountId,
+        refill: Option<AutoRefill>,
+        audited: Audited,
+    ) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let set: Option<Purse> = diesel::update(wallets::table.find(V(account)))
+                .set((
+                    wallets::refill_threshold.eq(refill.map(|refill| refill.threshold)),
+                    wallets::refill_credits.eq(refill.map(|refill| refill.credits)),
+                    wallets::refill_cents.eq(refill.map(|refill| refill.cents)),
+                ))
+                .returning(Purse::as_returning())
+                .returned(conn)
+                .await?;
+            let Some(purse) = set else {
+                return Ok(Verdict::Rollback(false));
+            };
+            refill_if_low(conn, account, &purse, audited.at).await?;
+            audit::audited(conn, account, &audited).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// Holds more credits for a call; `false` if wallet or budget cannot cover them.
+    pub fn top_up(&self, id: ConversationId, credits: Credits, now: Timestamp) -> Answer<'_, bool> {
+        write!(self, |conn| {
+            let is_held = top_up(conn, id, credits, now).await? == Reserve::Held;
+            Ok(Verdict::keep_if(is_held, is_held))
+        })
+    }
+}
+
+/// Writes down what is held, if anything, of a conversation that is written.
 pub(crate) async fn insert_reservation(
     conn: &mut Conn,
     conversation: ConversationId,
     draw: &Draw,
     credits: Credits,
 ) -> Result<()> {
+    if credits == 0 {
+        return Ok(());
+    }
     diesel::insert_into(reservations::table)
         .values((
             reservations::conversation_id.eq(V(conversation)),
@@ -235,24 +302,20 @@ pub(crate) async fn top_up(
                 reservations::key_id,
                 reservations::month,
             ))
-            .get_result(conn)
-            .await
-            .optional()?;
+            .returned(conn)
+            .await?;
     let Some((account, key, month)) = held else {
         return Ok(Reserve::WalletTooLow);
     };
-    let budget: Option<Credits> = match key {
+    let budget = match key {
         Some(key) => {
-            let budget = api_keys::table
+            let budget: Option<Credits> = api_keys::table
                 .find(V(key))
-                .select(api_keys::monthly_credit_budget);
-            // A budget that was lifted meanwhile still counts what the call holds.
-            Some(
-                budget
-                    .first::<Option<Credits>, _>(conn)
-                    .await?
-                    .unwrap_or(Credits::MAX),
-            )
+                .select(api_keys::monthly_credit_budget)
+                .first(conn)
+                .await?;
+            // One that was lifted meanwhile still counts what the call holds.
+            Some(budget.unwrap_or(Credits::MAX))
         }
         None => None,
     };
@@ -281,9 +344,8 @@ pub(crate) async fn settle(
                 reservations::key_id,
                 reservations::month,
             ))
-            .get_result(conn)
-            .await
-            .optional()?;
+            .returned(conn)
+            .await?;
     if let Some((credits, key, month)) = held {
         diesel::update(wallets::table.find(V(account)))
             .set(wallets::reserved.eq(wallets::reserved - credits))
@@ -345,35 +407,24 @@ async fn write(
     id: LedgerId,
     entry: NewLedgerEntry,
     (conversation, bill): (Option<ConversationId>, Option<i64>),
-) -> Result<Changed> {
+) -> Result<Purse> {
     // Entries of several nodes are not older than the one before, so that their order is that of `seq`.
     let later = wallets::last_entry_at.gt(V(entry.at));
-    let (balance, reserved, seq, written_at, refill): (
-        Credits,
-        Credits,
-        i64,
-        Option<Timestamp>,
-        Refill,
-    ) = diesel::update(wallets::table.find(V(account)))
-        .set((
-            wallets::balance.eq(wallets::balance + entry.amount),
-            wallets::last_seq.eq(wallets::last_seq + 1),
-            wallets::last_entry_at
-                .eq(case_when(later, wallets::last_entry_at).otherwise(V(entry.at))),
-        ))
-        .returning((
-            wallets::balance,
-            wallets::reserved,
-            wallets::last_seq,
-            wallets::last_entry_at,
-            (
-                wallets::refill_threshold,
-                wallets::refill_credits,
-                wallets::refill_cents,
-            ),
-        ))
-        .get_result(conn)
-        .await?;
+    let (purse, seq, written_at): (Purse, i64, Option<Timestamp>) =
+        diesel::update(wallets::table.find(V(account)))
+            .set((
+                wallets::balance.eq(wallets::balance + entry.amount),
+                wallets::last_seq.eq(wallets::last_seq + 1),
+                wallets::last_entry_at
+                    .eq(case_when(later, wallets::last_entry_at).otherwise(V(entry.at))),
+            ))
+            .returning((
+                Purse::as_returning(),
+                wallets::last_seq,
+                wallets::last_entry_at,
+            ))
+            .get_result(conn)
+            .await?;
     let at = written_at.unwrap_or(entry.at);
     let invoice = match bill {
         Some(cents) => {
@@ -395,7 +446,7 @@ async fn write(
             ledger::seq.eq(seq),
             ledger::kind.eq(V(entry.kind)),
             ledger::amount_credits.eq(entry.amount),
-            ledger::balance_after_credits.eq(balance),
+            ledger::balance_after_credits.eq(purse.balance),
             ledger::description.eq(entry.description),
             ledger::conversation_id.eq(conversation),
             ledger::created_at.eq(V(at)),
@@ -403,9 +454,5 @@ async fn write(
         ))
         .execute(conn)
         .await?;
-    Ok(Changed {
-        balance,
-        reserved,
-        refill,
-    })
+    Ok(purse)
 }

@@ -192,3 +192,17 @@ pub struct NewTurn {
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
 }
+
+impl NewTurn {
+    /// A turn that was written, not said.
+    pub(crate) const fn written(role: &'static str, text: String, at: Timestamp) -> Self {
+        Self {
+            role,
+            text,
+            started_at: at,
+            duration_ms: 0,
+            interrupted: false,
+            latency: None,
+        }
+    }
+}

@@ -14,7 +14,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::database::RunQueryDsl;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Integer;
 use offhook_domain::Timestamp;
 
 use crate::Result;
@@ -61,15 +63,10 @@ pub(crate) async fn limit_lock_wait(_conn: &mut Conn, _most: Option<Duration>) -
 
 /// How durable a commit is: the writer's `synchronous` and, as there is one file, nothing else.
 pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
-    #[derive(QueryableByName)]
-    struct Level {
-        #[diesel(sql_type = diesel::sql_types::Integer)]
-        synchronous: i32,
-    }
-    let level: Level = diesel::sql_query("PRAGMA synchronous")
+    let level: i32 = sql::<Integer>("PRAGMA synchronous")
         .get_result(conn)
         .await?;
-    Ok(match level.synchronous {
+    Ok(match level {
         2 => "FULL".to_owned(),
         other => other.to_string(),
     })

@@ -4,19 +4,7 @@
 //! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
 //! method that is one query stands with the queries of its rows.
 
-mod about;
-mod account_voices;
-mod accounts;
-mod agents;
-mod analyses;
-mod audit;
-mod batches;
-mod billing;
-mod calls;
-mod chats;
 mod config;
-mod conversation_retention;
-mod credentials;
 mod integration_tokens;
 mod integrations;
 
@@ -26,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use offhook_domain::{EventId, NodeId, Timestamp};
+use offhook_domain::{EventId, Timestamp};
 use ring::rand::{SecureRandom, SystemRandom};
 use uuid::Uuid;
 
@@ -38,7 +26,7 @@ use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
 use crate::sqlite::Sqlite;
 use crate::{
-    Actor, MasterKey, Result, StoreError, Verdict, migrate,
+    AboutDatabase, Actor, MasterKey, Result, StoreError, Verdict, migrate,
     units::{self, Work},
 };
 
@@ -69,7 +57,7 @@ pub struct Store {
     pub(crate) master_key: MasterKey,
     clock_offset: Arc<AtomicI64>,
     /// On PostgreSQL.
-    steps: Option<CallWriter>,
+    pub(crate) steps: Option<CallWriter>,
     /// Who changes what is changed through this handle.
     pub(crate) actor: Actor,
 }
@@ -259,6 +247,11 @@ impl Store {
             durability()
         )?)))
         .await
+    }
+
+    /// Version, clock and settings of the database, asked of the connection that writes.
+    pub fn about(&self) -> Answer<'_, AboutDatabase> {
+        write!(self, |conn| Ok(Verdict::Rollback(dialect!(conn, about())?)))
     }
 }
 

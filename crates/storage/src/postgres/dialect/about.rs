@@ -1,11 +1,12 @@
 //! What PostgreSQL says of itself.
 
 use crate::database::RunQueryDsl;
-use diesel::prelude::*;
+use diesel::dsl::sql;
 use diesel::sql_types::{Integer, Text};
 use offhook_domain::Timestamp;
 
 use crate::database::Conn;
+use crate::sql::Instant;
 use crate::{AboutDatabase, Result};
 
 const QUERY: &str = "SELECT split_part(current_setting('server_version'), ' ', 1) AS version, \
@@ -16,41 +17,26 @@ const QUERY: &str = "SELECT split_part(current_setting('server_version'), ' ', 1
     current_setting('synchronous_commit') AS synchronous_commit, \
     clock_timestamp() AS clock";
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    version: String,
-    #[diesel(sql_type = Integer)]
-    major: i32,
-    #[diesel(sql_type = Integer)]
-    connections: i32,
-    #[diesel(sql_type = Text)]
-    fsync: String,
-    #[diesel(sql_type = Text)]
-    full_page_writes: String,
-    #[diesel(sql_type = Text)]
-    synchronous_commit: String,
-    #[diesel(sql_type = crate::sql::Instant)]
-    clock: Timestamp,
-}
-
 pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase> {
-    let row: Row = diesel::sql_query(QUERY).get_result(conn).await?;
-    let settings = [
-        ("fsync", row.fsync),
-        ("full_page_writes", row.full_page_writes),
-        ("synchronous_commit", row.synchronous_commit),
-    ];
-    let unsafe_settings = settings
+    let ((version, major, connections), settings, clock): (
+        (String, i32, i32),
+        (String, String, String),
+        Timestamp,
+    ) = sql::<((Text, Integer, Integer), (Text, Text, Text), Instant)>(QUERY)
+        .get_result(conn)
+        .await?;
+    let names = ["fsync", "full_page_writes", "synchronous_commit"];
+    let unsafe_settings = names
         .into_iter()
+        .zip(<[String; 3]>::from(settings))
         .filter(|(_, value)| value != "on")
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
     Ok(AboutDatabase {
-        version: format!("PostgreSQL {}", row.version),
-        major: row.major,
-        clock: Some(row.clock),
-        connections: Some(row.connections),
+        version: format!("PostgreSQL {version}"),
+        major,
+        clock: Some(clock),
+        connections: Some(connections),
         unsafe_settings,
     })
 }

@@ -1,31 +1,17 @@
 //! What the embedded database says of itself.
 
 use crate::database::RunQueryDsl;
-use diesel::prelude::*;
+use diesel::dsl::sql;
 use diesel::sql_types::Text;
 
 use crate::database::Conn;
 use crate::{AboutDatabase, Result};
 
-#[derive(QueryableByName)]
-struct Version {
-    #[diesel(sql_type = Text)]
-    version: String,
-}
-
-#[derive(QueryableByName)]
-struct Journal {
-    #[diesel(sql_type = Text)]
-    journal_mode: String,
-}
-
 pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase> {
-    let Version { version } = diesel::sql_query("SELECT sqlite_version() AS version")
+    let version: String = sql::<Text>("SELECT sqlite_version()")
         .get_result(conn)
         .await?;
-    let Journal { journal_mode } = diesel::sql_query("PRAGMA journal_mode")
-        .get_result(conn)
-        .await?;
+    let journal_mode: String = sql::<Text>("PRAGMA journal_mode").get_result(conn).await?;
     let synchronous = super::durability(conn).await?;
     let settings = [
         ("journal_mode", journal_mode, "wal"),

@@ -1,0 +1,73 @@
+//! The audit log of an account.
+
+use crate::database::RunQueryDsl;
+use crate::store::{Answer, keep, mint, write};
+use diesel::prelude::*;
+use offhook_domain::{AccountId, EventId, Timestamp};
+
+use super::accounts;
+use crate::database::Conn;
+use crate::schema::audit_log as log;
+use crate::sql::V;
+use crate::{Audited, Result, Store, Verdict};
+
+/// Writes a line: who did what to what.
+pub(crate) async fn line(
+    conn: &mut Conn,
+    account: AccountId,
+    words: (&str, &str, &str),
+    at: Timestamp,
+) -> Result<()> {
+    let id: EventId = mint(at);
+    accounts::audit(conn, id.uuid(), Some(account), words, at).await
+}
+
+/// Writes a line of an operator's change.
+pub(crate) async fn audited(conn: &mut Conn, account: AccountId, what: &Audited) -> Result<()> {
+    line(conn, account, ("cli", what.action, &what.target), what.at).await
+}
+
+impl Store {
+    /// Writes a line of the account's audit log.
+    pub fn note(
+        &self,
+        account: AccountId,
+        (action, target): (String, String),
+        at: Timestamp,
+    ) -> Answer<'_, ()> {
+        let actor = self.actor();
+        keep!(self, |conn| line(
+            conn,
+            account,
+            (&actor, &action, &target),
+            at
+        )
+        .await)
+    }
+
+    /// The same, unless the log has this line since then, whoever's.
+    pub fn note_once(
+        &self,
+        account: AccountId,
+        (action, target): (String, String),
+        since: Timestamp,
+        at: Timestamp,
+    ) -> Answer<'_, ()> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            let known: Option<String> = log::table
+                .filter(log::account_id.eq(V(account)))
+                .filter(log::at.ge(V(since)))
+                .filter(log::action.eq(&action))
+                .filter(log::target.eq(&target))
+                .select(log::action)
+                .found(conn)
+                .await?;
+            if known.is_some() {
+                return Ok(Verdict::Rollback(()));
+            }
+            line(conn, account, (&actor, &action, &target), at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+}
