@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::database::Conn;
 use crate::schema::{
-    agent_version_tools, integration_consents, integration_tokens, provider_credentials,
+    agent_version_tools, integration_connections, integration_consents, provider_credentials,
     service_settings as settings, tools, webhook_secrets,
 };
 use crate::sql::V;
@@ -34,7 +34,7 @@ macro_rules! of_column {
                 $body
             }
             SealedColumn::IntegrationTokens => {
-                use integration_tokens::{id as $row, sealed as $sealed, table as $table};
+                use integration_connections::{id as $row, sealed as $sealed, table as $table};
                 $body
             }
             SealedColumn::IntegrationConsents => {

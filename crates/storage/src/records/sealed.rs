@@ -37,7 +37,7 @@ impl SealedColumn {
             Self::Credentials => "provider_credentials.sealed",
             Self::Tools => "tools.headers",
             Self::PinnedTools => "agent_version_tools.headers",
-            Self::IntegrationTokens => "integration_tokens.sealed",
+            Self::IntegrationTokens => "integration_connections.sealed",
             Self::IntegrationConsents => "integration_consents.sealed",
         }
     }

@@ -26,8 +26,6 @@ mod figures;
 mod folders;
 mod inbound;
 pub(crate) mod ingestion;
-mod integration_tokens;
-mod integrations;
 mod jobs;
 mod legacy;
 mod legacy_reports;
