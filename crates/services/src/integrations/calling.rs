@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, ConversationId, CredentialId, IntegrationStatus};
 use offhook_engine::ports::{FunctionCall, FunctionError};
-use offhook_storage::StoreError;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connecting::TIMEOUT_MS;
 use super::renewing::{Renewed, renew_now};
-use crate::{Shared, Toolkit};
+use crate::{Result, Shared, Toolkit};
 
 /// Characters of an answer that a model is told.
 const TOLD_CHARS: usize = 8_000;
@@ -46,9 +45,8 @@ impl Functions {
         let limit = Duration::from_millis(TIMEOUT_MS.unsigned_abs());
         let renew_by = Instant::now() + limit.saturating_sub(AFTER_RENEWAL);
         let told = match timeout(limit, self.ask(function, arguments, renew_by)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(Trouble::Said(said))) => said,
-            Ok(Err(Trouble::Store(error))) => {
+            Ok(Ok(told)) => told,
+            Ok(Err(error)) => {
                 tracing::warn!(account = %self.account, %error, "an integration could not be looked up");
                 "The integration cannot be used at the moment.".to_owned()
             }
@@ -67,15 +65,22 @@ impl Functions {
         function: &str,
         arguments: &Map<String, Value>,
         renew_by: Instant,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String> {
         let shared = &self.shared;
-        let not_set_up = || Trouble::said("The integration is not set up here any more.");
-        let (toolkit, function) = function.split_once('.').ok_or_else(not_set_up)?;
-        let application = shared.application(toolkit).ok_or_else(not_set_up)?;
+        let parts = function.split_once('.');
+        let Some((application, function)) = parts.and_then(|(toolkit, function)| {
+            let application = shared.application(toolkit)?;
+            Some((application, function))
+        }) else {
+            return Ok("The integration is not set up here any more.".to_owned());
+        };
+        let toolkit = application.toolkit();
         let found = shared.tokens(self.account, toolkit).await?;
-        let (mut connection, tokens) = found.ok_or_else(|| {
-            Trouble::said("The application is not connected: say that this cannot be done now.")
-        })?;
+        let Some((mut connection, tokens)) = found else {
+            return Ok(
+                "The application is not connected: say that this cannot be done now.".to_owned(),
+            );
+        };
         let arguments = Value::Object(arguments.clone()).to_string();
         let now = shared.clock.now();
         let call = FunctionCall {
@@ -85,13 +90,13 @@ impl Functions {
             conversation: self.conversation,
             now,
         };
-        let mut answer = Err(FunctionError::Unauthorized);
         let is_lapsed = connection
             .lapses_at
             .is_some_and(|lapses_at| lapses_at <= now);
-        if !is_lapsed {
-            answer = application.call(call.with(&tokens.access_token)).await;
-        }
+        let mut answer = match is_lapsed {
+            true => Err(FunctionError::Unauthorized),
+            false => application.call(call.with(&tokens.access_token)).await,
+        };
         if answer == Err(FunctionError::Unauthorized) {
             // Lapsed, or taken no more before its time: nothing was done.
             let renewed = renew_now(shared, &application, &connection, true);
@@ -106,28 +111,31 @@ impl Functions {
                 }
                 Renewed::Rests if !is_lapsed => {}
                 Renewed::Rests | Renewed::NotNow => {
-                    return Err(Trouble::said(
+                    return Ok(
                         "The application could not be reached for new access, and nothing was done: say that this cannot \
-                         be done now.",
-                    ));
+                         be done now."
+                            .to_owned(),
+                    );
                 }
                 Renewed::Never => {
-                    return Err(Trouble::said(
+                    return Ok(
                         "The application does not let the service in any more, and nothing was done: say that this cannot \
-                         be done now.",
-                    ));
+                         be done now."
+                            .to_owned(),
+                    );
                 }
             }
         }
         if answer.is_ok() && connection.status == IntegrationStatus::Error {
             self.judge(connection.id, None);
         }
-        answer.map_err(|error| match error {
-            FunctionError::Said(said) => Trouble::Said(said),
-            FunctionError::Unauthorized => Trouble::said(
-                "The application does not let the service in, and nothing was done: say that this cannot be done now.",
-            ),
-        })
+        Ok(answer.unwrap_or_else(|error| match error {
+            FunctionError::Said(said) => said,
+            FunctionError::Unauthorized => {
+                "The application does not let the service in, and nothing was done: say that this cannot be done now."
+                    .to_owned()
+            }
+        }))
     }
 
     /// Writes down what a call with these tokens has shown: why they are refused, or that they are not any more. The model
@@ -149,24 +157,4 @@ fn refused(toolkit: &str) -> String {
         "{name} takes no authorization of this service, not even a new one (HTTP status 401): look there what it may do, \
          and connect it again"
     )
-}
-
-/// Why a function did not answer.
-enum Trouble {
-    /// For the model.
-    Said(String),
-    /// The store failed.
-    Store(StoreError),
-}
-
-impl Trouble {
-    fn said(text: &str) -> Self {
-        Self::Said(text.to_owned())
-    }
-}
-
-impl From<StoreError> for Trouble {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }

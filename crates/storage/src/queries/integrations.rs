@@ -207,7 +207,7 @@ impl Store {
                 .is_null()
                 .or(connections::lease_expires_at.lt(V(judged)));
             let claim: ClaimId = mint(now);
-            let taken = diesel::update(these.clone().filter(is_free))
+            let taken = diesel::update(these.filter(is_free))
                 .filter(connections::sealed.is_not_null())
                 .set((
                     connections::claim_id.eq(V(claim)),

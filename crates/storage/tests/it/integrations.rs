@@ -111,7 +111,7 @@ contract! {
         let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
         connect(&shop, "s3cret tokens").await;
         let connection = look(&shop).await;
-        assert_eq!(store.connections(shop.account).await.unwrap(), [connection.clone()]);
+        assert_eq!(store.connections(shop.account).await.unwrap(), std::slice::from_ref(&connection));
         assert!(store.connections(stranger.account).await.unwrap().is_empty());
         let theirs = store.connection(stranger.account, CALENDAR.to_owned()).await.unwrap();
         assert_eq!(theirs, None);
