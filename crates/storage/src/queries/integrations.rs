@@ -300,7 +300,7 @@ impl Store {
 
     /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
     /// though they are new, and it has an error; without one a call got in, and an error is over. Nothing is written if
-    /// others are in their place, or somebody renews them.
+    /// they are gone, others are in their place, or somebody renews them.
     pub fn judge_tokens(&self, id: CredentialId, refused: Option<String>) -> Answer<'_, ()> {
         let offset = self.offset();
         keep!(self, |conn| {
@@ -310,6 +310,7 @@ impl Store {
             };
             diesel::update(connections::table)
                 .filter(connections::id.eq(V(id)))
+                .filter(connections::sealed.is_not_null())
                 .filter(connections::claim_id.is_null())
                 .set((
                     connections::status.eq(V(status)),
