@@ -3,7 +3,6 @@
 mod account;
 mod backup;
 mod credential;
-mod integration;
 mod invoice;
 mod key;
 mod knowledge;
@@ -89,9 +88,6 @@ enum Command {
     /// Bring people into an account's team.
     #[command(subcommand)]
     Member(member::MemberCommand),
-    /// Write what accounts have connected.
-    #[command(subcommand)]
-    Integration(integration::IntegrationCommand),
     /// Give phone numbers to accounts.
     #[command(subcommand)]
     Number(number::NumberCommand),
@@ -169,7 +165,6 @@ impl Cli {
             Command::Knowledge(command) => command.run(&start(flags, QUIET)?).await,
             Command::Legacy(command) => command.run(&start(flags, QUIET)?).await,
             Command::Member(command) => command.run(&start(flags, QUIET)?).await,
-            Command::Integration(command) => command.run(&start(flags, QUIET)?).await,
             Command::Number(command) => command.run(&start(flags, QUIET)?).await,
             Command::Wallet(command) => command.run(&start(flags, QUIET)?).await,
             Command::Invoice(command) => command.run(&start(flags, QUIET)?).await,
@@ -300,9 +295,6 @@ mod tests {
             ),
             &format!("offhook member remove --account {id} --email e@example.com --json"),
             &format!("offhook member withdraw --account {id} --email e@example.com"),
-            &format!(
-                "offhook integration set --account {id} --toolkit hubspot --status error --error Denied --json"
-            ),
             "offhook knowledge status --json",
             "offhook voices sync --json",
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
@@ -344,10 +336,6 @@ mod tests {
             (
                 "offhook member invite --account 01890000-0000-7000-8000-000000000000 --email e@x --name N --role king",
                 "`owner`, `admin`, `developer` or `viewer`",
-            ),
-            (
-                "offhook integration set --account 01890000-0000-7000-8000-000000000000 --toolkit x --status on",
-                "--status",
             ),
             ("offhook simulator --listen nowhere", "--listen"),
             (

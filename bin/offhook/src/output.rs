@@ -3,7 +3,6 @@
 use std::io::Write as _;
 
 use offhook_domain::AccountId;
-use offhook_services::Integration;
 use offhook_services::store::{
     Account, ApiKey, Credential, Invitation, Invoice, Member, PhoneNumber, Wallet,
 };
@@ -136,19 +135,6 @@ pub(crate) fn invitation(invitation: &Invitation) -> Value {
         "role": invitation.role,
         "created_at": invitation.created_at,
         "expires_at": invitation.expires_at,
-    })
-}
-
-/// An integration with the interface's field names.
-pub(crate) fn integration(integration: &Integration) -> Value {
-    json!({
-        "toolkit": integration.toolkit.toolkit,
-        "name": integration.toolkit.name,
-        "category": integration.toolkit.category,
-        "native": integration.toolkit.native,
-        "status": integration.status,
-        "connected_at": integration.connected_at,
-        "last_error": integration.last_error,
     })
 }
 

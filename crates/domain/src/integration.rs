@@ -13,7 +13,7 @@ vocabulary! {
         Active => "active",
         /// The application no longer takes the authorization.
         Expired => "expired",
-        /// Connecting or using it failed.
+        /// Connecting it failed, or the last use.
         Error => "error",
         /// Once connected, and taken back.
         Disconnected => "disconnected",
@@ -25,23 +25,7 @@ vocabulary! {
     IntegrationCategory {
         /// Events and free hours.
         Calendar => "calendar",
-        /// Messages to people.
-        Communication => "communication",
         /// Contacts and deals.
         Crm => "crm",
-        /// Shops and orders.
-        Ecommerce => "ecommerce",
-        /// Campaigns and mailing lists.
-        Marketing => "marketing",
-        /// Invoices and money.
-        Payments => "payments",
-        /// Tasks, notes and projects.
-        Productivity => "productivity",
-        /// Tables of data.
-        Spreadsheets => "spreadsheets",
-        /// Files.
-        Storage => "storage",
-        /// Tickets of customers.
-        Support => "support",
     }
 }

@@ -22,8 +22,8 @@ use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
     Chats, Conversations, Credentials, Dialer, Health, Inbound, Integrations, Keys, Knowledge,
     Legacy, Librarian, Network, Numbers, Overview, People, PlanChanges, RecordingKeeper,
-    RequestLogs, Restored, Retention, Shared, Talks, Team, ToolShelf, Toolkits, UploadCollector,
-    Voices, Wakes, Webhooks, WhatsApp, Widgets, calls, chats, counting, dialer, knowledge, legacy,
+    RequestLogs, Restored, Retention, Shared, Talks, Team, ToolShelf, UploadCollector, Voices,
+    Wakes, Webhooks, WhatsApp, Widgets, calls, chats, counting, dialer, knowledge, legacy,
     recordings, signals, talks, uploads,
 };
 
@@ -143,7 +143,6 @@ impl Services {
             clock: config.clock,
             plans: config.plans,
             catalog,
-            toolkits: Toolkits::load()?,
             models: config.models,
             latencies: Latencies::default(),
             network: config.network,

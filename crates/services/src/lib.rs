@@ -103,7 +103,7 @@ pub(crate) use shared::Shared;
 pub use shared::Wakes;
 pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkError, TalkEvent, Talks};
 pub use team::{Invited, Seats, Team};
-pub use toolkits::{Toolkit, Toolkits};
+pub use toolkits::Toolkit;
 pub use tools::{ToolShelf, ToolView};
 pub use uploads::{CollectError, UploadCollector};
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};

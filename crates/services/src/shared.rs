@@ -17,8 +17,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::feed::Feed;
 use crate::{
-    CallSettings, Catalog, Network, Toolkits, calls, chats, counting, dialer, knowledge, legacy,
-    recordings, signals, talks, uploads,
+    CallSettings, Catalog, Network, calls, chats, counting, dialer, knowledge, legacy, recordings,
+    signals, talks, uploads,
 };
 
 /// Wakes the workers of this process; each also polls, so that a lost wake costs a moment and nothing else.
@@ -48,7 +48,6 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) plans: Plans,
     pub(crate) catalog: Catalog,
-    pub(crate) toolkits: Toolkits,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
     pub(crate) network: Network,

@@ -545,20 +545,6 @@ tables! {
         expires_at -> sql::Instant,
     }
 
-    integration_tokens (id) {
-        id -> sql::Uuid,
-        account_id -> sql::Uuid,
-        toolkit -> Text,
-        sealed -> Binary,
-        lapses_at -> Nullable<sql::Instant>,
-        refresh_at -> Nullable<sql::Instant>,
-        claim_id -> Nullable<sql::Uuid>,
-        tries -> Integer,
-        updated_at -> sql::Instant,
-        lease_expires_at -> Nullable<sql::Instant>,
-        refused_at -> Nullable<sql::Instant>,
-    }
-
     integration_consents (id) {
         id -> sql::Uuid,
         digest -> Binary,
@@ -575,7 +561,11 @@ tables! {
         status -> sql::Word,
         connected_at -> Nullable<sql::Instant>,
         last_error -> Nullable<Text>,
-        updated_at -> sql::Instant,
+        id -> sql::Uuid,
+        sealed -> Nullable<Binary>,
+        lapses_at -> Nullable<sql::Instant>,
+        claim_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
     }
 
     tools (id) {

@@ -3,7 +3,6 @@ DROP TABLE lost_account_voices;
 DROP TABLE conversation_analyses;
 DROP TABLE analysis_schemas;
 DROP TABLE integration_consents;
-DROP TABLE integration_tokens;
 DROP TABLE whatsapp_sent;
 DROP TABLE whatsapp_received;
 DROP TABLE whatsapp_threads;

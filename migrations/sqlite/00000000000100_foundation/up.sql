@@ -534,16 +534,23 @@ CREATE UNIQUE INDEX invitations_digest ON invitations (digest);
 CREATE UNIQUE INDEX invitations_email ON invitations (account_id, email);
 CREATE INDEX invitations_pending ON invitations (account_id, expires_at);
 
--- What accounts have connected of the catalog; what has no row was never connected.
+-- What accounts have connected of the catalog; what has no row was never connected. The tokens by which it is used are sealed
+-- for their `id`: new ones have another. `lapses_at`: until when the access token is good. `lease_expires_at`: until when
+-- whoever has the claim renews them, and without a claim until when they rest, by the clock of leases.
 CREATE TABLE integration_connections (
     account_id BLOB NOT NULL REFERENCES accounts (id),
     toolkit TEXT NOT NULL,
     status TEXT NOT NULL,
     connected_at INTEGER,
     last_error TEXT,
-    updated_at INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    sealed BLOB,
+    lapses_at INTEGER,
+    claim_id BLOB,
+    lease_expires_at INTEGER,
     PRIMARY KEY (account_id, toolkit)
 ) STRICT;
+CREATE UNIQUE INDEX integration_connections_id ON integration_connections (id);
 
 -- One an account and month: a draft while the month runs, open from its end.
 CREATE TABLE invoices (
@@ -897,29 +904,6 @@ CREATE UNIQUE INDEX whatsapp_sent_answer ON whatsapp_sent (account_id, answers, 
 CREATE INDEX whatsapp_sent_waiting ON whatsapp_sent (thread_id, queued_at, part) WHERE status IN ('queued', 'sending');
 CREATE INDEX whatsapp_sent_wamid ON whatsapp_sent (account_id, wamid);
 CREATE INDEX whatsapp_sent_conversation ON whatsapp_sent (conversation_id, queued_at, part);
-
--- By what an account's toolkit is used, sealed for the row: each new connection has a row of its own. `lapses_at`: until
--- when the access token is good; `refresh_at`: when it is to be renewed, or until when whoever has the claim is at it.
-CREATE TABLE integration_tokens (
-    id BLOB NOT NULL PRIMARY KEY,
-    account_id BLOB NOT NULL REFERENCES accounts (id),
-    toolkit TEXT NOT NULL,
-    sealed BLOB NOT NULL,
-    lapses_at INTEGER,
-    refresh_at INTEGER,
-    claim_id BLOB,
-    tries INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    -- Until when whoever has the claim is at renewing the tokens, by the clock of leases. `refresh_at` says when they are to be
-    -- renewed, and nothing else any more.
-    lease_expires_at INTEGER,
-    -- When the application last refused these tokens though they were new: an error of the connection that no renewal ends, and that
-    -- the first call which gets in does.
-    refused_at INTEGER
-) STRICT;
-CREATE UNIQUE INDEX integration_tokens_toolkit ON integration_tokens (account_id, toolkit);
-CREATE INDEX integration_tokens_due ON integration_tokens (refresh_at);
-CREATE INDEX integration_tokens_leases ON integration_tokens (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 
 -- Consents that are being asked for, by the digest of the state that goes to the application and back: each is one
 -- session's, and is deleted when it is used. Sealed: the verifier of the code.

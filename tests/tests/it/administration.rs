@@ -139,33 +139,4 @@ both! {
         let nobody = refused(&server, &number("01890000-0000-7000-8000-000000000000")).await;
         assert!(nobody.contains("there is no account"), "{nobody}");
     }
-
-    async fn a_connection_that_the_operator_sets_is_listed(database: Database) {
-        let server = start(database).await;
-        let (account, other) = (server.account("pro").await, server.account("pro").await);
-        let set = ["integration", "set", "--account", &account.id, "--toolkit", "slack", "--status"];
-        let active = server.cli(&[&set[..], &["active"]].concat()).await;
-        let expected = json!({
-            "toolkit": "slack",
-            "name": "Slack",
-            "category": "communication",
-            "native": true,
-            "status": "active",
-            "connected_at": active["connected_at"],
-            "last_error": null,
-        });
-        assert_eq!(active, expected);
-        let slack = async |account: &Account| {
-            let list = account.read("/v1/integrations?limit=100").await;
-            let mut items = list["data"].as_array().cloned().unwrap_or_default().into_iter();
-            items.find(|item| item["toolkit"] == "slack").unwrap_or_default()
-        };
-        assert_eq!(slack(&account).await, active);
-        assert_eq!(slack(&other).await["status"], "available");
-        let failed = server.cli(&[&set[..], &["error", "--error", "Access was denied."]].concat()).await;
-        assert_eq!(slack(&account).await, failed);
-        assert_eq!(failed["last_error"], "Access was denied.");
-        let never = refused(&server, &[&set[..], &["available"]].concat()).await;
-        assert!(never.contains("say disconnected"), "{never}");
-    }
 }

@@ -16,12 +16,14 @@ pub(super) fn integrations(
         let key = |name: &str| format!("integrations.{toolkit}.{name}");
         let client_id = given.read(&key("client_id"), Raw::text)?;
         let client_secret = given.read(&key("client_secret"), Raw::text)?;
-        let places = ["authorize_url", "token_url", "revoke_url", "api_url"];
-        let mut given_places = Vec::with_capacity(places.len());
-        for name in places {
-            given_places.push(given.read(&key(name), base_url)?);
-        }
-        let is_placed = given_places.iter().any(Option::is_some);
+        let mut place = |name: &str| given.read(&key(name), base_url);
+        let mut settings = ApplicationSettings {
+            authorize_url: place("authorize_url")?,
+            token_url: place("token_url")?,
+            revoke_url: place("revoke_url")?,
+            api_url: place("api_url")?,
+            ..ApplicationSettings::default()
+        };
         let missing = |name: &str| {
             let key = key(name);
             SettingsError(format!(
@@ -29,21 +31,11 @@ pub(super) fn integrations(
                  gave this service"
             ))
         };
-        let (client_id, client_secret) = match (client_id, client_secret) {
-            (None, None) if !is_placed => continue,
+        (settings.client_id, settings.client_secret) = match (client_id, client_secret) {
+            (None, None) if settings == ApplicationSettings::default() => continue,
             (Some(client_id), Some(client_secret)) => (client_id, client_secret),
             (None, _) => return Err(missing("client_id")),
             (_, None) => return Err(missing("client_secret")),
-        };
-        let mut places = given_places.into_iter();
-        let mut next = || places.next().flatten();
-        let settings = ApplicationSettings {
-            client_id,
-            client_secret,
-            authorize_url: next(),
-            token_url: next(),
-            revoke_url: next(),
-            api_url: next(),
         };
         integrations.insert(toolkit, settings);
     }

@@ -22,7 +22,7 @@ async fn list(ask: Ask<IntegrationsRead, (), Listing<()>>) -> Reply {
         .await?;
     ask.query.answer(
         &page,
-        |integration| text_key(&integration.toolkit.toolkit),
+        |integration| text_key(integration.toolkit.toolkit),
         IntegrationBody::from,
     )
 }

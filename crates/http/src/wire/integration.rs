@@ -10,6 +10,7 @@ pub(crate) struct IntegrationBody<'a> {
     toolkit: &'a str,
     name: &'a str,
     category: IntegrationCategory,
+    /// The service speaks to each application itself, not through a broker of connections.
     native: bool,
     status: IntegrationStatus,
     connected_at: Option<Timestamp>,
@@ -19,10 +20,10 @@ pub(crate) struct IntegrationBody<'a> {
 impl<'a> From<&'a Integration> for IntegrationBody<'a> {
     fn from(integration: &'a Integration) -> Self {
         Self {
-            toolkit: &integration.toolkit.toolkit,
-            name: &integration.toolkit.name,
+            toolkit: integration.toolkit.toolkit,
+            name: integration.toolkit.name,
             category: integration.toolkit.category,
-            native: integration.toolkit.native,
+            native: true,
             status: integration.status,
             connected_at: integration.connected_at,
             last_error: integration.last_error.as_deref(),

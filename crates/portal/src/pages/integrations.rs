@@ -1,4 +1,4 @@
-//! Integrations: what there is, how the account stands to it, and the way to connect what this service speaks to itself.
+//! Integrations: what there is, how the account stands to it, and the way to connect it.
 
 mod connect;
 
@@ -17,7 +17,7 @@ use crate::spanish::written;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
 
-/// The whole catalog fits on a page: it is data of this service.
+/// The whole catalog fits on a page.
 const ALL: u32 = 10_000;
 
 /// The paths.
@@ -66,8 +66,8 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let states = IntegrationStatus::ALL.iter();
     let body = html! {
         p { (t.t(
-            "These are the applications that agents can work with. Those with a button here you connect yourself; what agents can do with them is then among the tools. All others are connected by whoever runs this service.",
-            "Estas son las aplicaciones con las que los agentes pueden trabajar. Las que tienen un botón aquí las conectas tú; lo que los agentes pueden hacer con ellas está después entre las herramientas. Las demás las conecta quien opera este servicio.",
+            "These are the applications that agents can work with. What agents can do with a connected one is among the tools. One without a button is not set up on this service.",
+            "Estas son las aplicaciones con las que los agentes pueden trabajar. Lo que los agentes pueden hacer con una conectada está entre las herramientas. Una sin botón no está configurada en este servicio.",
         )) }
         @if !visit.may(MemberRole::Admin) {
             p.hint { (t.t("An admin or owner of the account connects them.", "Las conecta un administrador o propietario de la cuenta.")) }
@@ -157,14 +157,6 @@ const fn status_name(status: IntegrationStatus, t: Lang) -> &'static str {
 const fn category_name(category: IntegrationCategory, t: Lang) -> &'static str {
     match category {
         IntegrationCategory::Calendar => t.t("Calendar", "Calendario"),
-        IntegrationCategory::Communication => t.t("Communication", "Comunicación"),
         IntegrationCategory::Crm => t.t("Customers (CRM)", "Clientes (CRM)"),
-        IntegrationCategory::Ecommerce => t.t("Online shops", "Tiendas en línea"),
-        IntegrationCategory::Marketing => t.t("Marketing", "Mercadotecnia"),
-        IntegrationCategory::Payments => t.t("Payments", "Pagos"),
-        IntegrationCategory::Productivity => t.t("Productivity", "Productividad"),
-        IntegrationCategory::Spreadsheets => t.t("Spreadsheets", "Hojas de cálculo"),
-        IntegrationCategory::Storage => t.t("Storage", "Almacenamiento"),
-        IntegrationCategory::Support => t.t("Support", "Soporte"),
     }
 }

@@ -359,7 +359,6 @@ sentences! {
         => "{} respondió a la solicitud de acceso con el estado HTTP {}: conéctala de nuevo más tarde";
     "{} answered the request for access in a form that is not the documented one"
         => "{} respondió a la solicitud de acceso de una forma que no es la documentada";
-    "this service is not set up for {} any more" => "este servicio ya no está configurado para {}";
     "{} granted access for a time, and that is over: connect it again"
         => "{} dio acceso por un tiempo, que ya terminó: conéctala de nuevo";
     "{} takes the authorization no more (it was withdrawn there, or has run out): connect it again"

@@ -13,7 +13,8 @@ use offhook_testkit::upstream::Fault;
 use serde_json::{Value, json};
 
 use crate::integrations::{
-    agent, begin, calendar_at, connect, renew_after, settings, stands, told, tool,
+    agent, begin, calendar_at, connect, renew_after, settings, stands, stands_as, told, tool,
+    turn_lease_clock,
 };
 use crate::world::{World, must};
 
@@ -123,20 +124,6 @@ impl Desk {
         assert_eq!(call["status"], "completed", "{call}");
         let tools = turns.into_iter();
         tools.filter(|turn| turn.starts_with("tool: ")).collect()
-    }
-
-    /// Waits until the connection has this status; its error.
-    async fn stands_as(&self, status: IntegrationStatus) -> Option<String> {
-        let stands = async {
-            loop {
-                let (stands, error) = stands(&self.world).await;
-                if stands == status {
-                    return error;
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        must(tokio::time::timeout(Duration::from_secs(10), stands).await)
     }
 
     fn asked(&self, path: &str) -> usize {
@@ -413,7 +400,7 @@ async fn a_token_that_is_refused_though_it_is_new_is_not_renewed_again_and_again
         upstream.fail("GET", EVENTS_PATH, Fault::Status(401), times);
     };
     let is_refused = async || {
-        let stand = desk.stands_as(IntegrationStatus::Error).await;
+        let stand = stands_as(&desk.world, IntegrationStatus::Error).await;
         let said = "Google Calendar takes no authorization of this service, not even a new one (HTTP status 401)";
         assert!(
             stand
@@ -436,16 +423,20 @@ async fn a_token_that_is_refused_though_it_is_new_is_not_renewed_again_and_again
     upstream.fail("GET", EVENTS_PATH, Fault::Status(503), 1);
     desk.held().await;
     is_refused().await;
-    renew_after(&desk.world, 46).await;
+    turn_lease_clock(&desk.world, 16);
+    assert_eq!(renew_after(&desk.world, 1).await, 1);
     assert_eq!(desk.asked(TOKEN_PATH), 3);
     is_refused().await;
-    // After a while a call has them renewed once more.
+    // After a moment a call has them renewed once more.
     refuse(2);
     desk.held().await;
     assert_eq!(desk.asked(TOKEN_PATH), 4);
     is_refused().await;
     // The next one that gets in ends it, and nobody had to connect anything.
     desk.held().await;
-    assert_eq!(desk.stands_as(IntegrationStatus::Active).await, None);
+    assert_eq!(
+        stands_as(&desk.world, IntegrationStatus::Active).await,
+        None
+    );
     assert_eq!((desk.asked(TOKEN_PATH), desk.fake.events().len()), (4, 1));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_domain::{CredentialProvider, MemberRole};
+use offhook_domain::{Clock as _, CredentialProvider, MemberRole};
 use serde_json::{Value, json};
 
 use crate::form::saved;
@@ -381,13 +381,16 @@ async fn billing_and_integrations_are_told_as_they_are() {
         .await
         .assert(200)
         .shows(&["Google Calendar", "Not connected"]);
-    let status = offhook_domain::IntegrationStatus::Error;
-    let integrations = world.services.integrations();
-    let set = integrations.set(world.account, "google_calendar", status, Some(SCRIPT));
-    must(set.await);
+    let (store, toolkit) = (world.services.store(), "google_calendar".to_owned());
+    let now = world.clock.now();
+    must(
+        store
+            .connecting_failed(world.account, toolkit, SCRIPT.to_owned(), now)
+            .await,
+    );
     let some = ana.get("/integrations?status=error").await;
     let some = some.assert(200).shows(&[ESCAPED]);
-    assert!(!some.body.contains(SCRIPT) && !some.body.contains("Calendly"));
+    assert!(!some.body.contains(SCRIPT) && !some.body.contains("HubSpot"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

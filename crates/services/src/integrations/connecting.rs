@@ -5,6 +5,7 @@
 //! cannot be taken for another's. While it is good the toolkit is `connecting`; nothing is written for that, so that
 //! who turns back, says no or closes the page leaves everything as it was.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -64,13 +65,13 @@ pub enum ConnectError {
     Stale,
     /// The member said no.
     #[error("the consent to {0} was denied")]
-    Denied(String),
+    Denied(&'static str),
     /// The application named here did not grant anything.
     #[error("{0} granted nothing: {1}")]
-    NotGranted(String, GrantError),
+    NotGranted(&'static str, GrantError),
     /// The tools of the application named here would be more than an account may have.
     #[error("with the tools of {0} the account would have more than {TOOLS_AT_MOST}")]
-    TooManyTools(String),
+    TooManyTools(&'static str),
     /// There is nothing to take back.
     #[error("the toolkit is not connected")]
     NotConnected,
@@ -88,15 +89,7 @@ impl Integrations {
     /// [`ConnectError::NotOffered`] if this service does not connect it, [`ConnectError::TooManyTools`] if the account has
     /// no room for its tools, [`ConnectError::NotGranted`] if `redirect_uri` is none.
     pub async fn begin(&self, person: &Person, toolkit: &str, redirect_uri: &str) -> Result<Begun> {
-        let application = self
-            .0
-            .application(toolkit)
-            .ok_or(ConnectError::NotOffered)?;
-        let offered = self
-            .0
-            .toolkits
-            .find(toolkit)
-            .ok_or(ConnectError::NotOffered)?;
+        let (application, offered) = self.offered(toolkit)?;
         let now = self.0.clock.now();
         let account = person.caller.account.id;
         // Said before somebody consents to what would come to nothing.
@@ -105,7 +98,7 @@ impl Integrations {
         let Authorization { url, verifier } = application
             .consents()
             .authorize(redirect_uri, &state)
-            .map_err(|error| ConnectError::NotGranted(offered.name.clone(), error))?;
+            .map_err(|error| ConnectError::NotGranted(offered.name, error))?;
         let consent = NewConsent {
             id: mint(now),
             digest: sha256(state.as_bytes()),
@@ -122,13 +115,19 @@ impl Integrations {
         self.0.store.ask_consent(consent, &secret).await?;
         let functions = application.functions();
         Ok(Begun {
-            toolkit: offered.clone(),
+            toolkit: offered,
             url,
             functions: functions
                 .iter()
                 .map(|function| function.description)
                 .collect(),
         })
+    }
+
+    fn offered(&self, toolkit: &str) -> Result<(Arc<dyn Application>, Toolkit)> {
+        let application = self.0.application(toolkit);
+        let offered = application.zip(Toolkit::of(toolkit));
+        offered.ok_or(ConnectError::NotOffered)
     }
 
     /// Takes what an application sent a member back with: connects the toolkit, and makes its functions tools of the
@@ -149,30 +148,20 @@ impl Integrations {
         let taken = self.0.store.take_consent(account, digests, now).await?;
         let (toolkit, secret) = taken.ok_or(ConnectError::Stale)?;
         // It was offered when the consent was asked for.
-        let application = self
-            .0
-            .application(&toolkit)
-            .ok_or(ConnectError::NotOffered)?;
-        let offered = self
-            .0
-            .toolkits
-            .find(&toolkit)
-            .ok_or(ConnectError::NotOffered)?;
-        let name = || offered.name.clone();
+        let (application, offered) = self.offered(&toolkit)?;
+        let name = offered.name;
         let code = match answer {
             ConsentAnswer::Code(code) => code,
-            ConsentAnswer::Error("access_denied") => return Err(ConnectError::Denied(name())),
+            ConsentAnswer::Error("access_denied") => return Err(ConnectError::Denied(name)),
             ConsentAnswer::Error(_) => {
-                let error = GrantError::Malformed;
-                let said = format!("{} answered the request for consent with an error", name());
+                let said = format!("{name} answered the request for consent with an error");
                 self.failed(account, &toolkit, said).await?;
-                return Err(ConnectError::NotGranted(name(), error));
+                return Err(ConnectError::NotGranted(name, GrantError::Malformed));
             }
         };
         let (verifier, redirect_uri) = opened(&secret)?;
         // What comes after the consent was taken reaches its end, whether the browser waits for it or not.
         let (integrations, code) = (self.clone(), code.to_owned());
-        let offered = offered.clone();
         let work = tokio::spawn(async move {
             let granted = application
                 .consents()
@@ -180,9 +169,9 @@ impl Integrations {
             match granted.await {
                 Ok(grant) => integrations.connect(account, &*application, grant).await?,
                 Err(error) => {
-                    let said = not_granted(&offered, error);
+                    let said = not_granted(offered, error);
                     integrations.failed(account, &toolkit, said).await?;
-                    return Err(ConnectError::NotGranted(offered.name, error));
+                    return Err(ConnectError::NotGranted(name, error));
                 }
             }
             Ok(offered)
@@ -197,20 +186,15 @@ impl Integrations {
     /// # Errors
     /// [`ConnectError::NotConnected`] if there is nothing to take back.
     pub async fn disconnect(&self, account: AccountId, toolkit: &str) -> Result<bool> {
-        let now = self.0.clock.now();
-        let removed = self
-            .0
-            .store
-            .disconnect_integration(account, toolkit.to_owned(), now)
-            .await?;
-        let held = removed.ok_or(ConnectError::NotConnected)?;
-        let Some(held) = held else {
+        let store = &self.0.store;
+        let removed = store.disconnect_integration(account, toolkit.to_owned());
+        let Some(secret) = removed.await?.ok_or(ConnectError::NotConnected)? else {
             return Ok(true);
         };
         let Some(application) = self.0.application(toolkit) else {
             return Ok(false);
         };
-        let tokens = Tokens::read(&held.secret)?;
+        let tokens = Tokens::read(&secret)?;
         let revoked =
             tokio::spawn(async move { application.consents().revoke(tokens.whole()).await }).await;
         Ok(matches!(revoked, Ok(Ok(()))))
@@ -225,7 +209,7 @@ impl Integrations {
     ) -> Result<()> {
         let toolkit = application.toolkit();
         let now = self.0.clock.now();
-        let (tokens, times) = Tokens::granted(grant, None, now);
+        let (tokens, lapses_at) = Tokens::granted(grant, None, now);
         let (mut tries, mut pauses) = (0, 0);
         loop {
             let written = async {
@@ -233,7 +217,7 @@ impl Integrations {
                 let whose = (account, toolkit.to_owned());
                 let secret = tokens.to_text();
                 let store = &self.0.store;
-                let connected = store.connect_integration(whose, &secret, times, tools, now);
+                let connected = store.connect_integration(whose, &secret, lapses_at, tools, now);
                 Ok::<_, ConnectError>(connected.await?)
             };
             match written.await {
@@ -245,23 +229,10 @@ impl Integrations {
                     sleep(PAUSE).await;
                 }
                 Err(error) => {
-                    self.give_back(account, application, &tokens).await;
+                    self.0.give_back(account, application, &tokens).await;
                     return Err(error);
                 }
             }
-        }
-    }
-
-    /// Takes what was granted out of use, as nobody has it; but where an earlier grant is in use, some applications end that
-    /// one with it.
-    async fn give_back(&self, account: AccountId, application: &dyn Application, tokens: &Tokens) {
-        let toolkit = application.toolkit().to_owned();
-        let there = self.0.store.integration(account, toolkit).await;
-        if !matches!(there, Ok((_, None))) {
-            return;
-        }
-        if let Err(error) = application.consents().revoke(tokens.whole()).await {
-            tracing::warn!(%account, %error, "a token that nobody needs was not revoked");
         }
     }
 
@@ -318,9 +289,7 @@ impl Integrations {
         }
         let all = i64::try_from(rows.len() + missing.len()).unwrap_or(i64::MAX);
         if !missing.is_empty() && all > TOOLS_AT_MOST {
-            let offered = self.0.toolkits.find(toolkit);
-            let name = offered.map_or(toolkit, |offered| offered.name.as_str());
-            return Err(ConnectError::TooManyTools(name.to_owned()));
+            return Err(ConnectError::TooManyTools(Toolkit::name_of(toolkit)));
         }
         Ok(missing)
     }
@@ -347,8 +316,8 @@ fn tool(name: String, key: String, function: ToolkitFunction) -> Result<Tool, St
 }
 
 /// Why a toolkit is not connected, for the account.
-fn not_granted(toolkit: &Toolkit, error: GrantError) -> String {
-    let name = &toolkit.name;
+fn not_granted(toolkit: Toolkit, error: GrantError) -> String {
+    let name = toolkit.name;
     match error {
         GrantError::Unreachable => {
             format!("{name} did not answer when it was asked for access: connect it again")

@@ -1,4 +1,4 @@
-//! Renewing tokens before they lapse: a job that processes share by leases.
+//! Renewing tokens, when they are used or once a day: one process at a time, by a lease.
 //!
 //! A turn at one account's tokens is claimed for [`LEASE`] and ends in one conditional write. Some applications take a
 //! refresh token out of use when they answer with another one: a process that ends between that answer and the write
@@ -9,20 +9,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_domain::{ClaimId, CredentialId, Timestamp};
-use offhook_engine::ports::GrantError;
-use offhook_storage::{HeldTokens, Renewal, StoreError};
+use offhook_domain::{AccountId, ClaimId, CredentialId};
+use offhook_engine::ports::{Application, GrantError};
+use offhook_storage::{Connection, Renewal, StoreError, TokenTurn, mint};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::tokens::{Tokens, part};
+use super::tokens::Tokens;
 use crate::dialer::insist;
 use crate::housekeeping::counted;
 use crate::workers::Turns;
-use crate::{Result, Shared};
+use crate::{Result, Shared, Toolkit};
 
-/// How often due tokens are looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// The name under which processes take turns.
+const JOB: &str = "integrations";
+
+/// How often a process looks whether it is its turn.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// How often what has lapsed unused is renewed, so that no refresh token ends for want of use.
+const DUE_EVERY: Duration = Duration::from_secs(86_400);
+
+/// How soon that is tried again when the store failed.
+const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
 
 /// How long one process has for a turn, by the clock of leases: a request's limits several times over.
 const LEASE: Duration = Duration::from_secs(60);
@@ -30,30 +39,26 @@ const LEASE: Duration = Duration::from_secs(60);
 /// How often who waits for another one's turn looks whether it is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Tokens that a process renews at once.
+/// Connections that a process renews at once.
 const BATCH: i64 = 16;
 
-/// The pause behind the first turn that failed; each further one is twice as long.
-const AGAIN: Duration = Duration::from_secs(30);
-
-/// The longest pause.
-const AGAIN_AT_MOST: Duration = Duration::from_secs(900);
-
-/// What came of having tokens renewed for somebody who needs them.
+/// What came of having tokens renewed.
 pub(super) enum Renewed {
     /// These are good.
-    Granted(Tokens),
-    /// There are none now, and there may be later: the application gave none, or is not asked again so soon.
+    Granted(CredentialId, Tokens),
+    /// There are none now, and there may be later.
     NotNow,
+    /// The application is not asked: it gave none, or refused new ones, a moment ago.
+    Rests,
     /// There are none until somebody connects the application.
     Never,
 }
 
-/// The worker that renews tokens, and forgets consents that nobody gave.
+/// The worker that renews what nobody uses, and forgets consents that nobody gave.
 pub struct Renewals(pub(crate) Arc<Shared>);
 
 impl Renewals {
-    /// Renews what is due, until `stop`. A turn that has begun ends.
+    /// Takes turns with other processes until `stop`. A renewal that has begun ends.
     pub async fn run(self, stop: CancellationToken) {
         if self.0.applications.get().is_none_or(Vec::is_empty) {
             return stop.cancelled().await;
@@ -69,59 +74,132 @@ impl Renewals {
         }
         let mut turns = Turns::new(LOOK_EVERY, &stop);
         while turns.next().await {
-            if let Err(error) = counted("integration_tokens", self.run_due().await) {
+            if let Err(error) = self.run_due(&stop).await {
                 tracing::warn!(%error, "tokens of integrations could not be renewed");
             }
         }
     }
 
-    /// Renews what is due now; how many turns there were.
-    pub async fn run_due(&self) -> Result<usize> {
-        let (store, mut turns) = (&self.0.store, 0);
-        let now = self.0.clock.now();
-        while store.forget_consents(now).await? > 0 {}
-        // Only reads while nothing is due.
-        while store.has_due_tokens(self.0.clock.now()).await? {
-            let taken = store
-                .take_due_tokens(BATCH, LEASE, self.0.clock.now())
-                .await?;
-            if taken.is_empty() {
-                break;
-            }
-            turns += taken.len();
-            let turn = |held: Result<HeldTokens>| async move { renew(&self.0, held?, false).await };
-            for ended in join_all(taken.into_iter().map(turn)).await {
-                // It keeps nobody else's waiting; its own lease will end.
-                if let Err(error) = ended {
-                    tracing::error!(%error, "tokens of an integration could not be renewed");
-                }
+    /// Renews what has lapsed, if a day has passed and no other process is at it; how many connections that were.
+    pub async fn run_due(&self, stop: &CancellationToken) -> Result<usize> {
+        let Shared {
+            store, clock, node, ..
+        } = &*self.0;
+        if !store.take_job(JOB, *node, clock.steady()).await? {
+            return Ok(0);
+        }
+        let renewed = counted(JOB, self.renew_lapsed(stop).await);
+        let pause = match renewed {
+            Ok(_) => DUE_EVERY,
+            Err(_) => AGAIN_AFTER,
+        };
+        store.finish_job(JOB, *node, clock.steady(), pause).await?;
+        renewed
+    }
+
+    async fn renew_lapsed(&self, stop: &CancellationToken) -> Result<usize> {
+        let Shared {
+            store, clock, node, ..
+        } = &*self.0;
+        let now = clock.now();
+        store.forget_consents(now).await?;
+        let (mut after, mut count) = (CredentialId::nil(), 0);
+        loop {
+            let lapsed = store.lapsed_connections(after, BATCH, now).await?;
+            let Some(last) = lapsed.last() else {
+                return Ok(count);
+            };
+            (after, count) = (last.id, count + lapsed.len());
+            join_all(lapsed.iter().map(|connection| self.renew(connection))).await;
+            if stop.is_cancelled() || !store.take_job(JOB, *node, clock.steady()).await? {
+                return Ok(count);
             }
         }
-        Ok(turns)
+    }
+
+    /// One that fails keeps nobody else's waiting.
+    async fn renew(&self, connection: &Connection) {
+        let Some(application) = self.0.application(&connection.toolkit) else {
+            return;
+        };
+        if let Err(error) = renew_now(&self.0, &application, connection, false).await {
+            let account = connection.account_id;
+            tracing::error!(%account, %error, "tokens of an integration could not be renewed");
+        }
     }
 }
 
-/// Tokens in place of `held`, which are good no more: renewed now, by this process or by another one that is at it; but not
-/// right after a turn that failed, so that an application that is not well is not asked by every call.
-pub(super) async fn renew_now(shared: &Arc<Shared>, held: &HeldTokens) -> Result<Renewed> {
+impl Shared {
+    /// A connection that has tokens, and these.
+    pub(super) async fn tokens(
+        &self,
+        account: AccountId,
+        toolkit: &str,
+    ) -> Result<Option<(Connection, Tokens)>> {
+        let found = self.store.connection(account, toolkit.to_owned()).await?;
+        let Some(connection) = found else {
+            return Ok(None);
+        };
+        let secret = self.store.tokens_of(&connection)?;
+        let tokens = secret.as_deref().map(Tokens::read).transpose()?;
+        Ok(tokens.map(|tokens| (connection, tokens)))
+    }
+
+    /// Takes what was granted out of use, as nobody has it; but where another grant is in use, some applications end that
+    /// one with it.
+    pub(super) async fn give_back(
+        &self,
+        account: AccountId,
+        application: &dyn Application,
+        tokens: &Tokens,
+    ) {
+        let there = self.tokens(account, application.toolkit()).await;
+        if !matches!(there, Ok(None)) {
+            return;
+        }
+        if let Err(error) = application.consents().revoke(tokens.whole()).await {
+            tracing::warn!(%account, %error, "a token that nobody needs was not revoked");
+        }
+    }
+}
+
+/// Tokens in place of a connection's, which are good no more: renewed now, by this process or by another one that is at it;
+/// but not right after a turn that failed, so that an application that is not well is not asked by every call. What fails
+/// for somebody who uses it (`in_use`) is an error of the connection.
+pub(super) async fn renew_now(
+    shared: &Arc<Shared>,
+    application: &Arc<dyn Application>,
+    connection: &Connection,
+    in_use: bool,
+) -> Result<Renewed> {
     loop {
-        let whose = (held.account_id, held.toolkit.clone());
-        let (_, there) = shared.store.integration(whose.0, whose.1).await?;
-        let Some(there) = there else {
+        let there = shared.tokens(connection.account_id, &connection.toolkit);
+        let Some((there, tokens)) = there.await? else {
             return Ok(Renewed::Never);
         };
-        if there.secret != held.secret {
-            return Tokens::read(&there.secret).map(Renewed::Granted);
+        if there.id != connection.id {
+            return Ok(Renewed::Granted(there.id, tokens));
         }
         // Who waits for the turn may give up; it reaches its end.
-        let shared = shared.clone();
+        let (shared, application) = (shared.clone(), application.clone());
         let turn = tokio::spawn(async move {
             let now = shared.clock.now();
-            if let Some(taken) = shared.store.take_tokens(&there, LEASE, now).await? {
-                return renew(&shared, taken, true).await.map(Some);
+            match shared.store.take_tokens(there.id, LEASE, now).await? {
+                TokenTurn::Taken(claim) => {
+                    let turn = (there.id, claim);
+                    renew(
+                        &shared,
+                        &*application,
+                        there.account_id,
+                        turn,
+                        tokens,
+                        in_use,
+                    )
+                    .await
+                }
+                TokenTurn::Rests => Ok(Some(Renewed::Rests)),
+                TokenTurn::NotOurs => Ok(None),
             }
-            let rests = shared.store.tokens_rest(&there).await?;
-            Ok(rests.then_some(Renewed::NotNow))
         });
         let ended = turn.await;
         if let Some(renewed) = ended.map_err(|error| StoreError::Internal(error.to_string()))?? {
@@ -131,89 +209,49 @@ pub(super) async fn renew_now(shared: &Arc<Shared>, held: &HeldTokens) -> Result
     }
 }
 
-/// A turn that was taken; `needed`: because the application takes the present tokens no more.
-async fn renew(shared: &Shared, held: HeldTokens, needed: bool) -> Result<Renewed> {
-    let Some(claim) = held.claim else {
-        return Ok(Renewed::NotNow);
-    };
-    let turn = (held.id, claim);
-    let name = shared.toolkits.find(&held.toolkit);
-    let name = name.map_or(held.toolkit.as_str(), |toolkit| toolkit.name.as_str());
-    let tokens = Tokens::read(&held.secret)?;
-    let Some(application) = shared.application(&held.toolkit) else {
-        let now = shared.clock.now();
-        let said = format!("this service is not set up for {name} any more");
-        end(shared, turn, later(&held, said, needed, now), now).await?;
-        return Ok(Renewed::NotNow);
-    };
-    let Some(refresh_token) = tokens.refresh_token else {
-        let said = format!("{name} granted access for a time, and that is over: connect it again");
-        end(shared, turn, Renewal::Refused(said), shared.clock.now()).await?;
-        return Ok(Renewed::Never);
-    };
-    let granted = application.consents().refresh(&refresh_token).await;
-    let now = shared.clock.now();
-    let (renewal, renewed) = match granted {
-        Ok(grant) => {
-            let (tokens, times) = Tokens::granted(grant, Some(refresh_token), now);
-            let renewal = Renewal::Renewed(tokens.to_text(), times);
-            if end(shared, turn, renewal, now).await? {
-                return Ok(Renewed::Granted(tokens));
-            }
-            let is_there = shared
-                .store
-                .integration(held.account_id, held.toolkit.clone())
-                .await?;
-            if is_there
-                .1
-                .as_ref()
-                .is_some_and(|there| there.secret == tokens.to_text())
-            {
-                // Written by a try whose answer was lost.
-                return Ok(Renewed::Granted(tokens));
-            }
-            // Taken back or connected anew meanwhile: what came belongs to nobody.
-            if let Some(there) = is_there.1 {
-                return Tokens::read(&there.secret).map(Renewed::Granted);
-            }
-            if let Err(error) = application.consents().revoke(tokens.whole()).await {
-                tracing::warn!(account = %held.account_id, %error, "a token that nobody needs was not revoked");
-            }
-            return Ok(Renewed::Never);
-        }
-        Err(GrantError::Refused) => {
-            let said = format!(
-                "{name} takes the authorization no more (it was withdrawn there, or has run out): connect it again"
-            );
-            (Renewal::Refused(said), Renewed::Never)
-        }
-        Err(error) => {
-            tracing::warn!(account = %held.account_id, toolkit = %held.toolkit, %error, "tokens are not renewed");
-            let said = not_renewed(name, &held.toolkit, error);
-            (later(&held, said, needed, now), Renewed::NotNow)
-        }
-    };
-    end(shared, turn, renewal, now).await?;
-    Ok(renewed)
-}
-
-/// Writes down how a turn ended, as soon as the database lets it: the application's answer is there once.
-async fn end(
+/// A turn that was taken; `None` if it was lost.
+async fn renew(
     shared: &Shared,
+    application: &dyn Application,
+    account: AccountId,
     turn: (CredentialId, ClaimId),
-    renewal: Renewal,
-    at: Timestamp,
-) -> Result<bool> {
-    insist(|| shared.store.end_renewal(turn, renewal.clone(), at)).await
-}
-
-/// Another turn, later and later; and an error as soon as the access token has lapsed or is taken no more, no sooner.
-fn later(held: &HeldTokens, said: String, needed: bool, now: Timestamp) -> Renewal {
-    let doublings = u32::try_from(held.tries.clamp(0, 8)).unwrap_or(0);
-    let pause = (AGAIN * 2_u32.pow(doublings)).min(AGAIN_AT_MOST);
-    let again = now.plus(pause + part(pause / 4, now));
-    let is_over = needed || held.lapses_at.is_some_and(|lapses_at| lapses_at <= now);
-    Renewal::Later(again, is_over.then_some(said))
+    tokens: Tokens,
+    in_use: bool,
+) -> Result<Option<Renewed>> {
+    let toolkit = application.toolkit();
+    let name = Toolkit::name_of(toolkit);
+    let refused = |said: String| (Renewal::Refused(said), Renewed::Never);
+    let (renewal, renewed) = match tokens.refresh_token {
+        None => refused(format!(
+            "{name} granted access for a time, and that is over: connect it again"
+        )),
+        Some(refresh_token) => match application.consents().refresh(&refresh_token).await {
+            Ok(grant) => {
+                let now = shared.clock.now();
+                let (tokens, lapses_at) = Tokens::granted(grant, Some(refresh_token), now);
+                let id = mint(now);
+                let renewal = Renewal::Renewed(id, tokens.to_text(), lapses_at);
+                (renewal, Renewed::Granted(id, tokens))
+            }
+            Err(GrantError::Refused) => refused(format!(
+                "{name} takes the authorization no more (it was withdrawn there, or has run out): connect it again"
+            )),
+            Err(error) => {
+                tracing::warn!(%account, toolkit, %error, "tokens are not renewed");
+                let said = in_use.then(|| not_renewed(name, toolkit, error));
+                (Renewal::Failed(said), Renewed::NotNow)
+            }
+        },
+    };
+    // As soon as the database lets it: the application's answer is there once.
+    if insist(|| shared.store.end_renewal(turn, renewal.clone())).await? {
+        return Ok(Some(renewed));
+    }
+    // Written by a try whose answer was lost; or taken back or connected anew meanwhile, and what came belongs to nobody.
+    if let Renewed::Granted(_, tokens) = renewed {
+        shared.give_back(account, application, &tokens).await;
+    }
+    Ok(None)
 }
 
 fn not_renewed(name: &str, toolkit: &str, error: GrantError) -> String {

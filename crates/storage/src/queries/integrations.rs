@@ -1,14 +1,21 @@
-//! What accounts have connected.
+//! What accounts have connected and by what they use it, sealed; and the consents that are being asked for.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
+use async_recursion::async_recursion as boxed;
+use std::time::Duration;
+
 use diesel::prelude::*;
-use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
+use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
-use crate::database::Conn;
-use crate::schema::integration_connections as connections;
+use crate::database::{Conn, RunQueryDsl};
+use crate::dialect::{Lock as _, dialect};
+use crate::schema::{integration_connections as connections, integration_consents as consents};
 use crate::sql::V;
-use crate::{Connection, Result, Store};
+use crate::store::{Answer, keep, mint, read};
+use crate::{Connection, NewConsent, Renewal, Result, Store, TokenTurn, ToolRow, queries};
+
+/// How long tokens rest after a turn that failed, by the clock of leases: who needs them meanwhile does not ask the
+/// application again.
+const REST: Duration = Duration::from_secs(15);
 
 impl Store {
     /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
@@ -21,83 +28,378 @@ impl Store {
                 .await?)
         })
     }
-}
 
-pub(crate) async fn find(
-    conn: &mut Conn,
-    account: AccountId,
-    toolkit: &str,
-) -> Result<Option<Connection>> {
-    Ok(connections::table
-        .find((V(account), toolkit.to_owned()))
-        .select(Connection::as_select())
-        .found(conn)
-        .await?)
-}
+    /// How an account stands to a toolkit.
+    pub fn connection(
+        &self,
+        account: AccountId,
+        toolkit: String,
+    ) -> Answer<'_, Option<Connection>> {
+        read!(self, |conn| {
+            Ok(connections::table
+                .find((V(account), toolkit))
+                .select(Connection::as_select())
+                .found(conn)
+                .await?)
+        })
+    }
 
-/// Writes that an account has connected a toolkit now, over what was there.
-pub(crate) async fn connected(
-    conn: &mut Conn,
-    (account, toolkit): (AccountId, String),
-    at: Timestamp,
-) -> Result<Connection> {
-    let connection = Connection {
-        account_id: account,
-        toolkit,
-        status: IntegrationStatus::Active,
-        connected_at: Some(at),
-        last_error: None,
-        updated_at: at,
-    };
-    put(conn, connection.clone()).await?;
-    Ok(connection)
-}
+    /// The tokens of a connection, in the form in which they were given.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Corrupt`] if they do not open.
+    pub fn tokens_of(&self, connection: &Connection) -> Result<Option<String>> {
+        let sealed = connection.sealed.as_ref();
+        let opened = sealed.map(|sealed| self.master_key.open(sealed, &connection.id.uuid()));
+        opened.transpose()
+    }
 
-/// Writes how an account stands to a toolkit, over what was there. It is connected since it last became active.
-pub(crate) async fn state(
-    conn: &mut Conn,
-    (account, toolkit): (AccountId, String),
-    (status, last_error): (IntegrationStatus, Option<String>),
-    at: Timestamp,
-) -> Result<Connection> {
-    let active = |status| status == IntegrationStatus::Active;
-    let before = find(conn, account, &toolkit).await?;
-    let was_active = before.as_ref().is_some_and(|before| active(before.status));
-    let connected_at = match before.and_then(|before| before.connected_at) {
-        _ if active(status) && !was_active => Some(at),
-        before => before,
-    };
-    let connection = Connection {
-        account_id: account,
-        toolkit,
-        status,
-        connected_at,
-        last_error,
-        updated_at: at,
-    };
-    put(conn, connection.clone()).await?;
-    Ok(connection)
-}
+    /// Up to `most` connections of all accounts whose access token has lapsed, behind the tokens `after`, in the order of
+    /// their ids.
+    pub fn lapsed_connections(
+        &self,
+        after: CredentialId,
+        most: i64,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<Connection>> {
+        read!(self, |conn| {
+            Ok(connections::table
+                .filter(connections::id.gt(V(after)))
+                .filter(connections::lapses_at.lt(V(now)))
+                .order(connections::id)
+                .limit(most)
+                .select(Connection::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
 
-/// Writes a connection, over what was there.
-async fn put(conn: &mut Conn, connection: Connection) -> Result<()> {
-    diesel::insert_into(connections::table)
-        .values((
-            connections::account_id.eq(V(connection.account_id)),
-            connections::toolkit.eq(connection.toolkit),
-            connections::status.eq(V(connection.status)),
-            connections::connected_at.eq(connection.connected_at),
-            connections::last_error.eq(connection.last_error.clone()),
-            connections::updated_at.eq(V(connection.updated_at)),
-        ))
-        .on_conflict((connections::account_id, connections::toolkit))
-        .do_update()
-        .set((
-            connections::status.eq(V(connection.status)),
-            connections::connected_at.eq(connection.connected_at),
-            connections::last_error.eq(connection.last_error),
-            connections::updated_at.eq(V(connection.updated_at)),
-        ))
-        .run(conn)
+    /// Connects a toolkit: its tokens in place of those that the account had for it, and the tools that it brings.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Conflict`] if a tool's name is taken.
+    #[boxed]
+    pub async fn connect_integration(
+        &self,
+        (account, toolkit): (AccountId, String),
+        secret: &str,
+        lapses_at: Option<Timestamp>,
+        tools: Vec<ToolRow>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let id: CredentialId = mint(at);
+        let sealed = self.master_key.seal(secret, &id.uuid())?;
+        keep!(self, |conn| {
+            // Two connections of one toolkit, and their tools, come one after the other.
+            queries::locks::lock_account(conn, account).await?;
+            let stands = (
+                connections::id.eq(V(id)),
+                connections::status.eq(V(IntegrationStatus::Active)),
+                connections::connected_at.eq(Some(at)),
+                connections::last_error.eq(None::<String>),
+                connections::sealed.eq(Some(sealed)),
+                connections::lapses_at.eq(lapses_at),
+                connections::claim_id.eq(None::<ClaimId>),
+                connections::lease_expires_at.eq(None::<Timestamp>),
+            );
+            let whose = (
+                connections::account_id.eq(V(account)),
+                connections::toolkit.eq(toolkit),
+            );
+            diesel::insert_into(connections::table)
+                .values((whose, stands.clone()))
+                .on_conflict((connections::account_id, connections::toolkit))
+                .do_update()
+                .set(stands)
+                .run(conn)
+                .await?;
+            for tool in tools {
+                queries::tools::insert(conn, tool, None).await?;
+            }
+            Ok(())
+        })
         .await
+    }
+
+    /// Says that connecting a toolkit failed, unless it is connected. One that has no row gets one.
+    pub fn connecting_failed(
+        &self,
+        account: AccountId,
+        toolkit: String,
+        said: String,
+        at: Timestamp,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let stands = (
+                connections::status.eq(V(IntegrationStatus::Error)),
+                connections::last_error.eq(Some(said)),
+            );
+            let there = connections::table.find((V(account), toolkit.clone()));
+            let not_connected = there.filter(connections::status.ne(V(IntegrationStatus::Active)));
+            if diesel::update(not_connected)
+                .set(stands.clone())
+                .changes(conn)
+                .await?
+            {
+                return Ok(());
+            }
+            let whose = (
+                connections::account_id.eq(V(account)),
+                connections::toolkit.eq(toolkit),
+                connections::id.eq(V(mint::<CredentialId>(at))),
+            );
+            diesel::insert_into(connections::table)
+                .values((whose, stands))
+                .on_conflict_do_nothing()
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Takes a toolkit's connection back; its tokens, for the last time, if there are any. `None` if there is no
+    /// connection to take back.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Corrupt`] if the tokens do not open.
+    #[boxed]
+    pub async fn disconnect_integration(
+        &self,
+        account: AccountId,
+        toolkit: String,
+    ) -> Result<Option<Option<String>>> {
+        let ended = keep!(self, |conn| {
+            let there = connections::table.find((V(account), toolkit));
+            let row = there.clone().select(Connection::as_select());
+            let found: Option<Connection> = row.locked("FOR UPDATE").found(conn).await?;
+            let over = IntegrationStatus::Disconnected;
+            let Some(ended) = found.filter(|connection| connection.status != over) else {
+                return Ok(None);
+            };
+            diesel::update(there)
+                .set((
+                    connections::status.eq(V(over)),
+                    connections::last_error.eq(None::<String>),
+                    connections::sealed.eq(None::<Vec<u8>>),
+                    connections::lapses_at.eq(None::<Timestamp>),
+                    connections::claim_id.eq(None::<ClaimId>),
+                    connections::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .run(conn)
+                .await?;
+            Ok(Some(ended))
+        })
+        .await?;
+        ended.map(|ended| self.tokens_of(&ended)).transpose()
+    }
+
+    /// Takes the turn at renewing these tokens for `lease`.
+    pub fn take_tokens(
+        &self,
+        id: CredentialId,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Answer<'_, TokenTurn> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let judged = dialect!(conn, lease_clock(offset))?;
+            let these = connections::table.filter(connections::id.eq(V(id)));
+            let is_free = connections::lease_expires_at
+                .is_null()
+                .or(connections::lease_expires_at.lt(V(judged)));
+            let claim: ClaimId = mint(now);
+            let taken = diesel::update(these.filter(is_free))
+                .filter(connections::sealed.is_not_null())
+                .set((
+                    connections::claim_id.eq(V(claim)),
+                    connections::lease_expires_at.eq(V(judged.plus(lease))),
+                ))
+                .changes(conn);
+            if taken.await? {
+                return Ok(TokenTurn::Taken(claim));
+            }
+            // A lease that is nobody's.
+            let rest: Option<CredentialId> = these
+                .filter(connections::claim_id.is_null())
+                .filter(connections::lease_expires_at.ge(V(judged)))
+                .select(connections::id)
+                .found(conn)
+                .await?;
+            Ok(match rest {
+                Some(_) => TokenTurn::Rests,
+                None => TokenTurn::NotOurs,
+            })
+        })
+    }
+
+    /// Takes every turn back: at the start of the one process that the embedded database has.
+    pub fn release_tokens(&self) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::update(connections::table)
+                .filter(connections::lease_expires_at.is_not_null())
+                .set((
+                    connections::claim_id.eq(None::<ClaimId>),
+                    connections::lease_expires_at.eq(None::<Timestamp>),
+                ))
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Ends a turn at renewing; `false` if it was another's by now, or the connection was taken back or made anew: then
+    /// nothing is written.
+    #[boxed]
+    pub async fn end_renewal(
+        &self,
+        (id, claim): (CredentialId, ClaimId),
+        renewal: Renewal,
+    ) -> Result<bool> {
+        let (tokens, stands) = match renewal {
+            Renewal::Renewed(id, secret, lapses_at) => {
+                let sealed = self.master_key.seal(&secret, &id.uuid())?;
+                (Some((id, Some(sealed), lapses_at)), None)
+            }
+            Renewal::Failed(said) => (None, said.map(|said| (IntegrationStatus::Error, said))),
+            Renewal::Refused(said) => {
+                let expired = (IntegrationStatus::Expired, said);
+                (Some((id, None, None)), Some(expired))
+            }
+        };
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let rested = match &tokens {
+                Some(_) => None,
+                None => Some(rested(conn, offset).await?),
+            };
+            let tokens = tokens.map(|(id, sealed, lapses_at)| {
+                (
+                    connections::id.eq(V(id)),
+                    connections::sealed.eq(sealed),
+                    connections::lapses_at.eq(lapses_at),
+                )
+            });
+            let stands = stands.map(|(status, said)| {
+                (
+                    connections::status.eq(V(status)),
+                    connections::last_error.eq(Some(said)),
+                )
+            });
+            diesel::update(connections::table)
+                .filter(connections::id.eq(V(id)))
+                .filter(connections::claim_id.eq(V(claim)))
+                .set((
+                    connections::claim_id.eq(None::<ClaimId>),
+                    connections::lease_expires_at.eq(rested),
+                    tokens,
+                    stands,
+                ))
+                .changes(conn)
+                .await
+        })
+        .await
+    }
+
+    /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
+    /// though they are new, and it has an error; without one a call got in, and an error is over. Nothing is written if
+    /// they are gone, others are in their place, or somebody renews them.
+    pub fn judge_tokens(&self, id: CredentialId, refused: Option<String>) -> Answer<'_, ()> {
+        let offset = self.offset();
+        keep!(self, |conn| {
+            let (status, rested) = match refused {
+                Some(_) => (IntegrationStatus::Error, Some(rested(conn, offset).await?)),
+                None => (IntegrationStatus::Active, None),
+            };
+            diesel::update(connections::table)
+                .filter(connections::id.eq(V(id)))
+                .filter(connections::sealed.is_not_null())
+                .filter(connections::claim_id.is_null())
+                .set((
+                    connections::status.eq(V(status)),
+                    connections::last_error.eq(refused),
+                    connections::lease_expires_at.eq(rested),
+                ))
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Remembers a consent that is being asked for, with a secret that is needed once it is given.
+    #[boxed]
+    pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<()> {
+        let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
+        keep!(self, |conn| {
+            diesel::insert_into(consents::table)
+                .values((
+                    consents::id.eq(V(consent.id)),
+                    consents::digest.eq(consent.digest.to_vec()),
+                    consents::session_digest.eq(consent.session_digest.to_vec()),
+                    consents::account_id.eq(V(consent.account_id)),
+                    consents::toolkit.eq(consent.toolkit),
+                    consents::sealed.eq(sealed),
+                    consents::expires_at.eq(V(consent.expires_at)),
+                ))
+                .run(conn)
+                .await
+        })
+        .await
+    }
+
+    /// Takes a consent that came back: its toolkit, and its secret. `None` if there is none with this state's digest that
+    /// was asked for by this session for this account, or its time is over. It is found once.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Corrupt`] if the secret does not open.
+    #[boxed]
+    pub async fn take_consent(
+        &self,
+        account: AccountId,
+        (digest, session_digest): ([u8; 32], [u8; 32]),
+        now: Timestamp,
+    ) -> Result<Option<(String, String)>> {
+        let taken: Option<(CredentialId, String, Vec<u8>)> = keep!(self, |conn| {
+            Ok(diesel::delete(consents::table)
+                .filter(consents::digest.eq(digest.to_vec()))
+                .filter(consents::session_digest.eq(session_digest.to_vec()))
+                .filter(consents::account_id.eq(V(account)))
+                .filter(consents::expires_at.gt(V(now)))
+                .returning((consents::id, consents::toolkit, consents::sealed))
+                .get_result(conn)
+                .await
+                .optional()?)
+        })
+        .await?;
+        let opened = taken
+            .map(|(id, toolkit, sealed)| Ok((toolkit, self.master_key.open(&sealed, &id.uuid())?)));
+        opened.transpose()
+    }
+
+    /// The toolkits for which the account is being asked for its consent.
+    pub fn consents_asked_for(
+        &self,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<String>> {
+        read!(self, |conn| {
+            Ok(consents::table
+                .filter(consents::account_id.eq(V(account)))
+                .filter(consents::expires_at.gt(V(now)))
+                .select(consents::toolkit)
+                .load(conn)
+                .await?)
+        })
+    }
+
+    /// Forgets the consents that nobody gave in time; how many.
+    pub fn forget_consents(&self, now: Timestamp) -> Answer<'_, usize> {
+        keep!(self, |conn| {
+            Ok(diesel::delete(consents::table)
+                .filter(consents::expires_at.le(V(now)))
+                .execute(conn)
+                .await?)
+        })
+    }
+}
+
+/// Until when tokens rest that begin to now.
+async fn rested(conn: &mut Conn, offset: i64) -> Result<Timestamp> {
+    Ok(dialect!(conn, lease_clock(offset))?.plus(REST))
 }

@@ -32,7 +32,6 @@ pub(crate) mod health;
 pub(crate) mod idempotency;
 pub(crate) mod inbound;
 pub(crate) mod ingestion;
-pub(crate) mod integration_tokens;
 pub(crate) mod integrations;
 pub(crate) mod invoices;
 pub(crate) mod jobs;

@@ -18,7 +18,7 @@ impl SealedColumn {
         Self::of("tools", "id", "headers"),
         // As published versions of agents have pinned them.
         Self::of("agent_version_tools", "tool_id", "headers"),
-        Self::of("integration_tokens", "id", "sealed"),
+        Self::of("integration_connections", "id", "sealed"),
         Self::of("integration_consents", "id", "sealed"),
     ];
 

@@ -5,8 +5,6 @@
 //! method that is one query stands with the queries of its rows.
 
 mod config;
-mod integration_tokens;
-mod integrations;
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;

@@ -22,7 +22,6 @@ mod endpoints;
 mod figures;
 mod filters;
 mod inbound;
-mod integration_tokens;
 mod integrations;
 mod jobs;
 mod keys;

@@ -104,7 +104,7 @@ async fn connected(visit: Visit<Admin>) -> Answer {
         ),
     };
     visit
-        .done("integration.connect", &toolkit.toolkit, LIST, &said)
+        .done("integration.connect", toolkit.toolkit, LIST, &said)
         .await
 }
 
