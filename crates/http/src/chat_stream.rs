@@ -47,7 +47,7 @@ pub(crate) fn open(
     match answering {
         Answering::Before(reply) => {
             let text = event("message.delta", &json!({"text": reply.text}));
-            let rest = [text, event("message.completed", &AnswerBody::from(&reply))];
+            let rest = [text, event("message.completed", &AnswerBody(&reply))];
             answer.streaming(opening.chain(stream::iter(rest.map(Ok))))
         }
         Answering::Now(events) => {
@@ -75,7 +75,7 @@ fn told(happened: ChatEvent, request: RequestId) -> Bytes {
         ChatEvent::Delta(text) => event("message.delta", &json!({"text": text})),
         ChatEvent::ToolStarted(name) => event("tool.started", &json!({"name": name})),
         ChatEvent::ToolFinished(name) => event("tool.finished", &json!({"name": name})),
-        ChatEvent::Completed(reply) => event("message.completed", &AnswerBody::from(&reply)),
+        ChatEvent::Completed(reply) => event("message.completed", &AnswerBody(&reply)),
         ChatEvent::Failed(error) => failed(error, request),
     }
 }

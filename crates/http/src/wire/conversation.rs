@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::analysis::AnalysisBody;
-use super::raw;
+use super::{raw, shown};
 use crate::ApiError;
 
 /// The call item; with `messages_count` it is the conversation item.
@@ -148,29 +148,18 @@ impl<'a> ConversationBody<'a> {
                 .has_audio
                 .then(|| format!("/v1/conversations/{}/audio", view.conversation.id)),
             analysis: analysis.map(AnalysisBody::new).transpose()?,
-            transcript: turns.iter().map(TurnBody::from).collect(),
+            transcript: turns.iter().map(TurnBody).collect(),
         })
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct TurnBody<'a> {
-    role: Option<&'a str>,
-    text: Option<&'a str>,
-    started_at: Timestamp,
-    duration_ms: Option<i32>,
-    interrupted: bool,
-}
-
-impl<'a> From<&'a Moment> for TurnBody<'a> {
-    fn from(moment: &'a Moment) -> Self {
-        Self {
-            role: moment.role.as_deref(),
-            text: moment.content.as_deref(),
-            started_at: moment.at,
-            duration_ms: moment.duration_ms,
-            interrupted: moment.interrupted.unwrap_or(false),
-        }
+shown! {
+    TurnBody(turn: Moment) {
+        role = turn.role.as_deref(),
+        text = turn.content.as_deref(),
+        started_at = turn.at,
+        duration_ms,
+        interrupted = turn.interrupted.unwrap_or(false),
     }
 }
 
@@ -188,7 +177,7 @@ impl<'a> From<&'a Moment> for TurnEvent<'a> {
     fn from(moment: &'a Moment) -> Self {
         let latency = moment.latency.as_deref();
         Self {
-            turn: TurnBody::from(moment),
+            turn: TurnBody(moment),
             latency: latency.and_then(|text| serde_json::from_str(text).ok()),
         }
     }

@@ -9,9 +9,11 @@ use super::super::operations::{Access, Answer, Operation, header, operations, pe
 use super::super::reference;
 use super::super::schemas::{
     array, boolean, e164, instant, integer, map, metadata, nullable, object, request, string, uuid,
-    variable, words,
+    variable, with, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::conversation::TurnBody;
 
 pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {
     let uuid = json!({"type": "string", "format": "uuid"});
@@ -107,9 +109,6 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let turn = [
         ("role", words(&["agent", "user", "tool"])),
         ("text", string()),
-        ("started_at", instant()),
-        ("duration_ms", nullable(integer())),
-        ("interrupted", boolean()),
     ];
     let place = [
         (
@@ -137,7 +136,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "Conversation",
             object(&[read, messages, detail, whole].concat()),
         ),
-        ("Turn", object(&turn)),
+        ("Turn", with(TurnBody::shape(), &turn)),
         ("PlaceCall", request(&["agent_id", "to"], &place)),
         ("CallPlaced", object(&placed)),
         ("HangUp", object(&[("id", string()), ("status", string())])),
