@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Bytes;
 use futures_util::{StreamExt, stream};
 use offhook_domain::RequestId;
-use offhook_services::{Answering, ChatError, ChatEvent, ChatReply};
+use offhook_services::{Answering, ChatEvent, ChatReply, UseCaseError};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -81,7 +81,7 @@ fn told(happened: ChatEvent, request: RequestId) -> Bytes {
 }
 
 /// The envelope of an error, as an event: the head has said 200 already.
-fn failed(error: ChatError, request: RequestId) -> Bytes {
+fn failed(error: UseCaseError, request: RequestId) -> Bytes {
     let error = ApiError::from(error);
     if error.code.status().is_server_error() {
         let cause = error.cause.as_deref().unwrap_or("");
@@ -131,7 +131,7 @@ mod tests {
              \"usage\":{\"answers\":2,\"credits\":1}}\n\n"
         );
         assert!(
-            told(ChatEvent::Failed(ChatError::NoReply)).contains("\"error\":\"upstream_error\"")
+            told(ChatEvent::Failed(UseCaseError::NoReply)).contains("\"error\":\"upstream_error\"")
         );
     }
 }

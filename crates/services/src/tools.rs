@@ -15,7 +15,7 @@ use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
-use crate::error::ResourceError;
+use crate::error::UseCaseError;
 use crate::knowledge::SEARCH;
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Result, Shared};
@@ -59,17 +59,17 @@ impl ToolShelf {
     /// A tool.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such tool.
-    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, ResourceError> {
+    /// [`UseCaseError::NotFound`] if the account has no such tool.
+    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, UseCaseError> {
         let row = self.0.store.tool(account, id).await?;
-        Ok(view(row.ok_or(ResourceError::NotFound)?)?)
+        Ok(view(row.ok_or(UseCaseError::NotFound)?)?)
     }
 
     /// Makes a tool: `{name, description, kind, parameters?, http?, transfer?}`.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a name that is taken or the 65th tool.
-    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, ResourceError> {
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken or the 65th tool.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, UseCaseError> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
         let at = self.0.clock.now();
@@ -91,31 +91,29 @@ impl ToolShelf {
         if unless_taken(made, &tool.name)? {
             return Ok(view(row)?);
         }
-        Err(ResourceError::Conflict(Refusal::TooManyTools(
-            TOOLS_AT_MOST,
-        )))
+        Err(UseCaseError::Conflict(Refusal::TooManyTools(TOOLS_AT_MOST)))
     }
 
     /// Changes a tool by a merge patch (RFC 7396); a header's `***` keeps the stored value. Published versions keep the
     /// tool as they pinned it.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a name that is taken,
-    /// [`ResourceError::NotFound`] if the account has no such tool.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken,
+    /// [`UseCaseError::NotFound`] if the account has no such tool.
     pub async fn update(
         &self,
         account: AccountId,
         id: ToolId,
         body: &Json,
-    ) -> Result<ToolView, ResourceError> {
+    ) -> Result<ToolView, UseCaseError> {
         for _ in 0..TRIES {
             let found = self.0.store.tool_with_headers(account, id).await?;
-            let (row, headers) = found.ok_or(ResourceError::NotFound)?;
+            let (row, headers) = found.ok_or(UseCaseError::NotFound)?;
             let before = read(&row)?;
             let kept = headers_from(headers.as_deref())?;
             let (mut after, values) = before.merge(body, &kept)?;
             if before.function.is_some() && !says_only_otherwise(&before, &after) {
-                return Err(ResourceError::Conflict(Refusal::ToolOfIntegration));
+                return Err(UseCaseError::Conflict(Refusal::ToolOfIntegration));
             }
             self.check(&mut after)?;
             if after == before && values == kept {
@@ -133,18 +131,18 @@ impl ToolShelf {
                 return Ok(view(row)?);
             }
         }
-        Err(ResourceError::Conflict(Refusal::ToolContended))
+        Err(UseCaseError::Conflict(Refusal::ToolContended))
     }
 
     /// Deletes a tool. Published versions keep it as they pinned it.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such tool.
-    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), ResourceError> {
+    /// [`UseCaseError::NotFound`] if the account has no such tool.
+    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), UseCaseError> {
         if self.0.store.delete_tool(account, id).await? {
             Ok(())
         } else {
-            Err(ResourceError::NotFound)
+            Err(UseCaseError::NotFound)
         }
     }
 
@@ -242,9 +240,9 @@ fn read(row: &ToolRow) -> Result<Tool> {
         .map_err(|error| StoreError::Corrupt(format!("a stored tool: {error:?}")))
 }
 
-fn unless_taken<T>(done: Result<T>, name: &str) -> Result<T, ResourceError> {
+fn unless_taken<T>(done: Result<T>, name: &str) -> Result<T, UseCaseError> {
     done.map_err(|error| match error {
-        StoreError::Conflict(_) => ResourceError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
+        StoreError::Conflict(_) => UseCaseError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
         error => error.into(),
     })
 }

@@ -4,9 +4,9 @@ use offhook_domain::json::{Fields, Json, Rule};
 use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
 
-use super::{Knowledge, KnowledgeError, content};
+use super::{Knowledge, content};
 use crate::folding::fold;
-use crate::{Page, PageRequest, Refusal};
+use crate::{Page, PageRequest, Refusal, UseCaseError};
 
 /// Folders of an account at most.
 const FOLDERS_AT_MOST: i64 = 1_000;
@@ -26,21 +26,21 @@ impl Knowledge {
         Ok(Page::of(rows, page.limit))
     }
 
-    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder, KnowledgeError> {
+    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder, UseCaseError> {
         let found = self.0.store.folder(account, id).await?;
-        found.ok_or(KnowledgeError::NotFound)
+        found.ok_or(UseCaseError::NotFound)
     }
 
     /// Makes a folder: `{name}`.
     ///
     /// # Errors
-    /// [`KnowledgeError::Invalid`] for a bad body, [`KnowledgeError::Conflict`] for a name that is taken and for the
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken and for the
     /// 1,001st folder.
     pub async fn add_folder(
         &self,
         account: AccountId,
         body: &Json,
-    ) -> Result<Folder, KnowledgeError> {
+    ) -> Result<Folder, UseCaseError> {
         let mut fields = Fields::of(body, "")?;
         let name = content::name(fields.required_string("name", NAME)?, &fields)?.to_owned();
         fields.finish()?;
@@ -61,13 +61,13 @@ impl Knowledge {
     /// Renames a folder: `{name?}`.
     ///
     /// # Errors
-    /// As [`Knowledge::add_folder`], and [`KnowledgeError::NotFound`] if the account has no such folder.
+    /// As [`Knowledge::add_folder`], and [`UseCaseError::NotFound`] if the account has no such folder.
     pub async fn change_folder(
         &self,
         account: AccountId,
         id: FolderId,
         body: &Json,
-    ) -> Result<Folder, KnowledgeError> {
+    ) -> Result<Folder, UseCaseError> {
         let mut fields = Fields::of(body, "")?;
         let name = match fields.take("name") {
             Some(Json::Null) => return Err(fields.fault("name", Rule::Null).into()),
@@ -91,19 +91,19 @@ impl Knowledge {
         &self,
         account: AccountId,
         id: FolderId,
-    ) -> Result<usize, KnowledgeError> {
+    ) -> Result<usize, UseCaseError> {
         let at = self.0.clock.now();
         let moved = self.0.store.delete_folder(account, id, at).await?;
-        moved.ok_or(KnowledgeError::NotFound)
+        moved.ok_or(UseCaseError::NotFound)
     }
 }
 
-fn done(made: FolderMade) -> Result<Folder, KnowledgeError> {
+fn done(made: FolderMade) -> Result<Folder, UseCaseError> {
     match made {
         FolderMade::Done(folder) => Ok(folder),
-        FolderMade::Absent => Err(KnowledgeError::NotFound),
-        FolderMade::NameTaken => Err(KnowledgeError::Conflict(Refusal::FolderNameTaken)),
-        FolderMade::TooMany => Err(KnowledgeError::Conflict(Refusal::TooManyFolders(
+        FolderMade::Absent => Err(UseCaseError::NotFound),
+        FolderMade::NameTaken => Err(UseCaseError::Conflict(Refusal::FolderNameTaken)),
+        FolderMade::TooMany => Err(UseCaseError::Conflict(Refusal::TooManyFolders(
             FOLDERS_AT_MOST,
         ))),
     }

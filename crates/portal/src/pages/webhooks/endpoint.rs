@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use offhook_domain::{DeliveryId, EndpointId, EventType, MemberRole};
 use offhook_services::PageRequest;
-use offhook_services::ResourceError;
+use offhook_services::UseCaseError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
 };
@@ -306,7 +306,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 }
 
 /// The page with a form that was refused, and what was typed in it.
-pub(super) async fn refused(post: &Post<Developer>, form: Form, error: ResourceError) -> Answer {
+pub(super) async fn refused(post: &Post<Developer>, form: Form, error: UseCaseError) -> Answer {
     let said = Trouble::from(error).of_fields(post.lang(), &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }
