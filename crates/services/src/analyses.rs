@@ -13,9 +13,9 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
-use crate::error::UseCaseError;
+use crate::error::{Result, UseCaseError};
 use crate::tools::schema;
-use crate::{Refusal, Result, Shared};
+use crate::{Refusal, Shared};
 
 pub(crate) use analyst::keep_analysing;
 
@@ -37,11 +37,7 @@ impl Analyses {
     ///
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such agent.
-    pub async fn schema(
-        &self,
-        account: AccountId,
-        id: AgentId,
-    ) -> Result<AnalysisSchemaView, UseCaseError> {
+    pub async fn schema(&self, account: AccountId, id: AgentId) -> Result<AnalysisSchemaView> {
         let agent = self.agent(account, id).await?;
         match self.0.store.analysis_schema(agent.id).await? {
             Some(schema) => Ok(view(schema)?),
@@ -59,7 +55,7 @@ impl Analyses {
         account: AccountId,
         id: AgentId,
         body: &Json,
-    ) -> Result<AnalysisSchemaView, UseCaseError> {
+    ) -> Result<AnalysisSchemaView> {
         let definition = read(body)?;
         let agent = self.agent(account, id).await?;
         if agent.runtime == Runtime::Legacy {
@@ -75,7 +71,7 @@ impl Analyses {
         Ok(set.map(view).transpose()?.unwrap_or_default())
     }
 
-    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, UseCaseError> {
+    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
         found.map(|(agent, _)| agent).ok_or(UseCaseError::NotFound)
     }

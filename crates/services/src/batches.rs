@@ -15,8 +15,9 @@ use offhook_storage::{
 };
 
 use crate::calls::{NO_CALLS, no_number, replay};
+use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
-use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Result, Shared, UseCaseError};
+use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Shared};
 
 pub use csv_rows::CsvRows;
 pub use read::BatchBody;
@@ -61,7 +62,7 @@ impl Batches {
     ///
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such batch.
-    pub async fn get(&self, account: AccountId, id: BatchId) -> Result<Batch, UseCaseError> {
+    pub async fn get(&self, account: AccountId, id: BatchId) -> Result<Batch> {
         let batch = self.0.store.batch(account, id).await?;
         batch.ok_or(UseCaseError::NotFound)
     }
@@ -77,7 +78,7 @@ impl Batches {
         status: Option<offhook_domain::RecipientStatus>,
         after: Option<i32>,
         limit: u32,
-    ) -> Result<Page<Recipient>, UseCaseError> {
+    ) -> Result<Page<Recipient>> {
         let rows = self
             .0
             .store
@@ -97,7 +98,7 @@ impl Batches {
         key: Option<String>,
         body: &BatchBody,
         print: PrintBatch,
-    ) -> Result<PlacedReply, UseCaseError> {
+    ) -> Result<PlacedReply> {
         let account = caller.account.id;
         let fingerprint = sha256(&body.fingerprint()).to_vec();
         if let Some(answer) = self.0.stored_answer(account, CREATE, key.as_ref()).await? {
@@ -142,7 +143,7 @@ impl Batches {
         new: NewBatch,
         (location, body): (String, Vec<u8>),
         fingerprint: &[u8],
-    ) -> Result<PlacedReply, UseCaseError> {
+    ) -> Result<PlacedReply> {
         let created = self.0.store.create_batch(new).await;
         match created.map_err(UseCaseError::of_write(IN_DOUBT))? {
             BatchWrite::Done(batch) => {
@@ -161,7 +162,7 @@ impl Batches {
         }
     }
 
-    async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch, UseCaseError> {
+    async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch> {
         let account = caller.account.id;
         let store = &self.0.store;
         let found = store
@@ -218,12 +219,7 @@ impl Batches {
     ///
     /// # Errors
     /// [`UseCaseError::Conflict`] if its state forbids it, [`UseCaseError::NotFound`] if the account has no such batch.
-    pub async fn step(
-        &self,
-        account: AccountId,
-        id: BatchId,
-        step: BatchStep,
-    ) -> Result<Batch, UseCaseError> {
+    pub async fn step(&self, account: AccountId, id: BatchId, step: BatchStep) -> Result<Batch> {
         let at = self.0.clock.now();
         let stepped = self.0.store.step_batch(account, id, step, at).await;
         match stepped.map_err(UseCaseError::of_write(IN_DOUBT))? {
@@ -252,7 +248,7 @@ impl Batches {
         key: Option<String>,
         (id, body): (BatchId, &Json),
         print: PrintBatch,
-    ) -> Result<PlacedReply, UseCaseError> {
+    ) -> Result<PlacedReply> {
         let account = caller.account.id;
         let text = format!("{id} {}", body.canonical());
         let fingerprint = sha256(text.as_bytes()).to_vec();

@@ -24,8 +24,9 @@ use offhook_storage::{
     StoreError, mint,
 };
 
+use crate::error::{Result, UseCaseError};
 use crate::folding::fold;
-use crate::{Page, PageRequest, Refusal, Shared, UseCaseError};
+use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use agent::{AgentKnowledge, SEARCH, WithSearch};
 pub use content::{DocumentFile, NewContent};
@@ -76,11 +77,7 @@ impl Knowledge {
     ///
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such document.
-    pub async fn document(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<Document, UseCaseError> {
+    pub async fn document(&self, account: AccountId, id: DocumentId) -> Result<Document> {
         let found = self.0.store.document(account, id).await?;
         found.ok_or(UseCaseError::NotFound)
     }
@@ -90,11 +87,7 @@ impl Knowledge {
     /// # Errors
     /// [`UseCaseError::Invalid`] for a bad body, or a folder that the account has not; [`UseCaseError::Objects`] if
     /// what was sent cannot be kept.
-    pub async fn add(
-        &self,
-        account: AccountId,
-        content: NewContent,
-    ) -> Result<Document, UseCaseError> {
+    pub async fn add(&self, account: AccountId, content: NewContent) -> Result<Document> {
         let read = content::read(content)?;
         let at = self.0.clock.now();
         let document = Document {
@@ -149,7 +142,7 @@ impl Knowledge {
         account: AccountId,
         id: DocumentId,
         body: &Json,
-    ) -> Result<Document, UseCaseError> {
+    ) -> Result<Document> {
         if matches!(body.get("name"), Some(Json::Null)) {
             return Err(FieldError::new("name", Rule::Null).into());
         }
@@ -183,11 +176,7 @@ impl Knowledge {
     ///
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such document.
-    pub async fn delete(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<Deleted, UseCaseError> {
+    pub async fn delete(&self, account: AccountId, id: DocumentId) -> Result<Deleted> {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_document(account, id, at).await?;
         let agents_affected = deleted.ok_or(UseCaseError::NotFound)?;
@@ -200,11 +189,7 @@ impl Knowledge {
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such document, [`UseCaseError::Conflict`] while it is read
     /// and if that failed.
-    pub async fn text(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<(Document, String), UseCaseError> {
+    pub async fn text(&self, account: AccountId, id: DocumentId) -> Result<(Document, String)> {
         let document = self.document(account, id).await?;
         let refused = match document.status {
             DocumentStatus::Ready => {
@@ -254,7 +239,7 @@ impl Shared {
         path: &str,
         (documents, folders): (Vec<DocumentId>, Vec<FolderId>),
         kept: (Vec<DocumentId>, Vec<FolderId>),
-    ) -> Result<(), UseCaseError> {
+    ) -> Result<()> {
         let item = |name: &str, at: usize| {
             let path = offhook_domain::json::member_path(path, name);
             offhook_domain::json::item_path(&path, at)

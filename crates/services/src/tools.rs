@@ -15,10 +15,10 @@ use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
-use crate::error::UseCaseError;
+use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
 use crate::urls;
-use crate::{Page, PageRequest, Refusal, Result, Shared};
+use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use toolbox::Toolbox;
 
@@ -60,7 +60,7 @@ impl ToolShelf {
     ///
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such tool.
-    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, UseCaseError> {
+    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView> {
         let row = self.0.store.tool(account, id).await?;
         Ok(view(row.ok_or(UseCaseError::NotFound)?)?)
     }
@@ -69,7 +69,7 @@ impl ToolShelf {
     ///
     /// # Errors
     /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken or the 65th tool.
-    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, UseCaseError> {
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
         let at = self.0.clock.now();
@@ -100,12 +100,7 @@ impl ToolShelf {
     /// # Errors
     /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken,
     /// [`UseCaseError::NotFound`] if the account has no such tool.
-    pub async fn update(
-        &self,
-        account: AccountId,
-        id: ToolId,
-        body: &Json,
-    ) -> Result<ToolView, UseCaseError> {
+    pub async fn update(&self, account: AccountId, id: ToolId, body: &Json) -> Result<ToolView> {
         for _ in 0..TRIES {
             let found = self.0.store.tool_with_headers(account, id).await?;
             let (row, headers) = found.ok_or(UseCaseError::NotFound)?;
@@ -138,7 +133,7 @@ impl ToolShelf {
     ///
     /// # Errors
     /// [`UseCaseError::NotFound`] if the account has no such tool.
-    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), UseCaseError> {
+    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<()> {
         if self.0.store.delete_tool(account, id).await? {
             Ok(())
         } else {
@@ -226,7 +221,7 @@ fn may_call(prefixes: &[String], number: &E164) -> bool {
             .any(|prefix| number.as_str().starts_with(prefix))
 }
 
-fn view(row: ToolRow) -> Result<ToolView> {
+fn view(row: ToolRow) -> Result<ToolView, StoreError> {
     let tool = read(&row)?;
     Ok(ToolView {
         row,
@@ -235,12 +230,12 @@ fn view(row: ToolRow) -> Result<ToolView> {
     })
 }
 
-fn read(row: &ToolRow) -> Result<Tool> {
+fn read(row: &ToolRow) -> Result<Tool, StoreError> {
     Tool::from_stored(&row.definition)
         .map_err(|error| StoreError::Corrupt(format!("a stored tool: {error:?}")))
 }
 
-fn unless_taken<T>(done: Result<T>, name: &str) -> Result<T, UseCaseError> {
+fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T> {
     done.map_err(|error| match error {
         StoreError::Conflict(_) => UseCaseError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
         error => error.into(),
@@ -256,7 +251,7 @@ fn headers_to(headers: &[Header]) -> Option<String> {
 }
 
 /// Header values as they were sealed.
-fn headers_from(text: Option<&str>) -> Result<Vec<Header>> {
+fn headers_from(text: Option<&str>) -> Result<Vec<Header>, StoreError> {
     let corrupt = || StoreError::Corrupt("a tool's sealed headers".to_owned());
     let Some(text) = text else {
         return Ok(Vec::new());

@@ -13,8 +13,9 @@ use offhook_domain::{AccountId, DocumentId};
 use offhook_objects::{Listed, ObjectError, Objects};
 use tokio_util::sync::CancellationToken;
 
+use crate::Shared;
+use crate::error::Result;
 use crate::workers::Turns;
-use crate::{Shared, UseCaseError};
 
 const FOLDER: &str = "uploads";
 
@@ -92,7 +93,7 @@ impl UploadCollector {
     ///
     /// # Errors
     /// [`UseCaseError`] if the rows or the objects are out of reach; the rest is collected the next time.
-    pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>, UseCaseError> {
+    pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>> {
         let Shared {
             store, clock, node, ..
         } = &*self.0;
@@ -104,7 +105,7 @@ impl UploadCollector {
         collected.map(Some)
     }
 
-    async fn collect(&self, stop: &CancellationToken) -> Result<usize, UseCaseError> {
+    async fn collect(&self, stop: &CancellationToken) -> Result<usize> {
         let Shared {
             store,
             clock,

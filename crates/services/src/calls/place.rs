@@ -15,8 +15,9 @@ use offhook_storage::{
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
+use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
-use crate::{Caller, Refusal, Result, Shared, UseCaseError, events};
+use crate::{Caller, Refusal, Shared, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
@@ -78,7 +79,7 @@ impl Calls {
     ///
     /// # Errors
     /// [`UseCaseError`] says which rule refused: the first one, in a fixed order.
-    pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply, UseCaseError> {
+    pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply> {
         let PlaceCall {
             caller,
             idempotency_key,
@@ -144,7 +145,7 @@ impl Calls {
         caller: &Caller,
         body: &Json,
         at: Timestamp,
-    ) -> Result<(NewCall, PlacedReply), UseCaseError> {
+    ) -> Result<(NewCall, PlacedReply)> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
         }
@@ -232,7 +233,7 @@ impl Calls {
         &self,
         caller: &Caller,
         agent_ref: &str,
-    ) -> Result<(Agent, Option<AgentConfig>, Option<E164>), UseCaseError> {
+    ) -> Result<(Agent, Option<AgentConfig>, Option<E164>)> {
         let reference = match agent_ref.parse::<AgentId>() {
             Ok(id) => AgentRef::Id(id),
             Err(_) => AgentRef::Provider(agent_ref.to_owned()),
@@ -257,7 +258,7 @@ impl Calls {
     }
 
     /// Refuses early what the transaction would refuse, so that the rules are judged in one order.
-    async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<(), UseCaseError> {
+    async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<()> {
         if reserve == 0 {
             return Ok(());
         }
@@ -271,7 +272,7 @@ impl Calls {
     }
 
     /// The agent's number, else the account's oldest that its runtime can call from, else the simulated network's.
-    fn calling_number(&self, runtime: Runtime, number: Option<E164>) -> Result<E164, UseCaseError> {
+    fn calling_number(&self, runtime: Runtime, number: Option<E164>) -> Result<E164> {
         number
             .or_else(|| self.0.shared_number(runtime))
             .ok_or(UseCaseError::Conflict(no_number(runtime)))
@@ -298,9 +299,9 @@ impl Shared {
             return Ok(None);
         };
         let steady = self.clock.steady();
-        self.store
-            .stored_answer(account, operation, key, steady)
-            .await
+        let store = &self.store;
+        let stored = store.stored_answer(account, operation, key, steady);
+        Ok(stored.await?)
     }
 
     /// Which numbers calls can go out from.
@@ -336,10 +337,7 @@ impl Shared {
 }
 
 /// The answer to a retry with the body of the first request.
-pub(crate) fn replay(
-    answer: StoredAnswer,
-    fingerprint: &[u8],
-) -> Result<PlacedReply, UseCaseError> {
+pub(crate) fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply> {
     if answer.fingerprint != fingerprint {
         return Err(UseCaseError::IdempotencyConflict);
     }
@@ -368,7 +366,7 @@ fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedR
     }
 }
 
-fn check_takes_calls(agent: &Agent) -> Result<(), UseCaseError> {
+fn check_takes_calls(agent: &Agent) -> Result<()> {
     if agent.status != AgentStatus::Active {
         return Err(UseCaseError::AgentDisabled(Refusal::AgentTakesNoCalls(
             agent.status,
@@ -380,7 +378,7 @@ fn check_takes_calls(agent: &Agent) -> Result<(), UseCaseError> {
     Ok(())
 }
 
-fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<(), UseCaseError> {
+fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<()> {
     let Some(hours) = &config.conversation.calling_hours else {
         return Ok(());
     };

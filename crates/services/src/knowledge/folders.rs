@@ -5,8 +5,9 @@ use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
 
 use super::{Knowledge, content};
+use crate::error::{Result, UseCaseError};
 use crate::folding::fold;
-use crate::{Page, PageRequest, Refusal, UseCaseError};
+use crate::{Page, PageRequest, Refusal};
 
 /// Folders of an account at most.
 const FOLDERS_AT_MOST: i64 = 1_000;
@@ -26,7 +27,7 @@ impl Knowledge {
         Ok(Page::of(rows, page.limit))
     }
 
-    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder, UseCaseError> {
+    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder> {
         let found = self.0.store.folder(account, id).await?;
         found.ok_or(UseCaseError::NotFound)
     }
@@ -36,11 +37,7 @@ impl Knowledge {
     /// # Errors
     /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken and for the
     /// 1,001st folder.
-    pub async fn add_folder(
-        &self,
-        account: AccountId,
-        body: &Json,
-    ) -> Result<Folder, UseCaseError> {
+    pub async fn add_folder(&self, account: AccountId, body: &Json) -> Result<Folder> {
         let mut fields = Fields::of(body, "")?;
         let name = content::name(fields.required_string("name", NAME)?, &fields)?.to_owned();
         fields.finish()?;
@@ -67,7 +64,7 @@ impl Knowledge {
         account: AccountId,
         id: FolderId,
         body: &Json,
-    ) -> Result<Folder, UseCaseError> {
+    ) -> Result<Folder> {
         let mut fields = Fields::of(body, "")?;
         let name = match fields.take("name") {
             Some(Json::Null) => return Err(fields.fault("name", Rule::Null).into()),
@@ -87,18 +84,14 @@ impl Knowledge {
     }
 
     /// Deletes a folder; returns how many documents moved to the root.
-    pub async fn delete_folder(
-        &self,
-        account: AccountId,
-        id: FolderId,
-    ) -> Result<usize, UseCaseError> {
+    pub async fn delete_folder(&self, account: AccountId, id: FolderId) -> Result<usize> {
         let at = self.0.clock.now();
         let moved = self.0.store.delete_folder(account, id, at).await?;
         moved.ok_or(UseCaseError::NotFound)
     }
 }
 
-fn done(made: FolderMade) -> Result<Folder, UseCaseError> {
+fn done(made: FolderMade) -> Result<Folder> {
     match made {
         FolderMade::Done(folder) => Ok(folder),
         FolderMade::Absent => Err(UseCaseError::NotFound),

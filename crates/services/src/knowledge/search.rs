@@ -19,7 +19,8 @@ use super::index;
 use super::meaning::Meaning;
 use super::scores::Scores;
 use super::vectors::fused;
-use crate::{Shared, UseCaseError};
+use crate::Shared;
+use crate::error::Result;
 
 /// Documents whose vectors are looked at for their words.
 const COMPLETED: usize = 200;
@@ -66,11 +67,7 @@ impl Knowledge {
     ///
     /// # Errors
     /// [`UseCaseError::Invalid`] for a bad body, and for a document or folder that the account has not.
-    pub async fn search(
-        &self,
-        account: AccountId,
-        body: &Json,
-    ) -> Result<Vec<SearchHit>, UseCaseError> {
+    pub async fn search(&self, account: AccountId, body: &Json) -> Result<Vec<SearchHit>> {
         let mut fields = Fields::of(body, "")?;
         let query = fields.required_string("query", 1..=1_000)?;
         let top_k = fields.optional_integer("top_k", 1..=20)?.unwrap_or(4);
@@ -107,7 +104,7 @@ fn ids<Id>(
     fields: &mut Fields<'_>,
     name: &str,
     id: fn(uuid::Uuid) -> Id,
-) -> Result<Option<Vec<Id>>, UseCaseError> {
+) -> Result<Option<Vec<Id>>> {
     let path = fields.path_of(name);
     let Some(items) = fields.optional_array(name, 0..=MAX_NAMED)? else {
         return Ok(None);

@@ -3,7 +3,8 @@
 use offhook_domain::config::KnowledgeBase;
 use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
 
-use crate::{Shared, UseCaseError};
+use crate::Shared;
+use crate::error::Result;
 
 /// What a configuration names.
 pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
@@ -22,7 +23,7 @@ impl Shared {
         account: AccountId,
         config: &AgentConfig,
         before: Option<&AgentConfig>,
-    ) -> Result<(), UseCaseError> {
+    ) -> Result<()> {
         let kept = before.map(|config| named(&config.knowledge_base));
         let named = named(&config.knowledge_base);
         let path = "config.knowledge_base";

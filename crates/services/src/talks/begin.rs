@@ -16,7 +16,8 @@ use tracing::Instrument as _;
 use super::{HELD_SECONDS, Talk, Talks};
 use crate::chats::{AN_ANSWER, IN_DOUBT, STOPPING, admit, cap_reached, too_many};
 use crate::dialer::{CameIn, Places, hold};
-use crate::{Network, NotAnswered, Refusal, UseCaseError, WaitingLine};
+use crate::error::{Result, UseCaseError};
+use crate::{Network, NotAnswered, Refusal, WaitingLine};
 
 impl Talks {
     /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
@@ -25,7 +26,7 @@ impl Talks {
         origin: &str,
         agent: AgentId,
         metadata: Option<&Json>,
-    ) -> Result<Talk, UseCaseError> {
+    ) -> Result<Talk> {
         let metadata = match metadata {
             Some(json) => Metadata::from_json(json, "metadata")?,
             None => Metadata::empty(),
@@ -41,12 +42,7 @@ impl Talks {
         })
     }
 
-    async fn take(
-        &self,
-        origin: String,
-        agent: AgentId,
-        metadata: Metadata,
-    ) -> Result<Talk, UseCaseError> {
+    async fn take(&self, origin: String, agent: AgentId, metadata: Metadata) -> Result<Talk> {
         let shared = &self.0;
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
@@ -87,7 +83,7 @@ impl Talks {
         origin: String,
         agent: AgentId,
         metadata: Metadata,
-    ) -> Result<(Conversation, Places<'_>), UseCaseError> {
+    ) -> Result<(Conversation, Places<'_>)> {
         let shared = &self.0;
         if shared.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use offhook_domain::AgentConfig;
 
 use crate::calls::{Hours, opening};
-use crate::{Refusal, Shared, UseCaseError};
+use crate::error::{Result, UseCaseError};
+use crate::{Refusal, Shared};
 
 pub(crate) use listeners::Listeners;
 pub use talk::{Talk, TalkEvent};
@@ -33,7 +34,7 @@ impl Shared {
     ///
     /// # Errors
     /// [`UseCaseError::Conflict`] says why not.
-    pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<(), UseCaseError> {
+    pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<()> {
         if !self.can_speak(config) {
             return Err(UseCaseError::Conflict(Refusal::Speechless));
         }
