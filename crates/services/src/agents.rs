@@ -342,7 +342,7 @@ fn stale(field: &'static str, head: i32) -> UseCaseError {
     UseCaseError::Conflict(Refusal::StaleVersion { field, head })
 }
 
-fn corrupt(error: JsonError) -> StoreError {
+pub(crate) fn corrupt(error: JsonError) -> StoreError {
     StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
 }
 

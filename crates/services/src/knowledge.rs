@@ -210,12 +210,18 @@ impl Knowledge {
                 return Ok(text);
             }
             first = first.saturating_add(i32::try_from(passages.len()).unwrap_or(i32::MAX));
-            for (repeats, content) in passages {
-                let repeats = usize::try_from(repeats).unwrap_or(0);
-                text.push_str(content.get(repeats..).unwrap_or_default());
-            }
+            text.push_str(&joined(passages));
         }
     }
+}
+
+/// What passages come to: each but the first begins with some of the one before.
+fn joined(passages: Vec<(i32, String)>) -> String {
+    let pieces = passages.iter().map(|(repeats, content)| {
+        let repeats = usize::try_from(*repeats).unwrap_or(0);
+        content.get(repeats..).unwrap_or_default()
+    });
+    pieces.collect()
 }
 
 fn no_folder(path: &str) -> FieldError {

@@ -1,8 +1,8 @@
 //! Conversations and calls.
 
 use offhook_domain::{
-    AgentId, CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime,
-    TerminationReason, Timestamp,
+    CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime, TerminationReason,
+    Timestamp,
 };
 use offhook_services::store::{Analysis, Conversation, ConversationView, Moment};
 use serde::Serialize;
@@ -35,10 +35,11 @@ pub(crate) struct Item<'a> {
     messages_count: Option<i32>,
 }
 
-#[derive(Serialize)]
-struct AgentRef<'a> {
-    id: AgentId,
-    name: &'a str,
+shown! {
+    AgentRef(view: ConversationView) {
+        id = view.conversation.agent_id,
+        name = &view.agent_name,
+    }
 }
 
 impl<'a> Item<'a> {
@@ -52,10 +53,7 @@ impl<'a> Item<'a> {
             call_id: CallHandle(conversation.id),
             runtime: conversation.runtime,
             channel: conversation.channel.unwrap_or(Channel::Unknown),
-            agent: AgentRef {
-                id: conversation.agent_id,
-                name: &view.agent_name,
-            },
+            agent: AgentRef(view),
             status: conversation.status.as_str(),
             from: conversation.from_number.as_ref(),
             to: conversation.to_number.as_ref(),

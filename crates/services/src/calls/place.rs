@@ -15,6 +15,7 @@ use offhook_storage::{
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
+use crate::agents::corrupt;
 use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
 use crate::{Caller, Refusal, Shared, events};
@@ -251,9 +252,7 @@ impl Calls {
         let stored = stored.ok_or_else(|| {
             StoreError::Corrupt("a published version without a configuration".to_owned())
         })?;
-        let config = AgentConfig::from_stored(&stored).map_err(|error| {
-            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
-        })?;
+        let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
         Ok((agent, Some(config), number))
     }
 

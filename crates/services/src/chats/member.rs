@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::Json;
 use offhook_domain::{AgentConfig, ConversationId};
-use offhook_storage::{ChatOpened, ChatView, NewChat, StoreError, mint};
+use offhook_storage::{ChatOpened, ChatView, NewChat, mint};
 
 use super::open::{TOKEN_LIFE, cap_reached, check_serves, read};
 use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, unknown_token};
+use crate::agents::corrupt;
 use crate::error::{Result, UseCaseError};
 use crate::{Caller, Refusal};
 
@@ -34,9 +35,7 @@ impl Chats {
             .config
             .as_deref()
             .ok_or(UseCaseError::AgentDisabled(Refusal::NeverPublished))?;
-        let config = AgentConfig::from_stored(stored).map_err(|error| {
-            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
-        })?;
+        let config = AgentConfig::from_stored(stored).map_err(corrupt)?;
         let at = self.0.clock.now();
         let first_message = config.rendered(&metadata).first_message;
         let id: ConversationId = mint(at);

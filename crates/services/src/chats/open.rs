@@ -9,6 +9,7 @@ use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, TOKEN_HEX, TOKEN_PREFIX};
+use crate::agents::corrupt;
 use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
 use crate::{Refusal, Shared};
@@ -106,8 +107,7 @@ pub(crate) fn admit(shared: &Shared, found: &WidgetAgent, origin: &str) -> Resul
         .config
         .as_deref()
         .ok_or(UseCaseError::AgentDisabled(Refusal::NeverPublished))?;
-    Ok(AgentConfig::from_stored(stored)
-        .map_err(|error| StoreError::Corrupt(format!("a stored agent configuration: {error:?}")))?)
+    Ok(AgentConfig::from_stored(stored).map_err(corrupt)?)
 }
 
 pub(super) fn check_serves(status: AgentStatus) -> Result<()> {

@@ -13,7 +13,7 @@ use super::super::schemas::{
 };
 use crate::Code;
 use crate::openapi::Shape;
-use crate::wire::conversation::TurnBody;
+use crate::wire::conversation::{AgentRef, TurnBody};
 
 pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {
     let uuid = json!({"type": "string", "format": "uuid"});
@@ -63,14 +63,13 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let agent = [("id", uuid()), ("name", string())];
     let item = |status: Value| {
         vec![
             ("id", uuid()),
             ("call_id", string()),
             ("runtime", words(Runtime::ALL)),
             ("channel", words(Channel::ALL)),
-            ("agent", object(&agent)),
+            ("agent", AgentRef::shape()),
             ("status", status),
             ("from", nullable(e164())),
             ("to", nullable(e164())),
