@@ -10,7 +10,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::json::{FieldError, Json, JsonError, Result, Rule, item_path, member_path};
@@ -29,7 +29,7 @@ pub const CUSTOM_PROVIDER: &str = "custom";
 const CALL_RATE: i64 = 8_000;
 
 /// What an agent says and how it behaves: every field of the interface's table but `version`, defaults filled in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentConfig {
     /// Instructions for the model, with `{{variables}}`; empty until written.
     pub system_prompt: String,
@@ -46,6 +46,7 @@ pub struct AgentConfig {
     /// What the agent may look up.
     pub knowledge_base: KnowledgeBase,
     /// The variables of the prompt, in the client's order.
+    #[serde(serialize_with = "write::variables")]
     pub dynamic_variables: Vec<DynamicVariable>,
     /// How a conversation goes.
     pub conversation: Conversation,
@@ -97,13 +98,14 @@ impl AgentConfig {
     /// The text to store.
     #[must_use]
     pub fn to_stored(&self) -> String {
-        self.to_json().to_compact()
+        // Serialising plain structs of texts and numbers does not fail.
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Every field of the table but `version`, in the table's order, nulls included.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        write::config(self)
+        Json::parse(self.to_stored().as_bytes()).unwrap_or(Json::Null)
     }
 
     /// The head changed by a merge patch (RFC 7396), read as a whole; a null puts a field back to its default.
@@ -187,11 +189,5 @@ impl AgentConfig {
             conversation: Conversation::default(),
             tool_ids: Vec::new(),
         }
-    }
-}
-
-impl Serialize for AgentConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(serializer)
     }
 }

@@ -423,11 +423,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn serde_prints_what_to_compact_prints(value in json()) {
-            prop_assert_eq!(serde_json::to_string(&value).unwrap(), value.to_compact());
-        }
-
-        #[test]
         fn a_value_merged_with_itself_without_nulls_is_itself(value in json()) {
             let clean = Json::Null.merge_patch(&value);
             prop_assert_eq!(clean.clone().merge_patch(&clean), clean);

@@ -30,13 +30,14 @@ pub(crate) trait Permission {
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident => $scope:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident => $scope:expr $(, engine_module: $needed:literal)?;)*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $name;
 
         impl Permission for $name {
             const SCOPE: Option<Scope> = $scope;
+            $(const ENGINE_MODULE: bool = $needed;)?
         }
     )*};
 }
@@ -60,9 +61,6 @@ permissions! {
     WebhooksRead => Some(Scope::WebhooksRead);
     /// `webhooks:write`.
     WebhooksWrite => Some(Scope::WebhooksWrite);
-}
-
-permissions! {
     /// `billing:read`.
     BillingRead => Some(Scope::BillingRead);
     /// `campaigns:read`.
@@ -73,31 +71,14 @@ permissions! {
     PhoneNumbersRead => Some(Scope::PhoneNumbersRead);
     /// `phone_numbers:write`.
     PhoneNumbersWrite => Some(Scope::PhoneNumbersWrite);
-}
-
-permissions! {
     /// `team:read`.
     TeamRead => Some(Scope::TeamRead);
     /// `integrations:read`.
     IntegrationsRead => Some(Scope::IntegrationsRead);
-}
-
-/// `knowledge:read`, and a plan with the Engine module.
-#[derive(Debug)]
-pub(crate) struct KnowledgeRead;
-
-impl Permission for KnowledgeRead {
-    const SCOPE: Option<Scope> = Some(Scope::KnowledgeRead);
-    const ENGINE_MODULE: bool = true;
-}
-
-/// `knowledge:write`, and a plan with the Engine module.
-#[derive(Debug)]
-pub(crate) struct KnowledgeWrite;
-
-impl Permission for KnowledgeWrite {
-    const SCOPE: Option<Scope> = Some(Scope::KnowledgeWrite);
-    const ENGINE_MODULE: bool = true;
+    /// `knowledge:read`, and a plan with the Engine module.
+    KnowledgeRead => Some(Scope::KnowledgeRead), engine_module: true;
+    /// `knowledge:write`, and a plan with the Engine module.
+    KnowledgeWrite => Some(Scope::KnowledgeWrite), engine_module: true;
 }
 
 /// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
@@ -126,11 +107,7 @@ macro_rules! path_ids {
     )*};
 }
 
-path_ids! { AgentId ConversationId EndpointId DeliveryId ToolId }
-
-path_ids! { BatchId InvoiceId PhoneNumberId }
-
-path_ids! { DocumentId FolderId }
+path_ids! { AgentId BatchId ConversationId DeliveryId DocumentId EndpointId FolderId InvoiceId PhoneNumberId ToolId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Bytes;
 use futures_util::{StreamExt, stream};
 use offhook_domain::RequestId;
-use offhook_services::{Answering, ChatError, ChatEvent, ChatReply};
+use offhook_services::{Answering, ChatEvent, ChatReply, UseCaseError};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -47,7 +47,7 @@ pub(crate) fn open(
     match answering {
         Answering::Before(reply) => {
             let text = event("message.delta", &json!({"text": reply.text}));
-            let rest = [text, event("message.completed", &AnswerBody::from(&reply))];
+            let rest = [text, event("message.completed", &AnswerBody(&reply))];
             answer.streaming(opening.chain(stream::iter(rest.map(Ok))))
         }
         Answering::Now(events) => {
@@ -75,13 +75,13 @@ fn told(happened: ChatEvent, request: RequestId) -> Bytes {
         ChatEvent::Delta(text) => event("message.delta", &json!({"text": text})),
         ChatEvent::ToolStarted(name) => event("tool.started", &json!({"name": name})),
         ChatEvent::ToolFinished(name) => event("tool.finished", &json!({"name": name})),
-        ChatEvent::Completed(reply) => event("message.completed", &AnswerBody::from(&reply)),
+        ChatEvent::Completed(reply) => event("message.completed", &AnswerBody(&reply)),
         ChatEvent::Failed(error) => failed(error, request),
     }
 }
 
 /// The envelope of an error, as an event: the head has said 200 already.
-fn failed(error: ChatError, request: RequestId) -> Bytes {
+fn failed(error: UseCaseError, request: RequestId) -> Bytes {
     let error = ApiError::from(error);
     if error.code.status().is_server_error() {
         let cause = error.cause.as_deref().unwrap_or("");
@@ -131,7 +131,7 @@ mod tests {
              \"usage\":{\"answers\":2,\"credits\":1}}\n\n"
         );
         assert!(
-            told(ChatEvent::Failed(ChatError::NoReply)).contains("\"error\":\"upstream_error\"")
+            told(ChatEvent::Failed(UseCaseError::NoReply)).contains("\"error\":\"upstream_error\"")
         );
     }
 }

@@ -5,6 +5,7 @@ mod examples;
 mod operations;
 mod parts;
 mod schemas;
+mod shape;
 mod words;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ use serde_json::{Map, Value, json};
 use crate::Code;
 use examples::Examples;
 use operations::{Access, Answer, Operation};
+
+pub(crate) use schemas::object;
+pub(crate) use shape::{Shape, shape_of_member, shape_of_value};
 
 /// The interface as an OpenAPI 3.1 document; `info.version` is the interface's.
 pub fn document() -> Value {

@@ -10,7 +10,7 @@ use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderMap, SEC_WEBSOCKET_PROTOCOL};
 use offhook_domain::{AgentId, Json};
-use offhook_services::{TALK_FRAME_BYTES, Talk, TalkError, TalkEvent};
+use offhook_services::{TALK_FRAME_BYTES, Talk, TalkEvent, UseCaseError};
 use tokio::time::{Instant, sleep_until};
 
 use crate::ask::FromPath;
@@ -64,7 +64,7 @@ fn offers(headers: &HeaderMap) -> bool {
 }
 
 /// A conversation that is being begun.
-type Beginning = Pin<Box<dyn Future<Output = Result<Talk, TalkError>>>>;
+type Beginning = Pin<Box<dyn Future<Output = Result<Talk, UseCaseError>>>>;
 
 enum Stage {
     /// The page is to say what it wants.
@@ -77,7 +77,7 @@ enum Stage {
 enum News {
     /// The page did not say what it wants.
     Late,
-    Begun(Result<Talk, TalkError>),
+    Begun(Result<Talk, UseCaseError>),
     Event(TalkEvent),
 }
 

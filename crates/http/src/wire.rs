@@ -1,4 +1,4 @@
-//! What answers look like: fields in the interface's order, null where one does not apply.
+//! What answers look like: members in the interface's order, null where one does not apply.
 
 pub(crate) mod account;
 pub(crate) mod agent;
@@ -17,9 +17,67 @@ pub(crate) mod voice;
 pub(crate) mod webhook;
 pub(crate) mod widget;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ApiError;
+
+/// What an answer shows of a record: members of it by their names, or by what they are made of. The document has the
+/// answer's schema from here, too.
+macro_rules! shown {
+    ($(#[$doc:meta])* $name:ident($record:ident: $of:ty) { $($member:ident $(= $value:expr)?,)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $name<'a>(pub(crate) &'a $of);
+
+        impl ::serde::Serialize for $name<'_> {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use ::serde::ser::SerializeStruct as _;
+                let $record = self.0;
+                let count = [$(stringify!($member)),*].len();
+                let mut members = serializer.serialize_struct(stringify!($name), count)?;
+                $(members.serialize_field(
+                    stringify!($member),
+                    $crate::wire::shown!(@value $record $member $($value)?),
+                )?;)*
+                members.end()
+            }
+        }
+
+        impl $crate::openapi::Shape for $name<'_> {
+            fn shape() -> ::serde_json::Value {
+                $crate::openapi::object(&[$((
+                    stringify!($member),
+                    $crate::wire::shown!(@shape $of, $record $member $($value)?),
+                )),*])
+            }
+        }
+    };
+    (@value $record:ident $member:ident) => { &$record.$member };
+    (@value $record:ident $member:ident $value:expr) => { &$value };
+    (@shape $of:ty, $record:ident $member:ident) => {
+        $crate::openapi::shape_of_member::<$of, _>(|$record| &$record.$member)
+    };
+    (@shape $of:ty, $record:ident $member:ident $value:expr) => {
+        $crate::openapi::shape_of_value::<$of, _>(|$record| {
+            let _ = $record;
+            $value
+        })
+    };
+}
+use shown;
+
+/// What DELETE answers.
+#[derive(Serialize)]
+pub(crate) struct Deleted<Id> {
+    id: Id,
+    deleted: bool,
+}
+
+impl<Id> Deleted<Id> {
+    pub(crate) const fn new(id: Id) -> Self {
+        Self { id, deleted: true }
+    }
+}
 
 /// JSON text of ours or of the client's, to be printed as it is.
 pub(crate) fn raw(text: &str) -> Result<&RawValue, ApiError> {

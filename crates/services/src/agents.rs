@@ -17,7 +17,7 @@ use offhook_storage::{
     Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, Publication, StoreError, mint,
 };
 
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal, Shared, Voices, knowledge};
 
@@ -63,7 +63,7 @@ impl Agents {
     /// An agent with its head configuration.
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
-        let (agent, config) = found.ok_or(ResourceError::NotFound)?;
+        let (agent, config) = found.ok_or(UseCaseError::NotFound)?;
         self.with_numbers(view(agent, config)?).await
     }
 
@@ -92,7 +92,7 @@ impl Agents {
     /// Drafts an engine agent: `{name, language, config?}`.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body.
+    /// [`UseCaseError::Invalid`] for a bad body.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let name = name(fields.required_string("name", 1..=120)?, &fields)?.to_owned();
@@ -107,7 +107,7 @@ impl Agents {
             self.0.tools_of(account, &write.config).await??;
             self.0.check_knowledge(account, &write.config, None).await?;
             if write.version.is_some_and(|version| version != 0) {
-                return Err(ResourceError::Conflict(Refusal::VersionOfNewAgent));
+                return Err(UseCaseError::Conflict(Refusal::VersionOfNewAgent));
             }
         }
         let at = self.0.clock.now();
@@ -144,13 +144,13 @@ impl Agents {
     /// the head, and a change of it saves the next version.
     ///
     /// # Errors
-    /// [`ResourceError::Conflict`] for a stale version or a change of status that is not allowed,
-    /// [`ResourceError::UnsupportedRuntime`] for anything but the name of a legacy agent.
+    /// [`UseCaseError::Conflict`] for a stale version or a change of status that is not allowed,
+    /// [`UseCaseError::UnsupportedRuntime`] for anything but the name of a legacy agent.
     pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let patch = AgentPatch::read(body)?;
         for _ in 0..TRIES {
             let found = self.0.store.agent_with_config(account, id, None).await?;
-            let (agent, stored) = found.ok_or(ResourceError::NotFound)?;
+            let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
             let change = self.change(&agent, stored.as_deref(), &patch)?;
             if changes_nothing(&change) {
                 return self.with_numbers(view(agent, stored)?).await;
@@ -174,7 +174,7 @@ impl Agents {
             }
             // The head has moved: with an expected version the next look refuses, without one the patch is made anew.
         }
-        Err(ResourceError::Conflict(Refusal::AgentContended))
+        Err(UseCaseError::Conflict(Refusal::AgentContended))
     }
 
     fn change(
@@ -184,13 +184,13 @@ impl Agents {
         patch: &AgentPatch<'_>,
     ) -> Result<AgentChange> {
         if agent.runtime == Runtime::Legacy && !patch.is_name_alone() {
-            return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyChange));
+            return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyChange));
         }
         if agent.status == AgentStatus::Archived
             && patch.is_more_than_status()
             && patch.status != Some(AgentStatus::Paused)
         {
-            return Err(ResourceError::Conflict(Refusal::AgentArchived));
+            return Err(UseCaseError::Conflict(Refusal::AgentArchived));
         }
         if let Some(expected) = patch.expected_version
             && expected != i64::from(agent.head_version)
@@ -259,7 +259,7 @@ impl Agents {
     /// Makes a version serve calls: `{version?, note?}`; an older version is the rollback.
     ///
     /// # Errors
-    /// [`ResourceError::Conflict`] for an archived agent, or a configuration that cannot hold a call (its field is named).
+    /// [`UseCaseError::Conflict`] for an archived agent, or a configuration that cannot hold a call (its field is named).
     pub async fn publish(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let version = fields.optional_integer("version", 1..=i64::from(i32::MAX))?;
@@ -268,14 +268,14 @@ impl Agents {
         let version = version.and_then(|version| i32::try_from(version).ok());
         for _ in 0..TRIES {
             let agent = self.0.store.agent(account, id).await?;
-            let agent = agent.ok_or(ResourceError::NotFound)?;
+            let agent = agent.ok_or(UseCaseError::NotFound)?;
             let statuses = (agent.status, publishable_status(&agent)?);
             let wanted = version.unwrap_or(agent.head_version);
             let found = self.0.store.agent_version(account, id, wanted).await?;
             let Some((before, stored)) = found.and_then(|(_, version)| version) else {
                 return Err(match version {
                     Some(_) => FieldError::new("version", Rule::NoVersion).into(),
-                    None => ResourceError::Conflict(Refusal::AgentUnconfigured),
+                    None => UseCaseError::Conflict(Refusal::AgentUnconfigured),
                 });
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
@@ -300,7 +300,7 @@ impl Agents {
                 return view(agent, config);
             }
         }
-        Err(ResourceError::Conflict(Refusal::AgentContended))
+        Err(UseCaseError::Conflict(Refusal::AgentContended))
     }
 }
 
@@ -317,7 +317,7 @@ fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus> {
     if agent.status.may_become(next) && !unpublished {
         return Ok(next);
     }
-    Err(ResourceError::Conflict(Refusal::AgentStatus {
+    Err(UseCaseError::Conflict(Refusal::AgentStatus {
         now: agent.status,
         next,
     }))
@@ -325,24 +325,24 @@ fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus> {
 
 fn publishable_status(agent: &Agent) -> Result<AgentStatus> {
     if agent.runtime == Runtime::Legacy {
-        return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyPublish));
+        return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyPublish));
     }
     match agent.status {
-        AgentStatus::Archived => Err(ResourceError::Conflict(Refusal::AgentArchived)),
+        AgentStatus::Archived => Err(UseCaseError::Conflict(Refusal::AgentArchived)),
         AgentStatus::Paused => Ok(AgentStatus::Paused),
         AgentStatus::Draft | AgentStatus::Active | AgentStatus::Error => Ok(AgentStatus::Active),
     }
 }
 
-fn refused(fault: FieldError) -> ResourceError {
-    ResourceError::Conflict(Refusal::Unpublishable(Box::new(fault)))
+fn refused(fault: FieldError) -> UseCaseError {
+    UseCaseError::Conflict(Refusal::Unpublishable(Box::new(fault)))
 }
 
-fn stale(field: &'static str, head: i32) -> ResourceError {
-    ResourceError::Conflict(Refusal::StaleVersion { field, head })
+fn stale(field: &'static str, head: i32) -> UseCaseError {
+    UseCaseError::Conflict(Refusal::StaleVersion { field, head })
 }
 
-fn corrupt(error: JsonError) -> StoreError {
+pub(crate) fn corrupt(error: JsonError) -> StoreError {
     StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
 }
 

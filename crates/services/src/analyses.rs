@@ -13,9 +13,9 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
-use crate::error::ResourceError;
+use crate::error::{Result, UseCaseError};
 use crate::tools::schema;
-use crate::{Refusal, Result, Shared};
+use crate::{Refusal, Shared};
 
 pub(crate) use analyst::keep_analysing;
 
@@ -36,12 +36,8 @@ impl Analyses {
     /// The schema of an agent.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such agent.
-    pub async fn schema(
-        &self,
-        account: AccountId,
-        id: AgentId,
-    ) -> Result<AnalysisSchemaView, ResourceError> {
+    /// [`UseCaseError::NotFound`] if the account has no such agent.
+    pub async fn schema(&self, account: AccountId, id: AgentId) -> Result<AnalysisSchemaView> {
         let agent = self.agent(account, id).await?;
         match self.0.store.analysis_schema(agent.id).await? {
             Some(schema) => Ok(view(schema)?),
@@ -52,32 +48,32 @@ impl Analyses {
     /// Sets the schema of an agent: `{schema}`, where null clears it.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::UnsupportedRuntime`] for a legacy agent,
-    /// [`ResourceError::Conflict`] for an archived one.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::UnsupportedRuntime`] for a legacy agent,
+    /// [`UseCaseError::Conflict`] for an archived one.
     pub async fn set_schema(
         &self,
         account: AccountId,
         id: AgentId,
         body: &Json,
-    ) -> Result<AnalysisSchemaView, ResourceError> {
+    ) -> Result<AnalysisSchemaView> {
         let definition = read(body)?;
         let agent = self.agent(account, id).await?;
         if agent.runtime == Runtime::Legacy {
-            return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyAnalysis));
+            return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyAnalysis));
         }
         if agent.status == AgentStatus::Archived {
-            return Err(ResourceError::Conflict(Refusal::AgentArchived));
+            return Err(UseCaseError::Conflict(Refusal::AgentArchived));
         }
         let store = &self.0.store;
         let at = self.0.clock.now();
         let set = store.set_analysis_schema(account, id, definition, at);
-        let set = set.await?.ok_or(ResourceError::NotFound)?;
+        let set = set.await?.ok_or(UseCaseError::NotFound)?;
         Ok(set.map(view).transpose()?.unwrap_or_default())
     }
 
-    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, ResourceError> {
+    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
-        found.map(|(agent, _)| agent).ok_or(ResourceError::NotFound)
+        found.map(|(agent, _)| agent).ok_or(UseCaseError::NotFound)
     }
 }
 

@@ -58,7 +58,7 @@ pub struct ServicesConfig {
 }
 
 macro_rules! use_cases {
-    ($($(#[$doc:meta])* $name:ident: $type:ident,)*) => {
+    (|$shared:ident, $voices:ident| $($(#[$doc:meta])* $name:ident: $type:ident = $use_case:expr,)*) => {
         /// Every use case, over one set of resources. Cheap to clone.
         #[derive(Clone)]
         pub struct Services {
@@ -66,69 +66,76 @@ macro_rules! use_cases {
             $($name: $type,)*
         }
 
-        impl Services {$(
-            $(#[$doc])*
+        impl Services {
+            fn of($shared: Arc<Shared>, $voices: Voices) -> Self {
+                Self {
+                    $($name: $use_case,)*
+                    shared: $shared,
+                }
+            }
+
+            $($(#[$doc])*
             #[must_use]
             pub const fn $name(&self) -> &$type {
                 &self.$name
-            }
-        )*}
+            })*
+        }
     };
 }
 
-use_cases! {
+use_cases! { |shared, voices|
     /// Accounts.
-    accounts: Accounts,
+    accounts: Accounts = Accounts(shared.clone()),
     /// Keys.
-    keys: Keys,
+    keys: Keys = Keys::new(shared.clone()),
     /// Agents.
-    agents: Agents,
+    agents: Agents = Agents::new(shared.clone(), voices.clone()),
     /// Analyses of conversations.
-    analyses: Analyses,
+    analyses: Analyses = Analyses(shared.clone()),
     /// Billing.
-    billing: Billing,
+    billing: Billing = Billing(shared.clone()),
     /// Calls.
-    calls: Calls,
+    calls: Calls = Calls(shared.clone()),
     /// Batch calls.
-    batches: Batches,
+    batches: Batches = Batches(shared.clone()),
     /// Text conversations.
-    chats: Chats,
+    chats: Chats = Chats(shared.clone()),
     /// Spoken conversations of web pages.
-    talks: Talks,
+    talks: Talks = Talks(shared.clone()),
     /// Widgets of agents.
-    widgets: Widgets,
+    widgets: Widgets = Widgets(shared.clone()),
     /// Conversations.
-    conversations: Conversations,
+    conversations: Conversations = Conversations(shared.clone()),
     /// Credentials of accounts at providers.
-    credentials: Credentials,
+    credentials: Credentials = Credentials::new(shared.clone()),
     /// Legacy agents.
-    legacy: Legacy,
+    legacy: Legacy = Legacy(shared.clone()),
     /// Phone numbers.
-    numbers: Numbers,
+    numbers: Numbers = Numbers(shared.clone()),
     /// Tools.
-    tools: ToolShelf,
+    tools: ToolShelf = ToolShelf(shared.clone()),
     /// Webhooks.
-    webhooks: Webhooks,
+    webhooks: Webhooks = Webhooks(shared.clone()),
     /// The people who work with an account.
-    team: Team,
+    team: Team = Team(shared.clone()),
     /// People who sign in to the portal.
-    people: People,
+    people: People = People::new(shared.clone()),
     /// Integrations.
-    integrations: Integrations,
+    integrations: Integrations = Integrations(shared.clone()),
     /// Voices.
-    voices: Voices,
+    voices: Voices = voices.clone(),
     /// The request log.
-    request_logs: RequestLogs,
+    request_logs: RequestLogs = RequestLogs::new(shared.clone()),
     /// Whether this process can serve.
-    health: Health,
+    health: Health = Health(shared.clone()),
     /// Calls that come in.
-    inbound: Inbound,
+    inbound: Inbound = Inbound(shared.clone()),
     /// What happens in an account now and in its last day.
-    overview: Overview,
+    overview: Overview = Overview(shared.clone()),
     /// Knowledge documents and folders.
-    knowledge: Knowledge,
+    knowledge: Knowledge = Knowledge(shared.clone()),
     /// Conversations on WhatsApp.
-    whatsapp: WhatsApp,
+    whatsapp: WhatsApp = WhatsApp(shared.clone()),
 }
 
 impl Services {
@@ -174,35 +181,7 @@ impl Services {
             stopping: AtomicBool::new(false),
         });
         let voices = Voices::new(shared.clone())?;
-        Ok(Self {
-            accounts: Accounts(shared.clone()),
-            keys: Keys::new(shared.clone()),
-            agents: Agents::new(shared.clone(), voices.clone()),
-            analyses: Analyses(shared.clone()),
-            billing: Billing(shared.clone()),
-            calls: Calls(shared.clone()),
-            conversations: Conversations(shared.clone()),
-            batches: Batches(shared.clone()),
-            chats: Chats(shared.clone()),
-            talks: Talks(shared.clone()),
-            widgets: Widgets(shared.clone()),
-            credentials: Credentials::new(shared.clone()),
-            legacy: Legacy(shared.clone()),
-            numbers: Numbers(shared.clone()),
-            tools: ToolShelf(shared.clone()),
-            webhooks: Webhooks(shared.clone()),
-            team: Team(shared.clone()),
-            people: People::new(shared.clone()),
-            integrations: Integrations(shared.clone()),
-            voices,
-            request_logs: RequestLogs::new(shared.clone()),
-            health: Health(shared.clone()),
-            inbound: Inbound(shared.clone()),
-            overview: Overview(shared.clone()),
-            knowledge: Knowledge(shared.clone()),
-            whatsapp: WhatsApp(shared.clone()),
-            shared,
-        })
+        Ok(Self::of(shared, voices))
     }
 
     /// The present.

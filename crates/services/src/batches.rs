@@ -11,12 +11,13 @@ use offhook_domain::json::{FieldError, Json, Rule};
 use offhook_domain::{AccountId, AgentStatus, BatchId, BatchStatus, Runtime};
 use offhook_storage::{
     Batch, BatchFilter, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, NewRecipient, Recipient,
-    StoreError, StoredAnswer, mint,
+    StoredAnswer, mint,
 };
 
-use crate::calls::no_number;
+use crate::calls::{NO_CALLS, no_number, replay};
+use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
-use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Result, Shared};
+use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Shared};
 
 pub use csv_rows::CsvRows;
 pub use read::BatchBody;
@@ -29,46 +30,9 @@ pub(crate) use scheduler::keep_calling;
 const CREATE: &str = "POST /v1/batch-calls";
 const RETRY: &str = "POST /v1/batch-calls/{id}/retry";
 
-/// Why a batch operation was refused. Nothing was written, save perhaps in [`BatchError::UnknownCommit`].
-#[derive(Debug, thiserror::Error)]
-pub enum BatchError {
-    /// No such batch of the account.
-    #[error("no such batch")]
-    NotFound,
-    /// A body field is wrong, or rows of it are.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The account's plan holds no calls at all.
-    #[error("the account's plan holds no calls")]
-    PlanLimit,
-    /// The state of the batch or its agent forbids it.
-    #[error("{0}")]
-    Conflict(Refusal),
-    /// The agent is no legacy agent.
-    #[error("{0}")]
-    UnsupportedRuntime(Refusal),
-    /// The Idempotency-Key was used with another body.
-    #[error("the Idempotency-Key was used with another body")]
-    IdempotencyConflict,
-    /// The Idempotency-Key's first request is still being written.
-    #[error("the first request with this Idempotency-Key is still being written")]
-    InFlight,
-    /// The connection broke during COMMIT.
-    #[error("the batch may have been written")]
-    UnknownCommit,
-    /// The store failed.
-    #[error(transparent)]
-    Store(StoreError),
-}
-
-impl From<StoreError> for BatchError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::UnknownCommit(_) => Self::UnknownCommit,
-            other => Self::Store(other),
-        }
-    }
-}
+/// What a retry tells of where a COMMIT does not.
+const IN_DOUBT: &str =
+    "The batch may have been written: a retry with the same Idempotency-Key tells.";
 
 /// How a batch is printed for an answer that an Idempotency-Key replays.
 pub type PrintBatch = fn(&Batch) -> Vec<u8>;
@@ -97,16 +61,16 @@ impl Batches {
     /// A batch.
     ///
     /// # Errors
-    /// [`BatchError::NotFound`] if the account has no such batch.
-    pub async fn get(&self, account: AccountId, id: BatchId) -> Result<Batch, BatchError> {
+    /// [`UseCaseError::NotFound`] if the account has no such batch.
+    pub async fn get(&self, account: AccountId, id: BatchId) -> Result<Batch> {
         let batch = self.0.store.batch(account, id).await?;
-        batch.ok_or(BatchError::NotFound)
+        batch.ok_or(UseCaseError::NotFound)
     }
 
     /// A page of a batch's recipients behind place `after`, in the order that they were given in.
     ///
     /// # Errors
-    /// [`BatchError::NotFound`] if the account has no such batch.
+    /// [`UseCaseError::NotFound`] if the account has no such batch.
     pub async fn recipients(
         &self,
         account: AccountId,
@@ -114,34 +78,34 @@ impl Batches {
         status: Option<offhook_domain::RecipientStatus>,
         after: Option<i32>,
         limit: u32,
-    ) -> Result<Page<Recipient>, BatchError> {
+    ) -> Result<Page<Recipient>> {
         let rows = self
             .0
             .store
             .batch_recipients(account, id, status, after, i64::from(limit))
             .await?;
-        Ok(Page::of(rows.ok_or(BatchError::NotFound)?, limit))
+        Ok(Page::of(rows.ok_or(UseCaseError::NotFound)?, limit))
     }
 
     /// Takes a batch: `{name, agent_id, phone_number_id?, scheduled_at?, recipients}`, or answers a retry as the first
     /// time.
     ///
     /// # Errors
-    /// [`BatchError`] says which rule refused.
+    /// [`UseCaseError`] says which rule refused.
     pub async fn create(
         &self,
         caller: &Caller,
         key: Option<String>,
         body: &BatchBody,
         print: PrintBatch,
-    ) -> Result<PlacedReply, BatchError> {
+    ) -> Result<PlacedReply> {
         let account = caller.account.id;
         let fingerprint = sha256(&body.fingerprint()).to_vec();
-        if let Some(answer) = self.stored(account, CREATE, key.as_ref()).await? {
+        if let Some(answer) = self.0.stored_answer(account, CREATE, key.as_ref()).await? {
             return replay(answer, &fingerprint);
         }
         if caller.terms.live_calls == 0 {
-            return Err(BatchError::PlanLimit);
+            return Err(UseCaseError::PlanLimit(NO_CALLS));
         }
         let request = body.read(&self.0.calls.allowed_prefixes)?;
         let batch = self.batch(caller, &request).await?;
@@ -179,8 +143,9 @@ impl Batches {
         new: NewBatch,
         (location, body): (String, Vec<u8>),
         fingerprint: &[u8],
-    ) -> Result<PlacedReply, BatchError> {
-        match self.0.store.create_batch(new).await? {
+    ) -> Result<PlacedReply> {
+        let created = self.0.store.create_batch(new).await;
+        match created.map_err(UseCaseError::of_write(IN_DOUBT))? {
             BatchWrite::Done(batch) => {
                 tracing::info!(batch = %batch.id, recipients = batch.total, "batch accepted");
                 self.0.wakes.batches.notify_one();
@@ -192,12 +157,12 @@ impl Batches {
                 })
             }
             BatchWrite::KeyUsed(answer) => replay(answer, fingerprint),
-            BatchWrite::KeyInFlight => Err(BatchError::InFlight),
-            BatchWrite::Absent | BatchWrite::Refused(_) => Err(BatchError::NotFound),
+            BatchWrite::KeyInFlight => Err(UseCaseError::Conflict(Refusal::InFlight)),
+            BatchWrite::Absent | BatchWrite::Refused(_) => Err(UseCaseError::NotFound),
         }
     }
 
-    async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch, BatchError> {
+    async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch> {
         let account = caller.account.id;
         let store = &self.0.store;
         let found = store
@@ -206,10 +171,12 @@ impl Batches {
         let (agent, _, usual_number) =
             found.ok_or_else(|| FieldError::new("agent_id", Rule::NoAgent))?;
         if agent.runtime != Runtime::Legacy {
-            return Err(BatchError::UnsupportedRuntime(Refusal::BatchOfEngineAgent));
+            return Err(UseCaseError::UnsupportedRuntime(
+                Refusal::BatchOfEngineAgent,
+            ));
         }
         if agent.status != AgentStatus::Active {
-            return Err(BatchError::Conflict(Refusal::BatchOfIdleAgent(
+            return Err(UseCaseError::Conflict(Refusal::BatchOfIdleAgent(
                 agent.status,
             )));
         }
@@ -217,7 +184,7 @@ impl Batches {
             let found = store.number(account, number).await?;
             found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
         } else if usual_number.is_none() && self.0.shared_number(agent.runtime).is_none() {
-            return Err(BatchError::Conflict(no_number(agent.runtime)));
+            return Err(UseCaseError::Conflict(no_number(agent.runtime)));
         }
         let at = self.0.clock.now();
         let later = request.scheduled_at.is_some_and(|begins| begins > at);
@@ -251,25 +218,21 @@ impl Batches {
     /// Pauses, resumes or cancels a batch. Calls under way go on to their end.
     ///
     /// # Errors
-    /// [`BatchError::Conflict`] if its state forbids it, [`BatchError::NotFound`] if the account has no such batch.
-    pub async fn step(
-        &self,
-        account: AccountId,
-        id: BatchId,
-        step: BatchStep,
-    ) -> Result<Batch, BatchError> {
+    /// [`UseCaseError::Conflict`] if its state forbids it, [`UseCaseError::NotFound`] if the account has no such batch.
+    pub async fn step(&self, account: AccountId, id: BatchId, step: BatchStep) -> Result<Batch> {
         let at = self.0.clock.now();
-        match self.0.store.step_batch(account, id, step, at).await? {
+        let stepped = self.0.store.step_batch(account, id, step, at).await;
+        match stepped.map_err(UseCaseError::of_write(IN_DOUBT))? {
             BatchWrite::Done(batch) => {
                 self.0.wakes.batches.notify_one();
                 Ok(batch)
             }
-            BatchWrite::Refused(batch) => Err(BatchError::Conflict(Refusal::BatchStep {
+            BatchWrite::Refused(batch) => Err(UseCaseError::Conflict(Refusal::BatchStep {
                 now: batch.status,
                 step,
             })),
             BatchWrite::Absent | BatchWrite::KeyUsed(_) | BatchWrite::KeyInFlight => {
-                Err(BatchError::NotFound)
+                Err(UseCaseError::NotFound)
             }
         }
     }
@@ -277,7 +240,7 @@ impl Batches {
     /// Calls those of an ended batch again that were not called well, or answers a retry as the first time.
     ///
     /// # Errors
-    /// [`BatchError::Conflict`] if the batch has not ended or nobody is left, [`BatchError::NotFound`] if the account
+    /// [`UseCaseError::Conflict`] if the batch has not ended or nobody is left, [`UseCaseError::NotFound`] if the account
     /// has no such batch.
     pub async fn retry(
         &self,
@@ -285,11 +248,11 @@ impl Batches {
         key: Option<String>,
         (id, body): (BatchId, &Json),
         print: PrintBatch,
-    ) -> Result<PlacedReply, BatchError> {
+    ) -> Result<PlacedReply> {
         let account = caller.account.id;
         let text = format!("{id} {}", body.canonical());
         let fingerprint = sha256(text.as_bytes()).to_vec();
-        if let Some(answer) = self.stored(account, RETRY, key.as_ref()).await? {
+        if let Some(answer) = self.0.stored_answer(account, RETRY, key.as_ref()).await? {
             return replay(answer, &fingerprint);
         }
         offhook_domain::json::Fields::of(body, "")?.finish()?;
@@ -307,7 +270,8 @@ impl Batches {
         });
         let at = self.0.clock.now();
         let store = &self.0.store;
-        match store.retry_batch(account, id, claim, print, at).await? {
+        let retried = store.retry_batch(account, id, claim, print, at).await;
+        match retried.map_err(UseCaseError::of_write(IN_DOUBT))? {
             BatchWrite::Done(batch) => {
                 self.0.wakes.batches.notify_one();
                 Ok(PlacedReply {
@@ -318,40 +282,14 @@ impl Batches {
                 })
             }
             BatchWrite::KeyUsed(answer) => replay(answer, &fingerprint),
-            BatchWrite::KeyInFlight => Err(BatchError::InFlight),
-            BatchWrite::Absent => Err(BatchError::NotFound),
+            BatchWrite::KeyInFlight => Err(UseCaseError::Conflict(Refusal::InFlight)),
+            BatchWrite::Absent => Err(UseCaseError::NotFound),
             BatchWrite::Refused(batch) if batch.status.is_over() => {
-                Err(BatchError::Conflict(Refusal::NobodyLeft))
+                Err(UseCaseError::Conflict(Refusal::NobodyLeft))
             }
             BatchWrite::Refused(batch) => {
-                Err(BatchError::Conflict(Refusal::BatchUnderWay(batch.status)))
+                Err(UseCaseError::Conflict(Refusal::BatchUnderWay(batch.status)))
             }
         }
     }
-
-    async fn stored(
-        &self,
-        account: AccountId,
-        operation: &'static str,
-        key: Option<&String>,
-    ) -> Result<Option<StoredAnswer>> {
-        let Some(key) = key else { return Ok(None) };
-        let steady = self.0.clock.steady();
-        let store = &self.0.store;
-        store
-            .stored_answer(account, operation, key.clone(), steady)
-            .await
-    }
-}
-
-fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply, BatchError> {
-    if answer.fingerprint != fingerprint {
-        return Err(BatchError::IdempotencyConflict);
-    }
-    Ok(PlacedReply {
-        status: u16::try_from(answer.status).unwrap_or(202),
-        location: answer.location,
-        body: answer.body,
-        replayed: true,
-    })
 }

@@ -6,15 +6,12 @@ use std::time::Duration;
 use futures_util::Stream;
 use futures_util::stream;
 use offhook_domain::{AccountId, ConversationId, Credits, Timestamp};
-use offhook_objects::ObjectError;
-use offhook_storage::{
-    Analysis, Conversation, ConversationFilter, ConversationView, Moment, StoreError,
-};
+use offhook_storage::{Analysis, Conversation, ConversationFilter, ConversationView, Moment};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
-use crate::{Caller, Page, PageRequest, Recording, Result, Shared};
+use crate::{Caller, Page, PageRequest, Recording, Result, Shared, UseCaseError};
 
 /// Turns that a conversation is read with at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;
@@ -132,12 +129,12 @@ impl Conversations {
     /// is none, and is logged.
     ///
     /// # Errors
-    /// [`RecordingError`] if the rows or the recordings are out of reach.
+    /// [`UseCaseError`] if the rows or the recordings are out of reach.
     pub async fn recording(
         &self,
         caller: &Caller,
         id: ConversationId,
-    ) -> Result<Option<Recording>, RecordingError> {
+    ) -> Result<Option<Recording>, UseCaseError> {
         let view = self.get(caller, id, false).await?;
         if view.is_none_or(|view| !view.conversation.has_audio) {
             return Ok(None);
@@ -211,17 +208,6 @@ impl Conversations {
             follower.next().await.map(|item| (item, follower))
         })
     }
-}
-
-/// Why a recording could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordingError {
-    /// The rows are out of reach.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The recordings are out of reach.
-    #[error(transparent)]
-    Objects(#[from] ObjectError),
 }
 
 /// The oldest instant that the caller's plan still shows.

@@ -23,6 +23,7 @@ const BATCHES: usize = 100;
 pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToken) {
     let mut turns = Turns::new(EVERY, &stop);
     let mut looked_at: Option<Instant> = None;
+    let store = &shared.store;
     loop {
         let stopping = !turns.next().await;
         if let Err(error) = counted("key_uses", keys.write_last_uses().await) {
@@ -31,47 +32,43 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
         if stopping {
             return;
         }
-        let purged = shared.store.purge_keys(shared.clock.steady()).await;
+        let purged = store.purge_keys(shared.clock.steady()).await;
         if let Err(error) = counted("idempotency_keys", purged) {
             tracing::warn!(%error, "expired Idempotency-Keys could not be deleted");
         }
-        if looked_at.is_none_or(|at| at.elapsed() >= RETENTION_EVERY) {
-            looked_at = Some(Instant::now());
-            let ended = end_deliveries(&shared, &stop).await;
-            if let Err(error) = counted("old_deliveries", ended) {
-                tracing::warn!(%error, "old deliveries could not be deleted");
-            }
-            let ended = end_legacy_reports(&shared, &stop).await;
-            if let Err(error) = counted("legacy_reports", ended) {
-                tracing::warn!(%error, "old reports of the legacy provider could not be deleted");
-            }
-            let ended = end_sessions(&shared, &stop).await;
-            if let Err(error) = counted("sessions", ended) {
-                tracing::warn!(%error, "ended sessions could not be deleted");
-            }
-            let entered = billing::enter_months(&shared).await;
-            if let Err(error) = counted("months", entered) {
-                tracing::warn!(%error, "accounts could not enter the month");
-            }
+        if looked_at.is_some_and(|at| at.elapsed() < RETENTION_EVERY) {
+            continue;
+        }
+        looked_at = Some(Instant::now());
+        let now = shared.clock.now();
+        let ended = in_batches(&stop, || async {
+            Ok(store.delete_old_deliveries(now).await? | store.clear_old_bodies(now).await?)
+        });
+        if let Err(error) = counted("old_deliveries", ended.await) {
+            tracing::warn!(%error, "old deliveries could not be deleted");
+        }
+        let ended = in_batches(&stop, || store.delete_old_legacy_reports(now));
+        if let Err(error) = counted("legacy_reports", ended.await) {
+            tracing::warn!(%error, "old reports of the legacy provider could not be deleted");
+        }
+        let ended = in_batches(&stop, || people::delete_ended(&shared));
+        if let Err(error) = counted("sessions", ended.await) {
+            tracing::warn!(%error, "ended sessions could not be deleted");
+        }
+        let entered = billing::enter_months(&shared).await;
+        if let Err(error) = counted("months", entered) {
+            tracing::warn!(%error, "accounts could not enter the month");
         }
     }
 }
 
-/// Deletes sessions, links and counts of attempts to sign in whose time is over.
-async fn end_sessions(shared: &Shared, stop: &CancellationToken) -> Result<()> {
+/// Deletes batches until none is left, or the worker is to stop.
+async fn in_batches<F: Future<Output = Result<bool>>>(
+    stop: &CancellationToken,
+    delete: impl Fn() -> F,
+) -> Result<()> {
     for _ in 0..BATCHES {
-        if !people::delete_ended(shared).await? || stop.is_cancelled() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Deletes what the provider of the legacy agents has told whose time is over.
-async fn end_legacy_reports(shared: &Shared, stop: &CancellationToken) -> Result<()> {
-    let now = shared.clock.now();
-    for _ in 0..BATCHES {
-        if !shared.store.delete_old_legacy_reports(now).await? || stop.is_cancelled() {
+        if !delete().await? || stop.is_cancelled() {
             break;
         }
     }
@@ -82,17 +79,4 @@ async fn end_legacy_reports(shared: &Shared, stop: &CancellationToken) -> Result
 pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, E> {
     metrics().jobs.ran(job, done.is_ok());
     done
-}
-
-/// Deletes deliveries, and takes the payloads of events away, whose time is over.
-async fn end_deliveries(shared: &Shared, stop: &CancellationToken) -> Result<()> {
-    let now = shared.clock.now();
-    for _ in 0..BATCHES {
-        let has_more = shared.store.delete_old_deliveries(now).await?
-            | shared.store.clear_old_bodies(now).await?;
-        if !has_more || stop.is_cancelled() {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -19,12 +19,12 @@ use std::sync::Arc;
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
 use offhook_failpoints as failpoints;
-use offhook_objects::ObjectError;
 use offhook_storage::{
     Document, DocumentChange, DocumentChanged, DocumentFilter, NewDocument, PinningAgent,
     StoreError, mint,
 };
 
+use crate::error::{Result, UseCaseError};
 use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal, Shared};
 
@@ -40,26 +40,6 @@ const NAME: std::ops::RangeInclusive<usize> = 1..=255;
 
 /// Passages of a document's text that are read at once.
 const TEXT_AT_ONCE: i64 = 256;
-
-/// Why a knowledge operation was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum KnowledgeError {
-    /// No such document or folder of the account.
-    #[error("no such document or folder")]
-    NotFound,
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The state forbids it.
-    #[error("{0}")]
-    Conflict(Refusal),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// What was sent could not be kept; nothing is.
-    #[error(transparent)]
-    Objects(#[from] ObjectError),
-}
 
 /// A document that was deleted.
 #[derive(Debug, Clone)]
@@ -96,26 +76,18 @@ impl Knowledge {
     /// A document.
     ///
     /// # Errors
-    /// [`KnowledgeError::NotFound`] if the account has no such document.
-    pub async fn document(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<Document, KnowledgeError> {
+    /// [`UseCaseError::NotFound`] if the account has no such document.
+    pub async fn document(&self, account: AccountId, id: DocumentId) -> Result<Document> {
         let found = self.0.store.document(account, id).await?;
-        found.ok_or(KnowledgeError::NotFound)
+        found.ok_or(UseCaseError::NotFound)
     }
 
     /// Takes a document in; its text is read afterwards.
     ///
     /// # Errors
-    /// [`KnowledgeError::Invalid`] for a bad body, or a folder that the account has not; [`KnowledgeError::Objects`] if
+    /// [`UseCaseError::Invalid`] for a bad body, or a folder that the account has not; [`UseCaseError::Objects`] if
     /// what was sent cannot be kept.
-    pub async fn add(
-        &self,
-        account: AccountId,
-        content: NewContent,
-    ) -> Result<Document, KnowledgeError> {
+    pub async fn add(&self, account: AccountId, content: NewContent) -> Result<Document> {
         let read = content::read(content)?;
         let at = self.0.clock.now();
         let document = Document {
@@ -164,13 +136,13 @@ impl Knowledge {
     /// Renames a document or moves it: `{name?, folder_id?}`; a null `folder_id` is the root.
     ///
     /// # Errors
-    /// [`KnowledgeError::Invalid`] for a bad body, [`KnowledgeError::NotFound`] if the account has no such document.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::NotFound`] if the account has no such document.
     pub async fn change(
         &self,
         account: AccountId,
         id: DocumentId,
         body: &Json,
-    ) -> Result<Document, KnowledgeError> {
+    ) -> Result<Document> {
         if matches!(body.get("name"), Some(Json::Null)) {
             return Err(FieldError::new("name", Rule::Null).into());
         }
@@ -195,7 +167,7 @@ impl Knowledge {
             .await?
         {
             DocumentChanged::Done(document) => Ok(document),
-            DocumentChanged::Absent => Err(KnowledgeError::NotFound),
+            DocumentChanged::Absent => Err(UseCaseError::NotFound),
             DocumentChanged::NoFolder => Err(no_folder("folder_id").into()),
         }
     }
@@ -203,15 +175,11 @@ impl Knowledge {
     /// Deletes a document with its passages.
     ///
     /// # Errors
-    /// [`KnowledgeError::NotFound`] if the account has no such document.
-    pub async fn delete(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<Deleted, KnowledgeError> {
+    /// [`UseCaseError::NotFound`] if the account has no such document.
+    pub async fn delete(&self, account: AccountId, id: DocumentId) -> Result<Deleted> {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_document(account, id, at).await?;
-        let agents_affected = deleted.ok_or(KnowledgeError::NotFound)?;
+        let agents_affected = deleted.ok_or(UseCaseError::NotFound)?;
         self.0.wakes.librarian.notify_one();
         Ok(Deleted { agents_affected })
     }
@@ -219,13 +187,9 @@ impl Knowledge {
     /// The text of a document.
     ///
     /// # Errors
-    /// [`KnowledgeError::NotFound`] if the account has no such document, [`KnowledgeError::Conflict`] while it is read
+    /// [`UseCaseError::NotFound`] if the account has no such document, [`UseCaseError::Conflict`] while it is read
     /// and if that failed.
-    pub async fn text(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-    ) -> Result<(Document, String), KnowledgeError> {
+    pub async fn text(&self, account: AccountId, id: DocumentId) -> Result<(Document, String)> {
         let document = self.document(account, id).await?;
         let refused = match document.status {
             DocumentStatus::Ready => {
@@ -235,7 +199,7 @@ impl Knowledge {
             DocumentStatus::Processing => Refusal::DocumentUnread,
             DocumentStatus::Failed => Refusal::DocumentFailed,
         };
-        Err(KnowledgeError::Conflict(refused))
+        Err(UseCaseError::Conflict(refused))
     }
 
     async fn joined(&self, id: DocumentId) -> Result<String, StoreError> {
@@ -246,12 +210,18 @@ impl Knowledge {
                 return Ok(text);
             }
             first = first.saturating_add(i32::try_from(passages.len()).unwrap_or(i32::MAX));
-            for (repeats, content) in passages {
-                let repeats = usize::try_from(repeats).unwrap_or(0);
-                text.push_str(content.get(repeats..).unwrap_or_default());
-            }
+            text.push_str(&joined(passages));
         }
     }
+}
+
+/// What passages come to: each but the first begins with some of the one before.
+fn joined(passages: Vec<(i32, String)>) -> String {
+    let pieces = passages.iter().map(|(repeats, content)| {
+        let repeats = usize::try_from(*repeats).unwrap_or(0);
+        content.get(repeats..).unwrap_or_default()
+    });
+    pieces.collect()
 }
 
 fn no_folder(path: &str) -> FieldError {
@@ -275,7 +245,7 @@ impl Shared {
         path: &str,
         (documents, folders): (Vec<DocumentId>, Vec<FolderId>),
         kept: (Vec<DocumentId>, Vec<FolderId>),
-    ) -> Result<(), KnowledgeError> {
+    ) -> Result<()> {
         let item = |name: &str, at: usize| {
             let path = offhook_domain::json::member_path(path, name);
             offhook_domain::json::item_path(&path, at)

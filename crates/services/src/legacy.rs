@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::RESERVED_SECONDS;
 use crate::catalog::{self, CatalogError};
-use crate::error::ResourceError;
+use crate::error::UseCaseError;
 use crate::folding::fold;
 use crate::housekeeping::counted;
 use crate::workers::Turns;
@@ -104,14 +104,14 @@ impl Shared {
         &self,
         agent: &Agent,
         name: &str,
-    ) -> Result<(), ResourceError> {
+    ) -> Result<(), UseCaseError> {
         let credential = self.legacy_credential(agent.account_id).await?;
         let Some((credential, id)) = credential.zip(agent.provider_agent_id.as_deref()) else {
-            return Err(ResourceError::Conflict(Refusal::NoLegacyCredential));
+            return Err(UseCaseError::Conflict(Refusal::NoLegacyCredential));
         };
         let renamed = self.legacy.rename(&credential, id, name).await;
         renamed.map_err(|error| {
-            ResourceError::Upstream("The provider of the legacy agents", error.to_string())
+            UseCaseError::Upstream("The provider of the legacy agents", error.to_string())
         })
     }
 }

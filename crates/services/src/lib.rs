@@ -60,25 +60,21 @@ pub use accounts::Accounts;
 pub use agents::{AgentVersionView, AgentView, Agents};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
-pub use batches::{BatchBody, BatchError, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
+pub use batches::{BatchBody, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
 pub use billing::{Billing, USAGE_DAYS};
-pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
+pub use calls::{CallSettings, Calls, Looks, PlaceCall, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
-pub use chats::{
-    Answering, ChatError, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor,
-};
+pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor};
 pub use clock::{SharedClock, SystemClock};
-pub use conversations::{Conversations, RecordingError, SoFar};
+pub use conversations::{Conversations, SoFar};
 pub use credentials::Credentials;
 pub use dialer::Dialer;
-pub use error::{InputError, ResourceError};
+pub use error::{InputError, UseCaseError};
 pub use health::Health;
 pub use inbound::{Inbound, InboundCall, NotAnswered, WaitingLine};
 pub use integrations::{Begun, ConnectError, ConsentAnswer, Integration, Integrations, Renewals};
 pub use keys::{Caller, KeyError, KeyFault, Keys};
-pub use knowledge::{
-    Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
-};
+pub use knowledge::{Deleted, DocumentFile, Knowledge, Librarian, NewContent, SearchHit};
 pub use legacy::{Legacy, ReportError, SyncError};
 pub use network::Network;
 pub use numbers::{Imported, Numbers};
@@ -101,11 +97,11 @@ pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub(crate) use shared::Shared;
 pub use shared::Wakes;
-pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkError, TalkEvent, Talks};
+pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkEvent, Talks};
 pub use team::{Invited, Seats, Team};
 pub use toolkits::Toolkit;
 pub use tools::{ToolShelf, ToolView};
-pub use uploads::{CollectError, UploadCollector};
+pub use uploads::UploadCollector;
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, Webhooks, event_example};
 pub use whatsapp::{WhatsApp, WhatsAppError};

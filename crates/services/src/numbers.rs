@@ -10,7 +10,7 @@ use offhook_domain::{
 use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::{Page, PageRequest, Refusal, Shared};
 
 /// The longest label.
@@ -49,19 +49,19 @@ impl Numbers {
     /// A number.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such number.
+    /// [`UseCaseError::NotFound`] if the account has no such number.
     pub async fn get(&self, account: AccountId, id: PhoneNumberId) -> Result<PhoneNumber> {
         self.0
             .store
             .number(account, id)
             .await?
-            .ok_or(ResourceError::NotFound)
+            .ok_or(UseCaseError::NotFound)
     }
 
     /// Takes a number of the simulated network: `{phone_number, label?, agent_id?}`.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a number that the simulated network does
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a number that the simulated network does
     /// not list or another account has, or an archived agent.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<PhoneNumber> {
         let mut fields = Fields::of(body, "")?;
@@ -77,10 +77,10 @@ impl Numbers {
         fields.finish()?;
         self.check_network()?;
         if !self.are_given_freely() {
-            return Err(ResourceError::Conflict(Refusal::NumbersByImport));
+            return Err(UseCaseError::Conflict(Refusal::NumbersByImport));
         }
         if !self.0.network.gives(&number) {
-            return Err(ResourceError::Conflict(Refusal::NumberNotListed));
+            return Err(UseCaseError::Conflict(Refusal::NumberNotListed));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
@@ -99,8 +99,8 @@ impl Numbers {
     /// Gives a number to an account: the operator's way. An agent that is named answers the calls to it.
     ///
     /// # Errors
-    /// [`ResourceError::Conflict`] without such an account, if an account has the number, or for an archived agent;
-    /// [`ResourceError::Invalid`] for a label that is too long, or an agent that the account has not.
+    /// [`UseCaseError::Conflict`] without such an account, if an account has the number, or for an archived agent;
+    /// [`UseCaseError::Invalid`] for a label that is too long, or an agent that the account has not.
     pub async fn add(
         &self,
         account: AccountId,
@@ -112,7 +112,7 @@ impl Numbers {
             return Err(FieldError::new("label", "longer than 120 characters").into());
         }
         if self.0.store.account(account).await?.is_none() {
-            return Err(ResourceError::Conflict(Refusal::NoSuchAccount(account)));
+            return Err(UseCaseError::Conflict(Refusal::NoSuchAccount(account)));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
@@ -126,7 +126,7 @@ impl Numbers {
             updated_at: at,
         };
         match self.0.store.add_number(number, true).await? {
-            NumberWrite::Taken => Err(ResourceError::Conflict(Refusal::NumberOfAnother)),
+            NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberOfAnother)),
             other => written(other),
         }
     }
@@ -144,19 +144,19 @@ impl Numbers {
     /// Whether an account can take numbers by itself here.
     fn check_network(&self) -> Result<(CredentialProvider, NumberProvider)> {
         let lists = self.0.network.lists_numbers();
-        lists.ok_or(ResourceError::Conflict(Refusal::NumbersByOperator))
+        lists.ok_or(UseCaseError::Conflict(Refusal::NumbersByOperator))
     }
 
     /// Takes over the numbers that the account's own carrier credential opens.
     ///
     /// # Errors
-    /// [`ResourceError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
-    /// [`ResourceError::Upstream`] if the carrier did not list them.
+    /// [`UseCaseError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
+    /// [`UseCaseError::Upstream`] if the carrier did not list them.
     pub async fn import(&self, account: AccountId) -> Result<Imported> {
         let (provider, of) = self.check_network()?;
         let store = &self.0.store;
         let Some(secret) = store.credential_secret(account, provider).await? else {
-            return Err(ResourceError::Conflict(Refusal::NoCarrierCredential {
+            return Err(UseCaseError::Conflict(Refusal::NoCarrierCredential {
                 account,
                 provider,
             }));
@@ -192,8 +192,8 @@ impl Numbers {
     /// Changes a number: `{label?, agent_id?}`; a null `agent_id` takes it from its agent.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for an archived agent,
-    /// [`ResourceError::NotFound`] if the account has no such number.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for an archived agent,
+    /// [`UseCaseError::NotFound`] if the account has no such number.
     pub async fn update(
         &self,
         account: AccountId,
@@ -223,32 +223,32 @@ impl Numbers {
     /// Gives a number back.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such number.
+    /// [`UseCaseError::NotFound`] if the account has no such number.
     pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<()> {
         if self.0.store.delete_number(account, id).await? {
             Ok(())
         } else {
-            Err(ResourceError::NotFound)
+            Err(UseCaseError::NotFound)
         }
     }
 }
 
 /// Why a carrier did not list an account's numbers, with nothing of what it said.
-fn not_listed(provider: CredentialProvider, error: DialError) -> ResourceError {
+fn not_listed(provider: CredentialProvider, error: DialError) -> UseCaseError {
     match (provider, error) {
         // To try again later would not help.
         (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => {
-            ResourceError::Conflict(Refusal::CredentialRefused)
+            UseCaseError::Conflict(Refusal::CredentialRefused)
         }
-        (CredentialProvider::Twilio, _) => ResourceError::Upstream(
+        (CredentialProvider::Twilio, _) => UseCaseError::Upstream(
             "The carrier",
             "Twilio did not list the account's numbers, try again in a moment".to_owned(),
         ),
-        (_, DialError::Refused(_)) => ResourceError::Upstream(
+        (_, DialError::Refused(_)) => UseCaseError::Upstream(
             "The carrier",
             "it does not accept the account's credential".to_owned(),
         ),
-        (_, error) => ResourceError::Upstream("The carrier", error.to_string()),
+        (_, error) => UseCaseError::Upstream("The carrier", error.to_string()),
     }
 }
 
@@ -260,10 +260,10 @@ fn agent_id(fields: &Fields<'_>, text: &str) -> Result<AgentId, FieldError> {
 fn written(write: NumberWrite) -> Result<PhoneNumber> {
     match write {
         NumberWrite::Done(number) => Ok(number),
-        NumberWrite::Absent => Err(ResourceError::NotFound),
-        NumberWrite::AlreadyOurs => Err(ResourceError::Conflict(Refusal::NumberAlreadyOurs)),
-        NumberWrite::Taken => Err(ResourceError::Conflict(Refusal::NumberNotListed)),
+        NumberWrite::Absent => Err(UseCaseError::NotFound),
+        NumberWrite::AlreadyOurs => Err(UseCaseError::Conflict(Refusal::NumberAlreadyOurs)),
+        NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberNotListed)),
         NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Rule::NoAgent).into()),
-        NumberWrite::AgentArchived => Err(ResourceError::Conflict(Refusal::NumberOfArchived)),
+        NumberWrite::AgentArchived => Err(UseCaseError::Conflict(Refusal::NumberOfArchived)),
     }
 }

@@ -76,8 +76,9 @@ pub enum Refusal {
          it comes with the next sync; if the number is here already, give it to the agent by PATCH /v1/phone-numbers/{{id}}"
     )]
     NoLegacyNumber,
+    /// They open in so many seconds.
     #[error("outside the agent's calling hours")]
-    OutsideHours,
+    OutsideHours(u64),
     #[error("the agent's calling hours never open: name at least one day")]
     HoursNeverOpen,
     #[error("the first request with this Idempotency-Key is still being answered")]
@@ -101,8 +102,9 @@ pub enum Refusal {
     LinesBusy,
     #[error("the agent cannot be talked to: it has no ear or no voice here")]
     Speechless,
+    /// They open in so many seconds, if any day of the week does.
     #[error("it is outside the agent's calling hours")]
-    TalkOutsideHours,
+    TalkOutsideHours(Option<u64>),
 
     // Batches.
     #[error(
@@ -176,6 +178,18 @@ pub enum Refusal {
     FolderNameTaken,
     #[error("an account has at most {0} folders: delete one first")]
     TooManyFolders(i64),
+}
+
+impl Refusal {
+    /// After how many seconds waiting alone cures it, where it does.
+    pub const fn retry_after_s(&self) -> Option<u64> {
+        match self {
+            Self::InFlight | Self::BeingAnswered | Self::LinesBusy => Some(1),
+            Self::OutsideHours(opens_in) => Some(*opens_in),
+            Self::TalkOutsideHours(opens_in) => *opens_in,
+            _ => None,
+        }
+    }
 }
 
 const fn remedy(now: AgentStatus, next: AgentStatus) -> &'static str {

@@ -15,10 +15,10 @@ use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
-use crate::error::ResourceError;
+use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
 use crate::urls;
-use crate::{Page, PageRequest, Refusal, Result, Shared};
+use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use toolbox::Toolbox;
 
@@ -59,17 +59,17 @@ impl ToolShelf {
     /// A tool.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such tool.
-    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, ResourceError> {
+    /// [`UseCaseError::NotFound`] if the account has no such tool.
+    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView> {
         let row = self.0.store.tool(account, id).await?;
-        Ok(view(row.ok_or(ResourceError::NotFound)?)?)
+        Ok(view(row.ok_or(UseCaseError::NotFound)?)?)
     }
 
     /// Makes a tool: `{name, description, kind, parameters?, http?, transfer?}`.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a name that is taken or the 65th tool.
-    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, ResourceError> {
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken or the 65th tool.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
         let at = self.0.clock.now();
@@ -91,31 +91,24 @@ impl ToolShelf {
         if unless_taken(made, &tool.name)? {
             return Ok(view(row)?);
         }
-        Err(ResourceError::Conflict(Refusal::TooManyTools(
-            TOOLS_AT_MOST,
-        )))
+        Err(UseCaseError::Conflict(Refusal::TooManyTools(TOOLS_AT_MOST)))
     }
 
     /// Changes a tool by a merge patch (RFC 7396); a header's `***` keeps the stored value. Published versions keep the
     /// tool as they pinned it.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for a name that is taken,
-    /// [`ResourceError::NotFound`] if the account has no such tool.
-    pub async fn update(
-        &self,
-        account: AccountId,
-        id: ToolId,
-        body: &Json,
-    ) -> Result<ToolView, ResourceError> {
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken,
+    /// [`UseCaseError::NotFound`] if the account has no such tool.
+    pub async fn update(&self, account: AccountId, id: ToolId, body: &Json) -> Result<ToolView> {
         for _ in 0..TRIES {
             let found = self.0.store.tool_with_headers(account, id).await?;
-            let (row, headers) = found.ok_or(ResourceError::NotFound)?;
+            let (row, headers) = found.ok_or(UseCaseError::NotFound)?;
             let before = read(&row)?;
             let kept = headers_from(headers.as_deref())?;
             let (mut after, values) = before.merge(body, &kept)?;
             if before.function.is_some() && !says_only_otherwise(&before, &after) {
-                return Err(ResourceError::Conflict(Refusal::ToolOfIntegration));
+                return Err(UseCaseError::Conflict(Refusal::ToolOfIntegration));
             }
             self.check(&mut after)?;
             if after == before && values == kept {
@@ -133,18 +126,18 @@ impl ToolShelf {
                 return Ok(view(row)?);
             }
         }
-        Err(ResourceError::Conflict(Refusal::ToolContended))
+        Err(UseCaseError::Conflict(Refusal::ToolContended))
     }
 
     /// Deletes a tool. Published versions keep it as they pinned it.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such tool.
-    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), ResourceError> {
+    /// [`UseCaseError::NotFound`] if the account has no such tool.
+    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<()> {
         if self.0.store.delete_tool(account, id).await? {
             Ok(())
         } else {
-            Err(ResourceError::NotFound)
+            Err(UseCaseError::NotFound)
         }
     }
 
@@ -228,7 +221,7 @@ fn may_call(prefixes: &[String], number: &E164) -> bool {
             .any(|prefix| number.as_str().starts_with(prefix))
 }
 
-fn view(row: ToolRow) -> Result<ToolView> {
+fn view(row: ToolRow) -> Result<ToolView, StoreError> {
     let tool = read(&row)?;
     Ok(ToolView {
         row,
@@ -237,14 +230,14 @@ fn view(row: ToolRow) -> Result<ToolView> {
     })
 }
 
-fn read(row: &ToolRow) -> Result<Tool> {
+fn read(row: &ToolRow) -> Result<Tool, StoreError> {
     Tool::from_stored(&row.definition)
         .map_err(|error| StoreError::Corrupt(format!("a stored tool: {error:?}")))
 }
 
-fn unless_taken<T>(done: Result<T>, name: &str) -> Result<T, ResourceError> {
+fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T> {
     done.map_err(|error| match error {
-        StoreError::Conflict(_) => ResourceError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
+        StoreError::Conflict(_) => UseCaseError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
         error => error.into(),
     })
 }
@@ -258,7 +251,7 @@ fn headers_to(headers: &[Header]) -> Option<String> {
 }
 
 /// Header values as they were sealed.
-fn headers_from(text: Option<&str>) -> Result<Vec<Header>> {
+fn headers_from(text: Option<&str>) -> Result<Vec<Header>, StoreError> {
     let corrupt = || StoreError::Corrupt("a tool's sealed headers".to_owned());
     let Some(text) = text else {
         return Ok(Vec::new());

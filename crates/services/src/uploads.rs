@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use offhook_domain::{AccountId, DocumentId};
 use offhook_objects::{Listed, ObjectError, Objects};
-use offhook_storage::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
+use crate::error::Result;
 use crate::workers::Turns;
 
 const FOLDER: &str = "uploads";
@@ -37,17 +37,6 @@ const BATCH: usize = 500;
 
 /// Where uploads are.
 pub(crate) struct Uploads(Objects);
-
-/// Why a look ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum CollectError {
-    /// The rows are out of reach.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The objects are out of reach.
-    #[error(transparent)]
-    Objects(#[from] ObjectError),
-}
 
 impl Uploads {
     pub(crate) const fn new(objects: Objects) -> Self {
@@ -103,8 +92,8 @@ impl UploadCollector {
     /// Looks through the uploads if that is due and no other process is at it; returns how many were collected.
     ///
     /// # Errors
-    /// [`CollectError`] if the rows or the objects are out of reach; the rest is collected the next time.
-    pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>, CollectError> {
+    /// [`UseCaseError`] if the rows or the objects are out of reach; the rest is collected the next time.
+    pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>> {
         let Shared {
             store, clock, node, ..
         } = &*self.0;
@@ -116,7 +105,7 @@ impl UploadCollector {
         collected.map(Some)
     }
 
-    async fn collect(&self, stop: &CancellationToken) -> Result<usize, CollectError> {
+    async fn collect(&self, stop: &CancellationToken) -> Result<usize> {
         let Shared {
             store,
             clock,

@@ -18,7 +18,7 @@ use offhook_storage::{
 use ring::rand::SystemRandom;
 use tokio::time::timeout;
 
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::signals::Signal;
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Shared, events};
@@ -75,19 +75,19 @@ impl Webhooks {
     /// An endpoint.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such endpoint.
+    /// [`UseCaseError::NotFound`] if the account has no such endpoint.
     pub async fn get(&self, account: AccountId, id: EndpointId) -> Result<EndpointView> {
         self.0
             .store
             .endpoint(account, id)
             .await?
-            .ok_or(ResourceError::NotFound)
+            .ok_or(UseCaseError::NotFound)
     }
 
     /// Registers an endpoint: `{url, description?}`.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] for the 21st endpoint.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for the 21st endpoint.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<Registered> {
         let mut fields = Fields::of(body, "")?;
         let url = fields.required_string("url", 1..=2_048)?;
@@ -115,7 +115,7 @@ impl Webhooks {
             .create_endpoint(endpoint.clone(), shown, prefix, ENDPOINTS_AT_MOST)
             .await?;
         if !made {
-            return Err(ResourceError::Conflict(Refusal::TooManyEndpoints(
+            return Err(UseCaseError::Conflict(Refusal::TooManyEndpoints(
                 ENDPOINTS_AT_MOST,
             )));
         }
@@ -132,8 +132,8 @@ impl Webhooks {
     /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels what is due.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::NotFound`] if the account has no such endpoint,
-    /// [`ResourceError::StillCancelling`] if it is too soon to enable it.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::NotFound`] if the account has no such endpoint,
+    /// [`UseCaseError::StillCancelling`] if it is too soon to enable it.
     pub async fn update(
         &self,
         account: AccountId,
@@ -173,7 +173,7 @@ impl Webhooks {
         let at = self.0.clock.now();
         let changed = self.0.store.change_endpoint(account, id, change, at).await;
         self.count_change();
-        changed?.ok_or(ResourceError::NotFound)
+        changed?.ok_or(UseCaseError::NotFound)
     }
 
     /// Helps to cancel what was due when the endpoint was disabled, so that none of it is sent once it is enabled.
@@ -184,7 +184,7 @@ impl Webhooks {
         };
         timeout(CANCELLING_AT_MOST, cancelling)
             .await
-            .unwrap_or(Err(ResourceError::StillCancelling))
+            .unwrap_or(Err(UseCaseError::StillCancelling))
     }
 
     /// Whatever was claimed for an endpoint before is looked at again before it is sent, also if nobody knows whether the
@@ -197,7 +197,7 @@ impl Webhooks {
     /// Deletes an endpoint and cancels what is due.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such endpoint.
+    /// [`UseCaseError::NotFound`] if the account has no such endpoint.
     pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<()> {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_endpoint(account, id, at).await;
@@ -205,14 +205,14 @@ impl Webhooks {
         if deleted? {
             Ok(())
         } else {
-            Err(ResourceError::NotFound)
+            Err(UseCaseError::NotFound)
         }
     }
 
     /// Puts a new secret in force: `{overlap_hours? 0–168}`.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::NotFound`] if the account has no such endpoint.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::NotFound`] if the account has no such endpoint.
     pub async fn rotate(
         &self,
         account: AccountId,
@@ -231,7 +231,7 @@ impl Webhooks {
         let store = &self.0.store;
         let view = store.rotate_secret(account, id, sealed, overlap, now).await;
         self.count_change();
-        let view = view?.ok_or(ResourceError::NotFound)?;
+        let view = view?.ok_or(UseCaseError::NotFound)?;
         Ok(Registered {
             view,
             secret: secret.expose().to_owned(),
@@ -241,7 +241,7 @@ impl Webhooks {
     /// Sends a test event to an endpoint: `{type?}`, `call.completed` unless said.
     ///
     /// # Errors
-    /// [`ResourceError::Conflict`] on a disabled endpoint, [`ResourceError::NotFound`] if the account has no such one.
+    /// [`UseCaseError::Conflict`] on a disabled endpoint, [`UseCaseError::NotFound`] if the account has no such one.
     pub async fn test(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<Delivery> {
         let mut fields = Fields::of(body, "")?;
         let kind = fields.optional_choice::<EventType>("type", EventType::choices)?;
@@ -258,9 +258,9 @@ impl Webhooks {
                 self.0.wakes.dispatcher.notify_one();
                 Ok(delivery)
             }
-            Resent::Absent => Err(ResourceError::NotFound),
+            Resent::Absent => Err(UseCaseError::NotFound),
             Resent::EndpointDisabled => Err(disabled()),
-            Resent::BodyGone => Err(ResourceError::Conflict(Refusal::PayloadGone)),
+            Resent::BodyGone => Err(UseCaseError::Conflict(Refusal::PayloadGone)),
         }
     }
 
@@ -283,20 +283,20 @@ impl Webhooks {
     /// A delivery with its payload and attempts.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such delivery.
+    /// [`UseCaseError::NotFound`] if the account has no such delivery.
     pub async fn delivery(&self, account: AccountId, id: DeliveryId) -> Result<DeliveryStory> {
         self.0
             .store
             .delivery(account, id)
             .await?
-            .ok_or(ResourceError::NotFound)
+            .ok_or(UseCaseError::NotFound)
     }
 
     /// Asks for one more attempt of a delivery.
     ///
     /// # Errors
-    /// [`ResourceError::Conflict`] if its endpoint is disabled or gone, or its payload is kept no more,
-    /// [`ResourceError::NotFound`] if the account has no such delivery.
+    /// [`UseCaseError::Conflict`] if its endpoint is disabled or gone, or its payload is kept no more,
+    /// [`UseCaseError::NotFound`] if the account has no such delivery.
     pub async fn redeliver(&self, account: AccountId, id: DeliveryId) -> Result<Delivery> {
         let at = self.0.clock.now();
         let sent = self.0.store.resend_delivery(account, id, at).await?;
@@ -306,8 +306,8 @@ impl Webhooks {
     /// Asks for one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::Conflict`] on a disabled endpoint,
-    /// [`ResourceError::NotFound`] if the account has no such one.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] on a disabled endpoint,
+    /// [`UseCaseError::NotFound`] if the account has no such one.
     pub async fn recover(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<i64> {
         let mut fields = Fields::of(body, "")?;
         let since = fields.required_string("since", 1..=64)?;
@@ -328,7 +328,7 @@ impl Webhooks {
                 self.0.wakes.dispatcher.notify_one();
                 Ok(count)
             }
-            Recovered::Absent => Err(ResourceError::NotFound),
+            Recovered::Absent => Err(UseCaseError::NotFound),
             Recovered::EndpointDisabled => Err(disabled()),
         }
     }
@@ -353,8 +353,8 @@ fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
         || change.status.is_some_and(|status| status != now.status)
 }
 
-fn disabled() -> ResourceError {
-    ResourceError::Conflict(Refusal::EndpointDisabled)
+fn disabled() -> UseCaseError {
+    UseCaseError::Conflict(Refusal::EndpointDisabled)
 }
 
 /// In a PATCH, null clears a field that may be null; these may not.

@@ -8,7 +8,7 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime};
 use offhook_storage::{Agent, WidgetSettings};
 use reqwest::Url;
 
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::{Refusal, Shared};
 
 /// Origins that one widget may name.
@@ -29,7 +29,7 @@ impl Widgets {
     /// The widget of an agent: off, until something else was set.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such agent.
+    /// [`UseCaseError::NotFound`] if the account has no such agent.
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<WidgetSettings> {
         let agent = self.agent(account, id).await?;
         let settings = self.0.store.widget(agent.id).await?;
@@ -42,8 +42,8 @@ impl Widgets {
     /// Sets the widget of an agent, all of it.
     ///
     /// # Errors
-    /// [`ResourceError::Invalid`] for a bad body, [`ResourceError::UnsupportedRuntime`] for a legacy agent,
-    /// [`ResourceError::Conflict`] for one that is to be enabled and was never published, or is archived.
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::UnsupportedRuntime`] for a legacy agent,
+    /// [`UseCaseError::Conflict`] for one that is to be enabled and was never published, or is archived.
     pub async fn set(
         &self,
         account: AccountId,
@@ -60,22 +60,22 @@ impl Widgets {
 
     async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
-        found.map(|(agent, _)| agent).ok_or(ResourceError::NotFound)
+        found.map(|(agent, _)| agent).ok_or(UseCaseError::NotFound)
     }
 }
 
 fn check(agent: &Agent, enabled: bool) -> Result<()> {
     if agent.runtime == Runtime::Legacy {
-        return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyWidget));
+        return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyWidget));
     }
     if !enabled {
         return Ok(());
     }
     if agent.status == AgentStatus::Archived {
-        return Err(ResourceError::Conflict(Refusal::WidgetOfArchived));
+        return Err(UseCaseError::Conflict(Refusal::WidgetOfArchived));
     }
     if agent.published_version == 0 {
-        return Err(ResourceError::Conflict(Refusal::WidgetOfUnpublished));
+        return Err(UseCaseError::Conflict(Refusal::WidgetOfUnpublished));
     }
     Ok(())
 }

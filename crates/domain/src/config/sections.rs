@@ -3,19 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
+use super::write;
 use crate::agent::{UnknownWord, vocabulary};
 use crate::json::Json;
 
 /// `llm`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Llm {
     /// A provider of the models catalog, or `custom`.
     pub provider: Option<String>,
     /// The provider's model.
     pub model: Option<String>,
     /// 0 to 2.
+    #[serde(serialize_with = "write::number")]
     pub temperature: f64,
     /// How a model is chosen among `provider`/`model` and `fallback`.
     pub routing: Routing,
@@ -26,7 +29,7 @@ pub struct Llm {
 }
 
 /// A model of a provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelRef {
     /// A provider of the models catalog, or `custom`.
     pub provider: String,
@@ -35,7 +38,7 @@ pub struct ModelRef {
 }
 
 /// `stt`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stt {
     /// A provider of the models catalog; null: the only one of the deployment.
     pub provider: Option<String>,
@@ -50,7 +53,7 @@ pub struct Stt {
 }
 
 /// `voice`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Voice {
     /// The voice's provider; null: the deployment's own, if it has no other.
     pub provider: Option<String>,
@@ -61,6 +64,7 @@ pub struct Voice {
     /// The language spoken; null: the agent's.
     pub language: Option<String>,
     /// Provider and voice id of the voices to use when the first fails.
+    #[serde(serialize_with = "write::map")]
     pub fallback_voices: Vec<(String, String)>,
     /// An object that the provider's adapter checks.
     pub settings: Json,
@@ -69,7 +73,7 @@ pub struct Voice {
 }
 
 /// `knowledge_base`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnowledgeBase {
     /// Documents.
     pub doc_ids: Vec<Uuid>,
@@ -91,7 +95,7 @@ pub struct DynamicVariable {
 }
 
 /// `conversation`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Conversation {
     /// Seconds after which a call ends, 10 to 7200.
     pub max_duration_s: i64,
@@ -108,7 +112,7 @@ pub struct Conversation {
 }
 
 /// `conversation.recording`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Recording {
     /// Whether calls are recorded.
     pub enabled: bool,
@@ -117,7 +121,7 @@ pub struct Recording {
 }
 
 /// `conversation.turns`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Turns {
     /// Milliseconds of silence that end a turn, 200 to 3000.
     pub endpointing_ms: i64,
@@ -130,16 +134,17 @@ pub struct Turns {
 }
 
 /// `conversation.audio`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Audio {
     /// The name of a background sound.
     pub ambient: Option<String>,
     /// Speed of speech, 0.5 to 2.
+    #[serde(serialize_with = "write::number")]
     pub speed: f64,
 }
 
 /// One of `conversation.pronunciation`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pronunciation {
     /// The written word.
     pub term: String,
@@ -150,7 +155,7 @@ pub struct Pronunciation {
 }
 
 /// `conversation.calling_hours`. `end` before `start` crosses midnight.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallingHours {
     /// IANA name; its existence is checked where time zones are known.
     pub timezone: String,
@@ -198,6 +203,12 @@ impl FromStr for TimeOfDay {
 impl fmt::Display for TimeOfDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02}:{:02}", self.0 / 60, self.0 % 60)
+    }
+}
+
+impl Serialize for TimeOfDay {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

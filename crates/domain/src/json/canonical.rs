@@ -1,7 +1,7 @@
 //! Numbers by value, and the one text of all equal values.
 
-use super::text::{write_list, write_string};
-use super::{Json, text};
+use super::Json;
+use super::text::{compact, write_list};
 
 pub(super) fn canonical(value: &Json) -> String {
     let mut out = String::new();
@@ -34,14 +34,14 @@ fn write(out: &mut String, value: &Json) {
         Json::Number(literal) => write_number(out, literal),
         Json::Array(items) => write_list(out, ['[', ']'], items, write),
         Json::Object(members) => write_members(out, members.iter().collect()),
-        Json::Null | Json::Bool(_) | Json::String(_) => out.push_str(&text::compact(value)),
+        Json::Null | Json::Bool(_) | Json::String(_) => out.push_str(&compact(value)),
     }
 }
 
 fn write_members(out: &mut String, mut members: Vec<&(String, Json)>) {
     members.sort_by(|a, b| a.0.cmp(&b.0));
     write_list(out, ['{', '}'], members, |out, (name, value)| {
-        write_string(out, name);
+        out.push_str(&compact(name));
         out.push(':');
         write(out, value);
     });

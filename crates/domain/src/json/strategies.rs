@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::Json;
-use super::text::write_string;
+use super::text::compact;
 
 /// Strings without U+0000.
 pub(crate) fn text() -> impl Strategy<Value = String> {
@@ -112,7 +112,7 @@ fn space(out: &mut String, dice: &mut Dice) {
 
 fn respell_string(out: &mut String, text: &str, dice: &mut Dice) {
     if dice.roll(2) == 0 {
-        return write_string(out, text);
+        return out.push_str(&compact(text));
     }
     out.push('"');
     for unit in text.encode_utf16() {

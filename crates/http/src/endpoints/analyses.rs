@@ -20,7 +20,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
     let analyses = ask.services().analyses();
     let schema = analyses.schema(ask.account(), ask.id).await?;
-    reply::ok(&AnalysisSchemaBody::from(&schema))
+    reply::ok(&AnalysisSchemaBody(&schema))
 }
 
 /// `PUT /v1/agents/{id}/analysis-schema`
@@ -29,5 +29,5 @@ async fn set(ask: Ask<AgentsWrite, AgentId, (), Json>) -> Reply {
     let schema = analyses
         .set_schema(ask.account(), ask.id, &ask.body)
         .await?;
-    reply::ok(&AnalysisSchemaBody::from(&schema))
+    reply::ok(&AnalysisSchemaBody(&schema))
 }

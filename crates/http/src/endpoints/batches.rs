@@ -54,7 +54,7 @@ async fn list(ask: Ask<CampaignsRead, (), Listing<BatchFilter>>) -> Reply {
     ask.query.answer(
         &batches,
         |batch| (batch.created_at, batch.id.uuid()),
-        BatchView::from,
+        BatchView,
     )
 }
 
@@ -68,7 +68,7 @@ async fn create(ask: Ask<CampaignsWrite, (), (), BatchUpload>) -> Reply {
 /// `GET /v1/batch-calls/{id}`
 async fn get(ask: Ask<CampaignsRead, BatchId>) -> Reply {
     let batch = ask.services().batches().get(ask.account(), ask.id).await?;
-    reply::ok(&BatchView::from(&batch))
+    reply::ok(&BatchView(&batch))
 }
 
 /// `GET /v1/batch-calls/{id}/recipients`: in the order that they were given in; the sort key is their place.
@@ -83,7 +83,7 @@ async fn recipients(ask: Ask<CampaignsRead, BatchId, Listing<InStatus>>) -> Repl
     ask.query.answer(
         &page,
         |row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil()),
-        RecipientView::of,
+        RecipientView,
     )
 }
 
@@ -105,7 +105,7 @@ async fn cancel(ask: Ask<CampaignsWrite, BatchId, (), Nothing>) -> Reply {
 async fn step(ask: &Ask<CampaignsWrite, BatchId, (), Nothing>, step: BatchStep) -> Reply {
     let batches = ask.services().batches();
     let batch = batches.step(ask.account(), ask.id, step).await?;
-    reply::ok(&BatchView::from(&batch))
+    reply::ok(&BatchView(&batch))
 }
 
 /// `POST /v1/batch-calls/{id}/retry`

@@ -56,7 +56,7 @@ async fn plan(ask: Ask<BillingRead>) -> Reply {
 /// `GET /v1/billing/credits`
 async fn credits(ask: Ask<BillingRead>) -> Reply {
     let wallet = ask.services().billing().wallet(ask.account()).await?;
-    reply::ok(&CreditsBody::from(&wallet))
+    reply::ok(&CreditsBody(&wallet))
 }
 
 /// `GET /v1/billing/transactions`: the sort key is the entry's number.
@@ -70,7 +70,7 @@ async fn transactions(ask: Ask<BillingRead, (), Listing<LedgerFilter>>) -> Reply
     ask.query.answer(
         &page,
         |entry| (Timestamp::from_micros(entry.seq), Uuid::nil()),
-        TransactionBody::from,
+        TransactionBody,
     )
 }
 
@@ -80,7 +80,7 @@ async fn invoices(ask: Ask<BillingRead, (), Listing<()>>) -> Reply {
     let billing = ask.services().billing();
     let page = billing.invoices(ask.account(), after, limit).await?;
     ask.query
-        .answer(&page, |invoice| key(invoice.month), InvoiceBody::from)
+        .answer(&page, |invoice| key(invoice.month), InvoiceBody)
 }
 
 /// `GET /v1/billing/invoices/{id}/pdf`
@@ -101,7 +101,7 @@ async fn usage(ask: Ask<BillingRead, (), UsageListing>) -> Reply {
     })?;
     let (after, limit) = (number_after(&ask.query), ask.query.limit);
     let page = billing.usage(ask.account(), days, after, limit).await?;
-    ask.query.answer(&page, |day| key(day.day), UsageBody::from)
+    ask.query.answer(&page, |day| key(day.day), UsageBody)
 }
 
 fn number_after<F, const D: u32, const M: u32>(listing: &Listing<F, SortKey, D, M>) -> Option<i32> {

@@ -66,7 +66,7 @@ async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()>>) -> Repl
     ask.query.answer(
         &turns.ok_or_else(ApiError::not_found)?,
         |turn| (Timestamp::from_micros(i64::from(turn.seq)), Uuid::nil()),
-        TurnBody::from,
+        TurnBody,
     )
 }
 

@@ -23,6 +23,6 @@ async fn list(ask: Ask<IntegrationsRead, (), Listing<()>>) -> Reply {
     ask.query.answer(
         &page,
         |integration| text_key(integration.toolkit.toolkit),
-        IntegrationBody::from,
+        IntegrationBody,
     )
 }

@@ -71,7 +71,7 @@ async fn list(ask: Ask<KnowledgeRead, (), Listing<DocumentFilter>>) -> Reply {
     ask.query.answer(
         &documents,
         |document| (document.created_at, document.id.uuid()),
-        DocumentBody::from,
+        DocumentBody,
     )
 }
 
@@ -83,14 +83,14 @@ async fn add(mut ask: Ask<KnowledgeWrite, (), (), Option<Upload>>) -> Reply {
     let knowledge = ask.services().knowledge();
     let document = knowledge.add(ask.account(), content).await?;
     ask.made(ResourceKind::Document, document.id.uuid());
-    reply::accepted(&DocumentBody::from(&document))
+    reply::accepted(&DocumentBody(&document))
 }
 
 /// `GET /v1/knowledge/documents/{id}`
 async fn get(ask: Ask<KnowledgeRead, DocumentId>) -> Reply {
     let knowledge = ask.services().knowledge();
     let document = knowledge.document(ask.account(), ask.id).await?;
-    reply::ok(&DocumentBody::from(&document))
+    reply::ok(&DocumentBody(&document))
 }
 
 /// `GET /v1/knowledge/documents/{id}/content`
@@ -107,7 +107,7 @@ async fn content(ask: Ask<KnowledgeRead, DocumentId>) -> Reply {
 async fn change(ask: Ask<KnowledgeWrite, DocumentId, (), Optional>) -> Reply {
     let knowledge = ask.services().knowledge();
     let document = knowledge.change(ask.account(), ask.id, &ask.body.0).await?;
-    reply::ok(&DocumentBody::from(&document))
+    reply::ok(&DocumentBody(&document))
 }
 
 /// `DELETE /v1/knowledge/documents/{id}`
@@ -125,7 +125,7 @@ async fn folders(ask: Ask<KnowledgeRead, (), Listing<()>>) -> Reply {
     ask.query.answer(
         &folders,
         |folder| (folder.created_at, folder.id.uuid()),
-        FolderBody::from,
+        FolderBody,
     )
 }
 
@@ -134,14 +134,14 @@ async fn add_folder(ask: Ask<KnowledgeWrite, (), (), Json>) -> Reply {
     let knowledge = ask.services().knowledge();
     let folder = knowledge.add_folder(ask.account(), &ask.body).await?;
     ask.made(ResourceKind::Folder, folder.id.uuid());
-    reply::created(&FolderBody::from(&folder))
+    reply::created(&FolderBody(&folder))
 }
 
 /// `GET /v1/knowledge/folders/{id}`
 async fn folder(ask: Ask<KnowledgeRead, FolderId>) -> Reply {
     let knowledge = ask.services().knowledge();
     let folder = knowledge.folder(ask.account(), ask.id).await?;
-    reply::ok(&FolderBody::from(&folder))
+    reply::ok(&FolderBody(&folder))
 }
 
 /// `PATCH /v1/knowledge/folders/{id}`
@@ -150,7 +150,7 @@ async fn change_folder(ask: Ask<KnowledgeWrite, FolderId, (), Optional>) -> Repl
     let folder = knowledge
         .change_folder(ask.account(), ask.id, &ask.body.0)
         .await?;
-    reply::ok(&FolderBody::from(&folder))
+    reply::ok(&FolderBody(&folder))
 }
 
 /// `DELETE /v1/knowledge/folders/{id}`

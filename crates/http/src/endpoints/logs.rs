@@ -71,6 +71,6 @@ async fn list(ask: Ask<LogsRead, (), Listing<LogFilter>>) -> Reply {
     ask.query.answer(
         &entries,
         |entry| (entry.created_at, entry.id.uuid()),
-        LogBody::from,
+        LogBody,
     )
 }

@@ -53,7 +53,7 @@ async fn list(open: Open<Listing<Filters>>) -> Reply {
         .iter()
         .filter(|model| kind.as_ref().is_none_or(|kind| model.kind == kind.0))
         .filter(|model| provider.as_ref().is_none_or(|name| model.provider == *name))
-        .map(ModelBody::from)
+        .map(ModelBody)
         .collect();
     open.query.answer_from(&models)
 }

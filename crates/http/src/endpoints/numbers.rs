@@ -8,7 +8,8 @@ use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::wire::number::{ImportedBody, NumberBody, NumberDeleted};
+use crate::wire::Deleted;
+use crate::wire::number::{ImportedBody, NumberBody};
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
@@ -41,7 +42,7 @@ async fn list(ask: Ask<PhoneNumbersRead, (), Listing<OfAgent>>) -> Reply {
     ask.query.answer(
         &numbers,
         |number| (number.created_at, number.id.uuid()),
-        NumberBody::from,
+        NumberBody,
     )
 }
 
@@ -50,34 +51,31 @@ async fn create(ask: Ask<PhoneNumbersWrite, (), (), Json>) -> Reply {
     let numbers = ask.services().numbers();
     let number = numbers.create(ask.account(), &ask.body).await?;
     ask.made(ResourceKind::PhoneNumber, number.id.uuid());
-    reply::created(&NumberBody::from(&number))
+    reply::created(&NumberBody(&number))
 }
 
 /// `POST /v1/phone-numbers/import`
 async fn import(ask: Ask<PhoneNumbersWrite, (), (), Nothing>) -> Reply {
     let imported = ask.services().numbers().import(ask.account()).await?;
-    reply::ok(&ImportedBody::from(imported))
+    reply::ok(&ImportedBody(&imported))
 }
 
 /// `GET /v1/phone-numbers/{id}`
 async fn get(ask: Ask<PhoneNumbersRead, PhoneNumberId>) -> Reply {
     let number = ask.services().numbers().get(ask.account(), ask.id).await?;
-    reply::ok(&NumberBody::from(&number))
+    reply::ok(&NumberBody(&number))
 }
 
 /// `PATCH /v1/phone-numbers/{id}`
 async fn update(ask: Ask<PhoneNumbersWrite, PhoneNumberId, (), Optional>) -> Reply {
     let numbers = ask.services().numbers();
     let number = numbers.update(ask.account(), ask.id, &ask.body.0).await?;
-    reply::ok(&NumberBody::from(&number))
+    reply::ok(&NumberBody(&number))
 }
 
 /// `DELETE /v1/phone-numbers/{id}`
 async fn delete(ask: Ask<PhoneNumbersWrite, PhoneNumberId>) -> Reply {
     let numbers = ask.services().numbers();
     numbers.delete(ask.account(), ask.id).await?;
-    reply::ok(&NumberDeleted {
-        id: ask.id,
-        deleted: true,
-    })
+    reply::ok(&Deleted::new(ask.id))
 }

@@ -6,7 +6,7 @@ use crate::ask::{Ask, TeamRead};
 use crate::list::Listing;
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::wire::team::{MemberBody, TeamBody};
+use crate::wire::team::{MemberBody, SeatsBody, TeamBody};
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
@@ -23,7 +23,8 @@ async fn members(ask: Ask<TeamRead, (), Listing<()>>) -> Reply {
     let members = ask.query.envelope(
         &members,
         |member| (member.joined_at, member.id.uuid()),
-        MemberBody::from,
+        MemberBody,
     );
-    reply::ok(&TeamBody::new(members, seats))
+    let seats = SeatsBody(&seats);
+    reply::ok(&TeamBody { members, seats })
 }

@@ -7,7 +7,8 @@ use crate::body::Optional;
 use crate::list::Listing;
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::wire::tool::{ToolBody, ToolDeleted};
+use crate::wire::Deleted;
+use crate::wire::tool::ToolBody;
 
 /// The paths; they stand before those of agents, whose ids have the same place.
 pub(crate) fn routes() -> Vec<Endpoint> {
@@ -56,8 +57,5 @@ async fn update(ask: Ask<AgentsWrite, ToolId, (), Optional>) -> Reply {
 /// `DELETE /v1/agents/tools/{id}`
 async fn delete(ask: Ask<AgentsWrite, ToolId>) -> Reply {
     ask.services().tools().delete(ask.account(), ask.id).await?;
-    reply::ok(&ToolDeleted {
-        id: ask.id,
-        deleted: true,
-    })
+    reply::ok(&Deleted::new(ask.id))
 }

@@ -8,7 +8,7 @@ use crate::ask::{AgentsRead, Ask, FromPath};
 use crate::list::Listing;
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::wire::agent::VersionBody;
+use crate::wire::agent::{VersionBody, VersionWithConfig};
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
@@ -52,7 +52,7 @@ async fn list(ask: Ask<AgentsRead, AgentId, Listing<()>>) -> Reply {
         .versions(ask.account(), ask.id, after, ask.query.limit)
         .await?;
     ask.query
-        .answer(&page, |view| (view.place(), Uuid::nil()), VersionBody::from)
+        .answer(&page, |view| (view.place(), Uuid::nil()), VersionBody)
 }
 
 /// `GET /v1/agents/{id}/versions/{version}`
@@ -60,5 +60,5 @@ async fn get(ask: Ask<AgentsRead, VersionPath>) -> Reply {
     let VersionPath { agent, version } = ask.id;
     let agents = ask.services().agents();
     let view = agents.version(ask.account(), agent, version).await?;
-    reply::ok(&VersionBody::from(&view))
+    reply::ok(&VersionWithConfig::from(&view))
 }

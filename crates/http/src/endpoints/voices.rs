@@ -82,5 +82,5 @@ async fn list(ask: Ask<AgentsRead, (), Listing<VoiceFilter, VoicePlace>>) -> Rep
     let voices = ask.services().voices();
     let (filters, after) = (&listing.filters, listing.after.as_ref());
     let page = voices.list(ask.account(), filters, after, listing.limit);
-    listing.answer(&page.await?, |voice| voice.place.clone(), VoiceBody::from)
+    listing.answer(&page.await?, |voice| voice.place.clone(), VoiceBody)
 }

@@ -9,8 +9,9 @@ use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
+use crate::wire::Deleted;
 use crate::wire::webhook::{
-    Deleted, DeliveryBody, DeliveryStoryBody, EndpointBody, EventTypeBody, Recovered,
+    DeliveryBody, DeliveryStoryBody, EndpointBody, EndpointWithSecret, EventTypeBody, Recovered,
 };
 
 /// The paths.
@@ -54,7 +55,7 @@ async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
     ask.query.answer(
         &endpoints,
         |view| (view.endpoint.created_at, view.endpoint.id.uuid()),
-        EndpointBody::from,
+        EndpointBody,
     )
 }
 
@@ -63,37 +64,34 @@ async fn create(ask: Ask<WebhooksWrite, (), (), Json>) -> Reply {
     let webhooks = ask.services().webhooks();
     let registered = webhooks.create(ask.account(), &ask.body).await?;
     ask.made(ResourceKind::Webhook, registered.view.endpoint.id.uuid());
-    reply::created(&EndpointBody::from(&registered))
+    reply::created(&EndpointWithSecret::from(&registered))
 }
 
 /// `GET /v1/webhooks/{id}`
 async fn get(ask: Ask<WebhooksRead, EndpointId>) -> Reply {
     let view = ask.services().webhooks().get(ask.account(), ask.id).await?;
-    reply::ok(&EndpointBody::from(&view))
+    reply::ok(&EndpointBody(&view))
 }
 
 /// `PATCH /v1/webhooks/{id}`
 async fn update(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let view = webhooks.update(ask.account(), ask.id, &ask.body.0).await?;
-    reply::ok(&EndpointBody::from(&view))
+    reply::ok(&EndpointBody(&view))
 }
 
 /// `DELETE /v1/webhooks/{id}`
 async fn delete(ask: Ask<WebhooksWrite, EndpointId>) -> Reply {
     let webhooks = ask.services().webhooks();
     webhooks.delete(ask.account(), ask.id).await?;
-    reply::ok(&Deleted {
-        id: ask.id,
-        deleted: true,
-    })
+    reply::ok(&Deleted::new(ask.id))
 }
 
 /// `POST /v1/webhooks/{id}/rotate-secret`
 async fn rotate(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let registered = webhooks.rotate(ask.account(), ask.id, &ask.body.0).await?;
-    reply::ok(&EndpointBody::from(&registered))
+    reply::ok(&EndpointWithSecret::from(&registered))
 }
 
 /// `POST /v1/webhooks/{id}/test`
@@ -101,7 +99,7 @@ async fn test(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let delivery = webhooks.test(ask.account(), ask.id, &ask.body.0).await?;
     ask.made(ResourceKind::Delivery, delivery.id.uuid());
-    reply::accepted(&DeliveryBody::from(&delivery))
+    reply::accepted(&DeliveryBody(&delivery))
 }
 
 /// `POST /v1/webhooks/{id}/recover`
@@ -125,7 +123,7 @@ async fn deliveries(ask: Ask<WebhooksRead, (), Listing<DeliveryFilter>>) -> Repl
     ask.query.answer(
         &deliveries,
         |delivery| (delivery.created_at, delivery.id.uuid()),
-        DeliveryBody::from,
+        DeliveryBody,
     )
 }
 
@@ -141,5 +139,5 @@ async fn redeliver(ask: Ask<WebhooksWrite, DeliveryId, (), Nothing>) -> Reply {
     let webhooks = ask.services().webhooks();
     let delivery = webhooks.redeliver(ask.account(), ask.id).await?;
     ask.made(ResourceKind::Delivery, delivery.id.uuid());
-    reply::accepted(&DeliveryBody::from(&delivery))
+    reply::accepted(&DeliveryBody(&delivery))
 }

@@ -25,7 +25,7 @@ async fn get(page: Page, req: HttpRequest) -> Reply {
     let door = chats
         .door(&page.origin, AgentId::of(req.match_info()))
         .await?;
-    reply::ok(&DoorBody::from(&door))
+    reply::ok(&DoorBody(&door))
 }
 
 /// `GET /widget/v1/agents/{id}/voice`: a WebSocket, which is the session. A browser does not tell a page why one was

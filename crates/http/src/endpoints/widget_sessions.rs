@@ -56,14 +56,14 @@ fn may_ask(max_age_s: u64) -> HttpResponse {
 async fn begin(page: Page<Json>) -> Reply {
     let chats = page.state.services.chats();
     let opened = chats.open(&page.origin, &page.body).await?;
-    reply::created(&SessionBegun::from(&opened))
+    reply::created(&SessionBegun(&opened))
 }
 
 /// `GET /widget/v1/sessions/{id}`
 async fn get(visitor: Visitor) -> Reply {
     let chats = visitor.state.services.chats();
     let session = chats.transcript(&visitor.view).await?;
-    reply::ok(&SessionBody::from(&session))
+    reply::ok(&SessionBody(&session))
 }
 
 /// `POST /widget/v1/sessions/{id}/messages`
@@ -82,7 +82,7 @@ async fn send(visitor: Visitor<Json>) -> Reply {
         Answering::Before(answer) => answer,
         Answering::Now(events) => chat_stream::completed(events).await?,
     };
-    reply::ok(&AnswerBody::from(&answer))
+    reply::ok(&AnswerBody(&answer))
 }
 
 /// `POST /widget/v1/sessions/{id}/end`

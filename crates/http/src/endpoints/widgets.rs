@@ -16,12 +16,12 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
     let widgets = ask.services().widgets();
     let settings = widgets.get(ask.account(), ask.id).await?;
-    reply::ok(&WidgetBody::from(&settings))
+    reply::ok(&WidgetBody(&settings))
 }
 
 /// `PUT /v1/agents/{id}/widget`
 async fn set(ask: Ask<AgentsWrite, AgentId, (), Json>) -> Reply {
     let widgets = ask.services().widgets();
     let settings = widgets.set(ask.account(), ask.id, &ask.body).await?;
-    reply::ok(&WidgetBody::from(&settings))
+    reply::ok(&WidgetBody(&settings))
 }

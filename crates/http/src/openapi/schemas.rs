@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::{parts, reference, words};
 
 /// Names of members and their schemas.
-pub(super) type Members<'a> = &'a [(&'a str, Value)];
+pub(crate) type Members<'a> = &'a [(&'a str, Value)];
 
 /// An object whose members are all there, and no others.
-pub(super) fn object(members: Members<'_>) -> Value {
+pub(crate) fn object(members: Members<'_>) -> Value {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     json!({
         "type": "object",
@@ -17,6 +17,18 @@ pub(super) fn object(members: Members<'_>) -> Value {
         "required": names,
         "additionalProperties": false,
     })
+}
+
+/// An object that has these members, too; one that it has by that name is another one then.
+pub(super) fn with(mut object: Value, members: Members<'_>) -> Value {
+    for (name, schema) in members {
+        let known = object["properties"].get(name).is_some();
+        if let (false, Value::Array(required)) = (known, &mut object["required"]) {
+            required.push((*name).into());
+        }
+        object["properties"][*name] = schema.clone();
+    }
+    object
 }
 
 /// A request body: what is not required may be left out, and nothing else may come.

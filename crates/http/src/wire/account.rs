@@ -1,9 +1,10 @@
 //! The answer of GET /v1/me.
 
-use offhook_domain::{AccountId, KeyId, Plan, Scopes, Timestamp};
 use offhook_services::Caller;
-use offhook_services::store::ApiKey;
+use offhook_services::store::{Account, ApiKey};
 use serde::Serialize;
+
+use super::shown;
 
 /// Who asks, and how much it may.
 #[derive(Serialize)]
@@ -14,23 +15,25 @@ pub(crate) struct MeBody<'a> {
     live_calls: i64,
 }
 
-#[derive(Serialize)]
-struct AccountBody<'a> {
-    id: AccountId,
-    name: &'a str,
-    plan: Plan,
+shown! {
+    AccountBody(account: Account) {
+        id,
+        name,
+        plan,
+    }
 }
 
-#[derive(Serialize)]
-struct KeyBody<'a> {
-    id: KeyId,
-    name: &'a str,
-    prefix: &'a str,
-    scopes: Scopes,
-    read_only: bool,
-    created_at: Timestamp,
-    expires_at: Option<Timestamp>,
-    last_used_at: Option<Timestamp>,
+shown! {
+    KeyBody(key: ApiKey) {
+        id,
+        name,
+        prefix,
+        scopes,
+        read_only,
+        created_at,
+        expires_at,
+        last_used_at,
+    }
 }
 
 #[derive(Serialize)]
@@ -46,24 +49,10 @@ impl<'a> MeBody<'a> {
         remaining: Option<u32>,
         live_calls: i64,
     ) -> Self {
-        let account = &caller.account;
         let requests_per_minute = caller.terms.requests_per_minute;
         Self {
-            account: AccountBody {
-                id: account.id,
-                name: &account.name,
-                plan: account.plan,
-            },
-            key: KeyBody {
-                id: key.id,
-                name: &key.name,
-                prefix: &key.prefix,
-                scopes: key.scopes,
-                read_only: key.read_only,
-                created_at: key.created_at,
-                expires_at: key.expires_at,
-                last_used_at: key.last_used_at,
-            },
+            account: AccountBody(&caller.account),
+            key: KeyBody(key),
             rate_limit: RateLimitBody {
                 requests_per_minute,
                 remaining: remaining.unwrap_or(requests_per_minute),

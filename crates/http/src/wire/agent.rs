@@ -1,9 +1,11 @@
 //! The Agent object.
 
-use offhook_domain::{AgentId, AgentStatus, E164, Json, PhoneNumberId, Runtime, Timestamp};
+use offhook_domain::{AgentId, AgentStatus, Json, Runtime, Timestamp};
 use offhook_services::store::{Agent, PhoneNumber};
 use offhook_services::{AgentVersionView, AgentView};
 use serde::Serialize;
+
+use super::shown;
 
 /// An agent. The outer `Option`s are the fields that come and go with the runtime or in lists.
 #[derive(Serialize)]
@@ -26,27 +28,6 @@ pub(crate) struct AgentBody<'a> {
     published_version: Option<i32>,
 }
 
-/// As lists show it: without `config`.
-impl<'a> From<&'a Agent> for AgentBody<'a> {
-    fn from(agent: &'a Agent) -> Self {
-        let engine = agent.runtime == Runtime::Engine;
-        Self {
-            id: agent.id,
-            runtime: agent.runtime,
-            name: &agent.name,
-            status: agent.status,
-            language: &agent.language,
-            created_at: agent.created_at,
-            updated_at: agent.updated_at,
-            phone_numbers: Vec::new(),
-            config: None,
-            provider_agent_id: (!engine).then_some(agent.provider_agent_id.as_deref()),
-            current_version: engine.then_some(agent.head_version),
-            published_version: engine.then_some(agent.published_version),
-        }
-    }
-}
-
 /// As a read by id shows it.
 impl<'a> From<&'a AgentView> for AgentBody<'a> {
     fn from(view: &'a AgentView) -> Self {
@@ -58,57 +39,62 @@ impl<'a> From<&'a AgentView> for AgentBody<'a> {
 }
 
 impl<'a> AgentBody<'a> {
-    /// As lists show it, with its own among these numbers.
+    /// As lists show it: without `config`, with its own among these numbers.
     pub(crate) fn listed(agent: &'a Agent, numbers: &'a [PhoneNumber]) -> Self {
+        let engine = agent.runtime == Runtime::Engine;
         let own = numbers
             .iter()
             .filter(|number| number.agent_id == Some(agent.id));
         Self {
-            phone_numbers: own.map(AgentNumber::from).collect(),
-            ..Self::from(agent)
+            id: agent.id,
+            runtime: agent.runtime,
+            name: &agent.name,
+            status: agent.status,
+            language: &agent.language,
+            created_at: agent.created_at,
+            updated_at: agent.updated_at,
+            phone_numbers: own.map(AgentNumber).collect(),
+            config: None,
+            provider_agent_id: (!engine).then_some(agent.provider_agent_id.as_deref()),
+            current_version: engine.then_some(agent.head_version),
+            published_version: engine.then_some(agent.published_version),
         }
     }
 }
 
-/// A number that the agent calls from.
-#[derive(Serialize)]
-struct AgentNumber<'a> {
-    id: PhoneNumberId,
-    phone_number: &'a E164,
-    label: &'a str,
-}
-
-impl<'a> From<&'a PhoneNumber> for AgentNumber<'a> {
-    fn from(number: &'a PhoneNumber) -> Self {
-        Self {
-            id: number.id,
-            phone_number: &number.phone_number,
-            label: &number.label,
-        }
+shown! {
+    /// A number that the agent calls from.
+    AgentNumber(number: PhoneNumber) {
+        id,
+        phone_number,
+        label,
     }
 }
 
-/// A saved version of an agent; `config` not in lists.
-#[derive(Serialize)]
-pub(crate) struct VersionBody<'a> {
-    version: i32,
-    created_at: Timestamp,
-    published_at: Option<Timestamp>,
-    is_published: bool,
-    note: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    config: Option<&'a Json>,
+shown! {
+    /// A saved version of an agent, as lists show it.
+    VersionBody(view: AgentVersionView) {
+        version = view.version.version,
+        created_at = view.version.created_at,
+        published_at = view.version.published_at,
+        is_published,
+        note = &view.version.note,
+    }
 }
 
-impl<'a> From<&'a AgentVersionView> for VersionBody<'a> {
+/// A saved version of an agent, as a read by its number shows it.
+#[derive(Serialize)]
+pub(crate) struct VersionWithConfig<'a> {
+    #[serde(flatten)]
+    version: VersionBody<'a>,
+    config: &'a Option<Json>,
+}
+
+impl<'a> From<&'a AgentVersionView> for VersionWithConfig<'a> {
     fn from(view: &'a AgentVersionView) -> Self {
         Self {
-            version: view.version.version,
-            created_at: view.version.created_at,
-            published_at: view.version.published_at,
-            is_published: view.is_published,
-            note: view.version.note.as_deref(),
-            config: view.config.as_ref(),
+            version: VersionBody(view),
+            config: &view.config,
         }
     }
 }

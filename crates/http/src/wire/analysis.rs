@@ -1,27 +1,19 @@
 //! Analyses of conversations, and the schemas that agents have for them.
 
-use offhook_domain::{AnalysisStatus, Json, Timestamp};
+use offhook_domain::{AnalysisStatus, Timestamp};
 use offhook_services::AnalysisSchemaView;
 use offhook_services::store::Analysis;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::raw;
+use super::{raw, shown};
 use crate::ApiError;
 
-/// What is extracted from an agent's conversations.
-#[derive(Serialize)]
-pub(crate) struct AnalysisSchemaBody<'a> {
-    schema: Option<&'a Json>,
-    updated_at: Option<Timestamp>,
-}
-
-impl<'a> From<&'a AnalysisSchemaView> for AnalysisSchemaBody<'a> {
-    fn from(view: &'a AnalysisSchemaView) -> Self {
-        Self {
-            schema: view.schema.as_ref(),
-            updated_at: view.updated_at,
-        }
+shown! {
+    /// What is extracted from an agent's conversations.
+    AnalysisSchemaBody(view: AnalysisSchemaView) {
+        schema,
+        updated_at,
     }
 }
 

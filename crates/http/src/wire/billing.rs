@@ -1,13 +1,17 @@
 //! Plan, credits, transactions, invoices and usage.
 
-use offhook_domain::{
-    ConversationId, Credits, InvoiceId, InvoiceStatus, LedgerId, Plan, Timestamp, TransactionType,
-};
+use std::time::Duration;
+
+use offhook_domain::{InvoiceId, Plan, Timestamp};
 use offhook_services::Caller;
 use offhook_services::store::{Invoice, LedgerEntry, UsageDay, Wallet};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
+
+use super::shown;
+use crate::openapi::Shape;
 
 /// What the account has subscribed to.
 #[derive(Serialize)]
@@ -39,61 +43,34 @@ impl PlanBody {
     }
 }
 
-/// What the wallet holds.
-#[derive(Serialize)]
-pub(crate) struct CreditsBody {
-    balance_credits: Credits,
-    reserved_credits: Credits,
-    auto_refill: AutoRefillBody,
-}
-
-#[derive(Serialize)]
-struct AutoRefillBody {
-    enabled: bool,
-    threshold_credits: Option<Credits>,
-    amount_credits: Option<Credits>,
-}
-
-impl From<&Wallet> for CreditsBody {
-    fn from(wallet: &Wallet) -> Self {
-        let refill = wallet.auto_refill;
-        Self {
-            balance_credits: wallet.balance,
-            reserved_credits: wallet.reserved,
-            auto_refill: AutoRefillBody {
-                enabled: refill.is_some(),
-                threshold_credits: refill.map(|refill| refill.threshold),
-                amount_credits: refill.map(|refill| refill.credits),
-            },
-        }
+shown! {
+    /// What the wallet holds.
+    CreditsBody(wallet: Wallet) {
+        balance_credits = wallet.balance,
+        reserved_credits = wallet.reserved,
+        auto_refill = AutoRefillBody(wallet),
     }
 }
 
-/// An entry of the ledger.
-#[derive(Serialize)]
-pub(crate) struct TransactionBody<'a> {
-    id: LedgerId,
-    r#type: TransactionType,
-    amount_credits: Credits,
-    balance_after_credits: Credits,
-    description: &'a str,
-    conversation_id: Option<ConversationId>,
-    receipt_url: Option<String>,
-    created_at: Timestamp,
+shown! {
+    AutoRefillBody(wallet: Wallet) {
+        enabled = wallet.auto_refill.is_some(),
+        threshold_credits = wallet.auto_refill.map(|refill| refill.threshold),
+        amount_credits = wallet.auto_refill.map(|refill| refill.credits),
+    }
 }
 
-impl<'a> From<&'a LedgerEntry> for TransactionBody<'a> {
-    fn from(entry: &'a LedgerEntry) -> Self {
-        Self {
-            id: entry.id,
-            r#type: entry.kind,
-            amount_credits: entry.amount_credits,
-            balance_after_credits: entry.balance_after_credits,
-            description: &entry.description,
-            conversation_id: entry.conversation_id,
-            receipt_url: entry.invoice_id.map(pdf_url),
-            created_at: entry.created_at,
-        }
+shown! {
+    /// An entry of the ledger.
+    TransactionBody(entry: LedgerEntry) {
+        id,
+        type = entry.kind,
+        amount_credits,
+        balance_after_credits,
+        description,
+        conversation_id,
+        receipt_url = entry.invoice_id.map(pdf_url),
+        created_at,
     }
 }
 
@@ -101,33 +78,17 @@ fn pdf_url(invoice: InvoiceId) -> String {
     format!("/v1/billing/invoices/{invoice}/pdf")
 }
 
-#[derive(Serialize)]
-pub(crate) struct InvoiceBody<'a> {
-    id: InvoiceId,
-    number: &'a str,
-    status: InvoiceStatus,
-    amount_usd: Usd,
-    currency: &'static str,
-    period_start: Timestamp,
-    period_end: Timestamp,
-    issued_at: Option<Timestamp>,
-    pdf_url: String,
-}
-
-impl<'a> From<&'a Invoice> for InvoiceBody<'a> {
-    fn from(invoice: &'a Invoice) -> Self {
-        let end = Timestamp::of_utc_month(invoice.month + 1);
-        Self {
-            id: invoice.id,
-            number: &invoice.number,
-            status: invoice.status,
-            amount_usd: Usd(invoice.amount_cents),
-            currency: "USD",
-            period_start: Timestamp::of_utc_month(invoice.month),
-            period_end: end.minus(std::time::Duration::from_millis(1)),
-            issued_at: invoice.issued_at,
-            pdf_url: pdf_url(invoice.id),
-        }
+shown! {
+    InvoiceBody(invoice: Invoice) {
+        id,
+        number,
+        status,
+        amount_usd = Usd(invoice.amount_cents),
+        currency = "USD",
+        period_start = Timestamp::of_utc_month(invoice.month),
+        period_end = Timestamp::of_utc_month(invoice.month + 1).minus(Duration::from_millis(1)),
+        issued_at,
+        pdf_url = pdf_url(invoice.id),
     }
 }
 
@@ -144,25 +105,20 @@ impl Serialize for Usd {
     }
 }
 
-/// What a day adds up to.
-#[derive(Serialize)]
-pub(crate) struct UsageBody {
-    date: String,
-    calls: i64,
-    conversations: i64,
-    duration_seconds: i64,
-    credits: Credits,
+impl Shape for Usd {
+    fn shape() -> Value {
+        f64::shape()
+    }
 }
 
-impl From<&UsageDay> for UsageBody {
-    fn from(day: &UsageDay) -> Self {
-        Self {
-            date: Timestamp::of_utc_day(day.day).utc_date(),
-            calls: day.calls,
-            conversations: day.conversations,
-            duration_seconds: day.duration_seconds,
-            credits: day.credits,
-        }
+shown! {
+    /// What a day adds up to.
+    UsageBody(day: UsageDay) {
+        date = Timestamp::of_utc_day(day.day).utc_date(),
+        calls,
+        conversations,
+        duration_seconds,
+        credits,
     }
 }
 

@@ -1,15 +1,15 @@
 //! Conversations and calls.
 
 use offhook_domain::{
-    AgentId, CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime,
-    TerminationReason, Timestamp,
+    CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime, TerminationReason,
+    Timestamp,
 };
 use offhook_services::store::{Analysis, Conversation, ConversationView, Moment};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::analysis::AnalysisBody;
-use super::raw;
+use super::{raw, shown};
 use crate::ApiError;
 
 /// The call item; with `messages_count` it is the conversation item.
@@ -35,10 +35,11 @@ pub(crate) struct Item<'a> {
     messages_count: Option<i32>,
 }
 
-#[derive(Serialize)]
-struct AgentRef<'a> {
-    id: AgentId,
-    name: &'a str,
+shown! {
+    AgentRef(view: ConversationView) {
+        id = view.conversation.agent_id,
+        name = &view.agent_name,
+    }
 }
 
 impl<'a> Item<'a> {
@@ -52,10 +53,7 @@ impl<'a> Item<'a> {
             call_id: CallHandle(conversation.id),
             runtime: conversation.runtime,
             channel: conversation.channel.unwrap_or(Channel::Unknown),
-            agent: AgentRef {
-                id: conversation.agent_id,
-                name: &view.agent_name,
-            },
+            agent: AgentRef(view),
             status: conversation.status.as_str(),
             from: conversation.from_number.as_ref(),
             to: conversation.to_number.as_ref(),
@@ -148,29 +146,18 @@ impl<'a> ConversationBody<'a> {
                 .has_audio
                 .then(|| format!("/v1/conversations/{}/audio", view.conversation.id)),
             analysis: analysis.map(AnalysisBody::new).transpose()?,
-            transcript: turns.iter().map(TurnBody::from).collect(),
+            transcript: turns.iter().map(TurnBody).collect(),
         })
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct TurnBody<'a> {
-    role: Option<&'a str>,
-    text: Option<&'a str>,
-    started_at: Timestamp,
-    duration_ms: Option<i32>,
-    interrupted: bool,
-}
-
-impl<'a> From<&'a Moment> for TurnBody<'a> {
-    fn from(moment: &'a Moment) -> Self {
-        Self {
-            role: moment.role.as_deref(),
-            text: moment.content.as_deref(),
-            started_at: moment.at,
-            duration_ms: moment.duration_ms,
-            interrupted: moment.interrupted.unwrap_or(false),
-        }
+shown! {
+    TurnBody(turn: Moment) {
+        role = turn.role.as_deref(),
+        text = turn.content.as_deref(),
+        started_at = turn.at,
+        duration_ms,
+        interrupted = turn.interrupted.unwrap_or(false),
     }
 }
 
@@ -188,7 +175,7 @@ impl<'a> From<&'a Moment> for TurnEvent<'a> {
     fn from(moment: &'a Moment) -> Self {
         let latency = moment.latency.as_deref();
         Self {
-            turn: TurnBody::from(moment),
+            turn: TurnBody(moment),
             latency: latency.and_then(|text| serde_json::from_str(text).ok()),
         }
     }

@@ -2,62 +2,36 @@
 
 use std::fmt::Write as _;
 
-use offhook_domain::{AgentId, DocumentId, DocumentSource, DocumentStatus, FolderId, Timestamp};
-use offhook_services::store::{Document, Folder};
+use offhook_domain::{DocumentId, FolderId};
+use offhook_services::store::{Document, Folder, PinningAgent};
 use offhook_services::{Deleted, SearchHit};
 use serde::Serialize;
 
-#[derive(Serialize)]
-pub(crate) struct DocumentBody<'a> {
-    id: DocumentId,
-    name: &'a str,
-    folder_id: Option<FolderId>,
-    source: DocumentSource,
-    mime_type: Option<&'a str>,
-    size_bytes: Option<i64>,
-    chunks_count: i32,
-    status: DocumentStatus,
-    error: Option<&'a str>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
+use super::shown;
 
-impl<'a> From<&'a Document> for DocumentBody<'a> {
-    fn from(document: &'a Document) -> Self {
-        Self {
-            id: document.id,
-            name: &document.name,
-            folder_id: document.folder_id,
-            source: document.source,
-            mime_type: document.mime_type.as_deref(),
-            size_bytes: document.size_bytes,
-            chunks_count: document.chunks_count,
-            status: document.status,
-            error: document.error.as_deref(),
-            created_at: document.created_at,
-            updated_at: document.updated_at,
-        }
+shown! {
+    DocumentBody(document: Document) {
+        id,
+        name,
+        folder_id,
+        source,
+        mime_type,
+        size_bytes,
+        chunks_count,
+        status,
+        error,
+        created_at,
+        updated_at,
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct FolderBody<'a> {
-    id: FolderId,
-    name: &'a str,
-    documents_count: i32,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-impl<'a> From<&'a Folder> for FolderBody<'a> {
-    fn from(folder: &'a Folder) -> Self {
-        Self {
-            id: folder.id,
-            name: &folder.name,
-            documents_count: folder.documents_count,
-            created_at: folder.created_at,
-            updated_at: folder.updated_at,
-        }
+shown! {
+    FolderBody(folder: Folder) {
+        id,
+        name,
+        documents_count,
+        created_at,
+        updated_at,
     }
 }
 
@@ -69,24 +43,19 @@ pub(crate) struct DocumentDeletion<'a> {
     agents_affected: Vec<AffectedAgent<'a>>,
 }
 
-#[derive(Serialize)]
-struct AffectedAgent<'a> {
-    id: AgentId,
-    name: &'a str,
+shown! {
+    AffectedAgent(agent: PinningAgent) {
+        id,
+        name,
+    }
 }
 
 impl<'a> DocumentDeletion<'a> {
     pub(crate) fn new(id: DocumentId, deleted: &'a Deleted) -> Self {
-        let agents = deleted.agents_affected.iter();
         Self {
             id,
             deleted: true,
-            agents_affected: agents
-                .map(|agent| AffectedAgent {
-                    id: agent.id,
-                    name: &agent.name,
-                })
-                .collect(),
+            agents_affected: deleted.agents_affected.iter().map(AffectedAgent).collect(),
         }
     }
 }
@@ -105,24 +74,19 @@ pub(crate) struct Hits<'a> {
     data: Vec<HitBody<'a>>,
 }
 
-#[derive(Serialize)]
-struct HitBody<'a> {
-    document_id: DocumentId,
-    document_name: &'a str,
-    chunk: &'a str,
-    score: f64,
+shown! {
+    HitBody(hit: SearchHit) {
+        document_id,
+        document_name,
+        chunk = &hit.text,
+        score,
+    }
 }
 
 impl<'a> From<&'a Vec<SearchHit>> for Hits<'a> {
     fn from(hits: &'a Vec<SearchHit>) -> Self {
-        let hits = hits.iter().map(|hit| HitBody {
-            document_id: hit.document_id,
-            document_name: &hit.document_name,
-            chunk: &hit.text,
-            score: hit.score,
-        });
         Self {
-            data: hits.collect(),
+            data: hits.iter().map(HitBody).collect(),
         }
     }
 }

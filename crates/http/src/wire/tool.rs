@@ -25,10 +25,3 @@ impl<'a> From<&'a ToolView> for ToolBody<'a> {
         }
     }
 }
-
-/// What DELETE answers.
-#[derive(Serialize)]
-pub(crate) struct ToolDeleted {
-    pub(crate) id: ToolId,
-    pub(crate) deleted: bool,
-}

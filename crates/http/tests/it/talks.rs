@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use offhook_domain::AgentId;
-use offhook_services::{CallSettings, Talk, TalkError};
+use offhook_services::{CallSettings, Talk, UseCaseError};
 use serde_json::json;
 
 use crate::app::{Setup, TestApp, text};
@@ -52,7 +52,7 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
     for one in begun {
         match one {
             Ok(talk) => held.push(talk),
-            Err(error) => assert!(matches!(error, TalkError::Full), "{error:?}"),
+            Err(error) => assert!(matches!(error, UseCaseError::Full), "{error:?}"),
         }
     }
     assert_eq!(held.len(), 2);
@@ -70,7 +70,7 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
             assert!(elsewhere.is_err());
             match talks.begin(PAGE, agent, None).await {
                 Ok(talk) => return talk,
-                Err(error) => assert!(matches!(error, TalkError::Full), "{error:?}"),
+                Err(error) => assert!(matches!(error, UseCaseError::Full), "{error:?}"),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -66,7 +66,7 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
              proveedor, y llegará con la próxima sincronización; si ya está aquí, dáselo al agente en la página de números."
                 .into()
         }
-        Refusal::OutsideHours | Refusal::TalkOutsideHours => {
+        Refusal::OutsideHours(_) | Refusal::TalkOutsideHours(_) => {
             "Está fuera del horario de llamadas del agente.".into()
         }
         Refusal::HoursNeverOpen => {

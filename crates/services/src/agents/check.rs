@@ -10,7 +10,7 @@ use super::speech::{FALLBACK_VOICES, VOICE_ID};
 use super::{Agents, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::speech::lists_voices;
 use crate::urls;
 use crate::voices::UnreadyVoice;
@@ -38,7 +38,7 @@ impl Agents {
                 Ok(()) => {}
                 Err(UnreadyVoice::Store(error)) => return Err(error.into()),
                 Err(UnreadyVoice::Library(error)) => {
-                    return Err(ResourceError::Upstream(
+                    return Err(UseCaseError::Upstream(
                         "The provider of the voice",
                         error.to_string(),
                     ));

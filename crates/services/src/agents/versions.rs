@@ -5,7 +5,7 @@ use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
 use offhook_storage::{Agent, AgentVersion};
 
 use super::{Agents, shown};
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::{Page, Refusal};
 
 /// A saved version as its page shows it.
@@ -37,7 +37,7 @@ impl Agents {
     /// A page of an agent's versions, the highest first, behind `after` ([`AgentVersionView::place`]).
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such agent, [`ResourceError::UnsupportedRuntime`] for a legacy one.
+    /// [`UseCaseError::NotFound`] if the account has no such agent, [`UseCaseError::UnsupportedRuntime`] for a legacy one.
     pub async fn versions(
         &self,
         account: AccountId,
@@ -48,7 +48,7 @@ impl Agents {
         let before = after.map(|place| i32::try_from(place.micros()).unwrap_or(0));
         let store = &self.0.store;
         let found = store.agent_versions(account, id, before, i64::from(limit));
-        let (agent, versions) = found.await?.ok_or(ResourceError::NotFound)?;
+        let (agent, versions) = found.await?.ok_or(UseCaseError::NotFound)?;
         only_engine(&agent)?;
         let views = versions
             .into_iter()
@@ -59,8 +59,8 @@ impl Agents {
     /// A version of an agent with its configuration.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such agent or the agent no such version,
-    /// [`ResourceError::UnsupportedRuntime`] for a legacy agent.
+    /// [`UseCaseError::NotFound`] if the account has no such agent or the agent no such version,
+    /// [`UseCaseError::UnsupportedRuntime`] for a legacy agent.
     pub async fn version(
         &self,
         account: AccountId,
@@ -68,9 +68,9 @@ impl Agents {
         version: i32,
     ) -> Result<AgentVersionView> {
         let found = self.0.store.agent_version(account, id, version).await?;
-        let (agent, found) = found.ok_or(ResourceError::NotFound)?;
+        let (agent, found) = found.ok_or(UseCaseError::NotFound)?;
         only_engine(&agent)?;
-        let (version, stored) = found.ok_or(ResourceError::NotFound)?;
+        let (version, stored) = found.ok_or(UseCaseError::NotFound)?;
         let config = shown(version.version, &stored)?;
         Ok(AgentVersionView::of(&agent, version, Some(config)))
     }
@@ -78,13 +78,13 @@ impl Agents {
     /// Archives an agent. Its conversations stay; archiving it again changes nothing.
     ///
     /// # Errors
-    /// [`ResourceError::NotFound`] if the account has no such agent, [`ResourceError::UnsupportedRuntime`] for a legacy one.
+    /// [`UseCaseError::NotFound`] if the account has no such agent, [`UseCaseError::UnsupportedRuntime`] for a legacy one.
     pub async fn archive(&self, account: AccountId, id: AgentId) -> Result<()> {
         let at = self.0.clock.now();
         let agent = self.0.store.archive_agent(account, id, at).await?;
-        let agent = agent.ok_or(ResourceError::NotFound)?;
+        let agent = agent.ok_or(UseCaseError::NotFound)?;
         if agent.runtime == Runtime::Legacy {
-            return Err(ResourceError::UnsupportedRuntime(Refusal::LegacyArchive));
+            return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyArchive));
         }
         Ok(())
     }
@@ -93,6 +93,6 @@ impl Agents {
 fn only_engine(agent: &Agent) -> Result<()> {
     match agent.runtime {
         Runtime::Engine => Ok(()),
-        Runtime::Legacy => Err(ResourceError::UnsupportedRuntime(Refusal::LegacyVersions)),
+        Runtime::Legacy => Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyVersions)),
     }
 }

@@ -10,16 +10,16 @@ use std::time::Duration;
 use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReason, Runtime};
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
-use offhook_storage::{Conversation, StoreError};
+use offhook_storage::Conversation;
 
 use crate::conversations::retained_since;
 use crate::dialer::unanswered;
 use crate::signals::Signal;
-use crate::{Caller, Refusal, Result, Shared};
+use crate::{Caller, Refusal, Result, Shared, UseCaseError};
 
 pub(crate) use hours::{Hours, opening};
-pub use place::{PlaceCall, PlaceCallError, PlacedReply};
-pub(crate) use place::{RESERVED_SECONDS, no_number};
+pub(crate) use place::{NO_CALLS, RESERVED_SECONDS, no_number, replay};
+pub use place::{PlaceCall, PlacedReply};
 pub(crate) use placed_by::PlacedBy;
 
 /// How calls are placed and kept.
@@ -73,23 +73,6 @@ impl Default for CallSettings {
     }
 }
 
-/// Why a call was not hung up.
-#[derive(Debug, thiserror::Error)]
-pub enum HangUpError {
-    /// No such call of the account.
-    #[error("no such call")]
-    NotFound,
-    /// It has ended.
-    #[error("{}", Refusal::CallEnded)]
-    Ended,
-    /// It is under way at a provider that has no way to end it.
-    #[error("{}", Refusal::CallElsewhere)]
-    Elsewhere,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// Calls.
 #[derive(Clone)]
 pub struct Calls(pub(crate) Arc<Shared>);
@@ -107,20 +90,20 @@ impl Calls {
     /// whatever node, who obeys within 500 ms. Returns the call's status as a read by id says it.
     ///
     /// # Errors
-    /// [`HangUpError::NotFound`] if the account has no such call, [`HangUpError::Ended`] if it has ended,
-    /// [`HangUpError::Elsewhere`] if nobody here can end it.
+    /// [`UseCaseError::NotFound`] if the account has no such call, [`UseCaseError::Conflict`] if it has ended, or nobody
+    /// here can end it.
     pub async fn hang_up(
         &self,
         caller: &Caller,
         handle: CallHandle,
-    ) -> Result<&'static str, HangUpError> {
+    ) -> Result<&'static str, UseCaseError> {
         let (id, account) = (handle.0, caller.account.id);
         let since = retained_since(&self.0, caller);
         // A call may be claimed between the look and the step; then the next look sees it dialing.
         for _ in 0..5 {
             let view = self.0.store.conversation(account, id, since).await?;
             let call = view.filter(|view| view.conversation.is_voice());
-            let call = call.ok_or(HangUpError::NotFound)?.conversation;
+            let call = call.ok_or(UseCaseError::NotFound)?.conversation;
             match call.state {
                 CallState::Queued => {
                     if self.cancel(&call).await? {
@@ -130,7 +113,7 @@ impl Calls {
                 CallState::Dialing | CallState::Live
                     if call.runtime == Runtime::Legacy && !self.0.legacy.hangs_up() =>
                 {
-                    return Err(HangUpError::Elsewhere);
+                    return Err(UseCaseError::Conflict(Refusal::CallElsewhere));
                 }
                 CallState::Dialing | CallState::Live => {
                     if self.0.store.request_hangup(account, id).await? {
@@ -142,11 +125,11 @@ impl Calls {
                     }
                 }
                 CallState::Closing | CallState::Completed | CallState::Failed => {
-                    return Err(HangUpError::Ended);
+                    return Err(UseCaseError::Conflict(Refusal::CallEnded));
                 }
             }
         }
-        Err(HangUpError::Ended)
+        Err(UseCaseError::Conflict(Refusal::CallEnded))
     }
 
     async fn cancel(&self, call: &Conversation) -> Result<bool> {

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{
-    AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Plan,
-    Price, RequestId, Runtime, Timestamp,
+    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164,
+    Metadata, Plan, Price, RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -15,11 +15,22 @@ use offhook_storage::{
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
+use crate::agents::corrupt;
+use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
-use crate::{Caller, Refusal, Result, Shared, events};
+use crate::{Caller, Refusal, Shared, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
+
+/// What a retry tells of where a COMMIT does not.
+const IN_DOUBT: &str =
+    "The call may have been placed: a retry with the same Idempotency-Key tells.";
+
+const STOPPING: &str = "This process is being stopped and places no more calls. Nothing was placed; try again shortly.";
+
+/// What a plan without lines says.
+pub(crate) const NO_CALLS: &str = "The account's plan holds no calls: choose one that does.";
 
 /// Seconds that are held at most before the call has begun.
 pub(crate) const RESERVED_SECONDS: i64 = 600;
@@ -48,67 +59,6 @@ pub struct PlacedReply {
     pub replayed: bool,
 }
 
-/// Why a call was not accepted. Nothing was written, save perhaps in [`PlaceCallError::UnknownCommit`].
-#[derive(Debug, thiserror::Error)]
-pub enum PlaceCallError {
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// The account's plan holds no calls at all.
-    #[error("the account's plan holds no calls")]
-    PlanLimit,
-    /// The account has no such agent.
-    #[error("no agent of this account has that id")]
-    AgentNotFound,
-    /// The agent does not take calls.
-    #[error("{0}")]
-    AgentDisabled(Refusal),
-    /// The Idempotency-Key was used with another body.
-    #[error("the Idempotency-Key was used with another body")]
-    IdempotencyConflict,
-    /// The Idempotency-Key's first request is still being written.
-    #[error("the first request with this Idempotency-Key is still being written")]
-    InFlight,
-    /// Something else forbids the call now.
-    #[error("{refusal}")]
-    Conflict {
-        /// What, and the remedy.
-        refusal: Refusal,
-        /// After how many seconds waiting alone cures it.
-        retry_after_s: Option<u64>,
-    },
-    /// The wallet cannot cover the reservation.
-    #[error("the wallet cannot cover the call")]
-    PaymentRequired,
-    /// The key's monthly budget cannot.
-    #[error("the key's monthly credit budget cannot cover the call")]
-    KeyBudgetExhausted,
-    /// The carrier is known to be down.
-    #[error("the carrier cannot be reached")]
-    UpstreamUnreachable,
-    /// This process is being stopped, and leaves new calls to others.
-    #[error("this process is being stopped")]
-    Stopping,
-    /// Too many calls wait already.
-    #[error("too many calls wait to be dialed")]
-    QueueFull,
-    /// The connection broke during COMMIT.
-    #[error("the call may have been placed")]
-    UnknownCommit,
-    /// The store failed.
-    #[error(transparent)]
-    Store(StoreError),
-}
-
-impl From<StoreError> for PlaceCallError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::UnknownCommit(_) => Self::UnknownCommit,
-            other => Self::Store(other),
-        }
-    }
-}
-
 #[derive(Serialize)]
 struct CallPlaced<'a> {
     id: CallHandle,
@@ -129,8 +79,8 @@ impl Calls {
     /// Accepts a call, or answers a retry as the first time.
     ///
     /// # Errors
-    /// [`PlaceCallError`] says which rule refused: the first one, in a fixed order.
-    pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply, PlaceCallError> {
+    /// [`UseCaseError`] says which rule refused: the first one, in a fixed order.
+    pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply> {
         let PlaceCall {
             caller,
             idempotency_key,
@@ -141,11 +91,15 @@ impl Calls {
         let fingerprint = sha256(body.canonical_without_empty("metadata").as_bytes()).to_vec();
         let (mut call, reply) = match self.prepare(caller, &body, at).await {
             Ok(prepared) => prepared,
-            Err(PlaceCallError::Store(error)) => return Err(error.into()),
+            Err(UseCaseError::Store(error)) => return Err(error.into()),
             // Only a call that is refused looks for its stored answer: one that is not learns of it as it takes the key,
             // and most are new.
             Err(refused) => {
-                let stored = self.stored_answer(caller, idempotency_key).await?;
+                let key = idempotency_key.as_ref();
+                let stored = self
+                    .0
+                    .stored_answer(caller.account.id, OPERATION, key)
+                    .await?;
                 return stored.map_or(Err(refused), |answer| replay(answer, &fingerprint));
             }
         };
@@ -168,7 +122,7 @@ impl Calls {
         if !matches!(placed, Ok(Placed::Accepted(_))) {
             self.0.placed_by.take(id);
         }
-        match placed? {
+        match placed.map_err(UseCaseError::of_write(IN_DOUBT))? {
             Placed::Accepted(endpoints) => {
                 failpoints::hit(failpoints::PLACE_AFTER_COMMIT);
                 tracing::info!(call = %id, "call accepted");
@@ -180,21 +134,10 @@ impl Calls {
                 Ok(reply)
             }
             Placed::KeyUsed(answer) => replay(answer, &fingerprint),
-            Placed::KeyInFlight => Err(PlaceCallError::InFlight),
-            Placed::WalletTooLow => Err(PlaceCallError::PaymentRequired),
-            Placed::BudgetTooLow => Err(PlaceCallError::KeyBudgetExhausted),
+            Placed::KeyInFlight => Err(UseCaseError::Conflict(Refusal::InFlight)),
+            Placed::WalletTooLow => Err(UseCaseError::PaymentRequired("this call")),
+            Placed::BudgetTooLow => Err(UseCaseError::KeyBudgetExhausted),
         }
-    }
-
-    async fn stored_answer(
-        &self,
-        caller: &Caller,
-        key: Option<String>,
-    ) -> Result<Option<StoredAnswer>> {
-        let Some(key) = key else { return Ok(None) };
-        let (store, account) = (&self.0.store, caller.account.id);
-        let steady = self.0.clock.steady();
-        store.stored_answer(account, OPERATION, key, steady).await
     }
 
     /// The call as it is to be written and answered, if no rule refuses it.
@@ -203,23 +146,20 @@ impl Calls {
         caller: &Caller,
         body: &Json,
         at: Timestamp,
-    ) -> Result<(NewCall, PlacedReply), PlaceCallError> {
+    ) -> Result<(NewCall, PlacedReply)> {
         if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(PlaceCallError::Stopping);
+            return Err(UseCaseError::Stopping(STOPPING));
         }
         // It would wait for a line that there never is.
         if caller.terms.live_calls == 0 {
-            return Err(PlaceCallError::PlanLimit);
+            return Err(UseCaseError::PlanLimit(NO_CALLS));
         }
         let request = self.read(body)?;
         let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
         if agent.runtime == Runtime::Legacy
             && self.0.legacy_credential(agent.account_id).await?.is_none()
         {
-            return Err(PlaceCallError::Conflict {
-                refusal: Refusal::NoLegacyCredential,
-                retry_after_s: None,
-            });
+            return Err(UseCaseError::Conflict(Refusal::NoLegacyCredential));
         }
         let (price, reserve) = match &config {
             Some(config) => self.0.terms_of(caller.account.plan, config),
@@ -231,10 +171,10 @@ impl Calls {
         }
         let from = self.calling_number(agent.runtime, number)?;
         if self.0.calls_by_network(agent.runtime) && self.0.network.is_down() {
-            return Err(PlaceCallError::UpstreamUnreachable);
+            return Err(UseCaseError::UpstreamUnreachable);
         }
         if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
-            return Err(PlaceCallError::QueueFull);
+            return Err(UseCaseError::QueueFull);
         }
         let id: ConversationId = mint(at);
         let reply = accepted(CallHandle(id), &request, at);
@@ -294,7 +234,7 @@ impl Calls {
         &self,
         caller: &Caller,
         agent_ref: &str,
-    ) -> Result<(Agent, Option<AgentConfig>, Option<E164>), PlaceCallError> {
+    ) -> Result<(Agent, Option<AgentConfig>, Option<E164>)> {
         let reference = match agent_ref.parse::<AgentId>() {
             Ok(id) => AgentRef::Id(id),
             Err(_) => AgentRef::Provider(agent_ref.to_owned()),
@@ -304,7 +244,7 @@ impl Calls {
             .store
             .agent_to_call(caller.account.id, reference, self.0.lines())
             .await?;
-        let (agent, stored, number) = found.ok_or(PlaceCallError::AgentNotFound)?;
+        let (agent, stored, number) = found.ok_or(UseCaseError::AgentNotFound)?;
         check_takes_calls(&agent)?;
         if agent.runtime == Runtime::Legacy {
             return Ok((agent, None, number));
@@ -312,38 +252,29 @@ impl Calls {
         let stored = stored.ok_or_else(|| {
             StoreError::Corrupt("a published version without a configuration".to_owned())
         })?;
-        let config = AgentConfig::from_stored(&stored).map_err(|error| {
-            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
-        })?;
+        let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
         Ok((agent, Some(config), number))
     }
 
     /// Refuses early what the transaction would refuse, so that the rules are judged in one order.
-    async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<(), PlaceCallError> {
+    async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<()> {
         if reserve == 0 {
             return Ok(());
         }
         let wallet = self.0.store.wallet(caller.account.id).await?;
         let free = wallet.map_or(0, |wallet| wallet.within_reach());
         if free < reserve {
-            Err(PlaceCallError::PaymentRequired)
+            Err(UseCaseError::PaymentRequired("this call"))
         } else {
             Ok(())
         }
     }
 
     /// The agent's number, else the account's oldest that its runtime can call from, else the simulated network's.
-    fn calling_number(
-        &self,
-        runtime: Runtime,
-        number: Option<E164>,
-    ) -> Result<E164, PlaceCallError> {
+    fn calling_number(&self, runtime: Runtime, number: Option<E164>) -> Result<E164> {
         number
             .or_else(|| self.0.shared_number(runtime))
-            .ok_or_else(|| PlaceCallError::Conflict {
-                refusal: no_number(runtime),
-                retry_after_s: None,
-            })
+            .ok_or(UseCaseError::Conflict(no_number(runtime)))
     }
 }
 
@@ -356,6 +287,22 @@ pub(crate) const fn no_number(runtime: Runtime) -> Refusal {
 }
 
 impl Shared {
+    /// The answer that was given under this Idempotency-Key.
+    pub(crate) async fn stored_answer(
+        &self,
+        account: AccountId,
+        operation: &'static str,
+        key: Option<&String>,
+    ) -> Result<Option<StoredAnswer>> {
+        let Some(key) = key.cloned() else {
+            return Ok(None);
+        };
+        let steady = self.clock.steady();
+        let store = &self.store;
+        let stored = store.stored_answer(account, operation, key, steady);
+        Ok(stored.await?)
+    }
+
     /// Which numbers calls can go out from.
     pub(crate) fn lines(&self) -> Lines {
         Lines {
@@ -388,9 +335,10 @@ impl Shared {
     }
 }
 
-fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply, PlaceCallError> {
+/// The answer to a retry with the body of the first request.
+pub(crate) fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply> {
     if answer.fingerprint != fingerprint {
-        return Err(PlaceCallError::IdempotencyConflict);
+        return Err(UseCaseError::IdempotencyConflict);
     }
     Ok(PlacedReply {
         status: u16::try_from(answer.status).unwrap_or(201),
@@ -417,29 +365,25 @@ fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedR
     }
 }
 
-fn check_takes_calls(agent: &Agent) -> Result<(), PlaceCallError> {
+fn check_takes_calls(agent: &Agent) -> Result<()> {
     if agent.status != AgentStatus::Active {
-        return Err(PlaceCallError::AgentDisabled(Refusal::AgentTakesNoCalls(
+        return Err(UseCaseError::AgentDisabled(Refusal::AgentTakesNoCalls(
             agent.status,
         )));
     }
     if agent.runtime == Runtime::Engine && agent.published_version == 0 {
-        return Err(PlaceCallError::AgentDisabled(Refusal::NeverPublished));
+        return Err(UseCaseError::AgentDisabled(Refusal::NeverPublished));
     }
     Ok(())
 }
 
-fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<(), PlaceCallError> {
+fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<()> {
     let Some(hours) = &config.conversation.calling_hours else {
         return Ok(());
     };
-    let (refusal, retry_after_s) = match opening(hours, at) {
+    Err(UseCaseError::Conflict(match opening(hours, at) {
         Hours::Open => return Ok(()),
-        Hours::ClosedFor(seconds) => (Refusal::OutsideHours, Some(seconds)),
-        Hours::Never => (Refusal::HoursNeverOpen, None),
-    };
-    Err(PlaceCallError::Conflict {
-        refusal,
-        retry_after_s,
-    })
+        Hours::ClosedFor(seconds) => Refusal::OutsideHours(seconds),
+        Hours::Never => Refusal::HoursNeverOpen,
+    }))
 }

@@ -20,13 +20,14 @@ use tokio::sync::mpsc;
 
 use super::endings;
 use super::open::{cap_reached, check_serves};
-use super::{ChatError, ChatReply, Chats, Result};
-use crate::Shared;
+use super::{AN_ANSWER, ChatReply, Chats, IN_DOUBT, STOPPING};
 use crate::dialer::{insist, persona, stored, with_knowledge};
+use crate::error::{Result, UseCaseError};
 use crate::integrations::Functions;
 use crate::keys::sha256;
 use crate::leases;
 use crate::tools::Toolbox;
+use crate::{Refusal, Shared};
 
 /// Bytes that a message may have.
 const MAX_TEXT_BYTES: usize = 4_096;
@@ -52,7 +53,7 @@ pub enum ChatEvent {
     /// The answer is written down.
     Completed(ChatReply),
     /// There is no answer.
-    Failed(ChatError),
+    Failed(UseCaseError),
 }
 
 /// The answer to a message.
@@ -76,10 +77,10 @@ impl Chats {
     /// listens any more.
     ///
     /// # Errors
-    /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
+    /// [`UseCaseError`] says which rule refused; then nothing was written, save perhaps in [`UseCaseError::UnknownCommit`].
     pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering> {
         if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(ChatError::Stopping);
+            return Err(UseCaseError::Stopping(STOPPING));
         }
         self.answer(view, read(body)?).await
     }
@@ -92,7 +93,7 @@ impl Chats {
         text: String,
     ) -> Result<Answering> {
         if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(ChatError::Stopping);
+            return Err(UseCaseError::Stopping(STOPPING));
         }
         let id = Some(id);
         self.answer(view, Message { text, id }).await
@@ -111,7 +112,7 @@ impl Chats {
             node: self.0.node,
             at,
         });
-        let (claim, seq, answers) = match taken.await? {
+        let (claim, seq, answers) = match taken.await.map_err(UseCaseError::of_write(IN_DOUBT))? {
             ChatTaken::Taken {
                 claim,
                 seq,
@@ -124,12 +125,12 @@ impl Chats {
                 let reply = ChatReply::of(&moments, (answers, price), is_last);
                 return Ok(Answering::Before(reply));
             }
-            ChatTaken::OtherText => return Err(ChatError::OtherText),
-            ChatTaken::Busy => return Err(ChatError::Busy),
-            ChatTaken::Ended => return Err(ChatError::Ended),
-            ChatTaken::Refused => return Err(ChatError::Origin),
+            ChatTaken::OtherText => return Err(UseCaseError::OtherText),
+            ChatTaken::Busy => return Err(UseCaseError::Conflict(Refusal::BeingAnswered)),
+            ChatTaken::Ended => return Err(UseCaseError::Conflict(Refusal::SessionEnded)),
+            ChatTaken::Refused => return Err(UseCaseError::Origin),
             ChatTaken::CapReached => return Err(cap_reached(at)),
-            ChatTaken::WalletTooLow => return Err(ChatError::PaymentRequired),
+            ChatTaken::WalletTooLow => return Err(UseCaseError::PaymentRequired(AN_ANSWER)),
         };
         self.0.touch(id);
         let (events, listener) = mpsc::unbounded_channel();
@@ -260,7 +261,7 @@ impl Writer {
         let event = match self.try_to(ready).await {
             Ok(reply) => ChatEvent::Completed(reply),
             Err(error) => {
-                if let ChatError::Store(error) = &error {
+                if let UseCaseError::Store(error) = &error {
                     tracing::error!(%error, conversation = %self.id, "an answer could not be written down");
                 }
                 ChatEvent::Failed(error)
@@ -285,7 +286,8 @@ impl Writer {
             () = leases::keep(|| self.shared.store.renew_chat(self.id, self.claim)) => Err(ClaimLost),
         };
         // Whoever took the session over has ended it, or answers in it.
-        let answered = answered.map_err(|ClaimLost| ChatError::Ended)?;
+        let answered =
+            answered.map_err(|ClaimLost| UseCaseError::Conflict(Refusal::SessionEnded))?;
         let end = answered.end;
         let finished = self.finish(answered).await;
         self.shared.touch(self.id);
@@ -316,11 +318,13 @@ impl Writer {
         };
         let store = &self.shared.store;
         let written = insist(|| store.finish_chat_answer(self.id, self.claim, rest.clone()));
-        let last = written.await?.ok_or(ChatError::Ended)?;
+        let last = written
+            .await?
+            .ok_or(UseCaseError::Conflict(Refusal::SessionEnded))?;
         if is_answer {
             Ok(last)
         } else {
-            Err(ChatError::NoReply)
+            Err(UseCaseError::NoReply)
         }
     }
 

@@ -2,8 +2,9 @@
 
 use offhook_domain::AgentId;
 
+use super::Chats;
 use super::open::admit;
-use super::{ChatError, Chats, Result};
+use crate::error::{Result, UseCaseError};
 
 /// What an agent's widget may do on a page that it serves. It may always chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +19,10 @@ impl Chats {
     /// What the agent's widget may do on pages of this origin.
     ///
     /// # Errors
-    /// [`ChatError`] says why it serves none of them.
+    /// [`UseCaseError`] says why it serves none of them.
     pub async fn door(&self, origin: &str, agent: AgentId) -> Result<WidgetDoor> {
         let found = self.0.store.widget_agent(agent).await?;
-        let found = found.ok_or(ChatError::NotFound)?;
+        let found = found.ok_or(UseCaseError::NotFound)?;
         let config = admit(&self.0, &found, origin)?;
         Ok(WidgetDoor {
             name: found.agent.name,

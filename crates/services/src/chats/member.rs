@@ -6,36 +6,36 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::Json;
 use offhook_domain::{AgentConfig, ConversationId};
-use offhook_storage::{ChatOpened, ChatView, NewChat, StoreError, mint};
+use offhook_storage::{ChatOpened, ChatView, NewChat, mint};
 
 use super::open::{TOKEN_LIFE, cap_reached, check_serves, read};
-use super::{ChatError, Chats, Result, unknown_token};
+use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, unknown_token};
+use crate::agents::corrupt;
+use crate::error::{Result, UseCaseError};
 use crate::{Caller, Refusal};
 
 impl Chats {
     /// Begins a conversation of a member with a published agent of the account: `{agent_id, metadata?}`.
     ///
     /// # Errors
-    /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
+    /// [`UseCaseError`] says which rule refused; then nothing was written, save perhaps in [`UseCaseError::UnknownCommit`].
     pub async fn open_for_member(&self, caller: &Caller, body: &Json) -> Result<ConversationId> {
         if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(ChatError::Stopping);
+            return Err(UseCaseError::Stopping(STOPPING));
         }
         let (agent_id, metadata) = read(body)?;
         let store = &self.0.store;
         let found = store.member_agent(caller.account.id, agent_id).await?;
-        let found = found.ok_or(ChatError::NotFound)?;
+        let found = found.ok_or(UseCaseError::NotFound)?;
         if !caller.terms.api {
-            return Err(ChatError::PlanLimit);
+            return Err(UseCaseError::PlanLimit(NO_API));
         }
         check_serves(found.agent.status)?;
         let stored = found
             .config
             .as_deref()
-            .ok_or(ChatError::AgentDisabled(Refusal::NeverPublished))?;
-        let config = AgentConfig::from_stored(stored).map_err(|error| {
-            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
-        })?;
+            .ok_or(UseCaseError::AgentDisabled(Refusal::NeverPublished))?;
+        let config = AgentConfig::from_stored(stored).map_err(corrupt)?;
         let at = self.0.clock.now();
         let first_message = config.rendered(&metadata).first_message;
         let id: ConversationId = mint(at);
@@ -53,15 +53,15 @@ impl Chats {
             first_message: Some(first_message).filter(|text| !text.trim().is_empty()),
             at,
         };
-        let opened = store.open_member_chat(chat, self.0.clock.steady()).await?;
-        match opened {
+        let opened = store.open_member_chat(chat, self.0.clock.steady()).await;
+        match opened.map_err(UseCaseError::of_write(IN_DOUBT))? {
             ChatOpened::Opened => {
                 tracing::info!(conversation = %id, "a member's chat began");
                 Ok(id)
             }
-            ChatOpened::WalletTooLow => Err(ChatError::PaymentRequired),
+            ChatOpened::WalletTooLow => Err(UseCaseError::PaymentRequired(AN_ANSWER)),
             // Only widgets have these.
-            ChatOpened::Refused | ChatOpened::TooMany => Err(ChatError::NotFound),
+            ChatOpened::Refused | ChatOpened::TooMany => Err(UseCaseError::NotFound),
             ChatOpened::CapReached => Err(cap_reached(at)),
         }
     }
@@ -69,6 +69,6 @@ impl Chats {
     /// A conversation that a member of the account began; [`send`](Self::send) and [`end`](Self::end) take it.
     pub async fn of_member(&self, caller: &Caller, id: ConversationId) -> Result<ChatView> {
         let found = self.0.store.member_chat(caller.account.id, id).await?;
-        found.ok_or(ChatError::NotFound)
+        found.ok_or(UseCaseError::NotFound)
     }
 }

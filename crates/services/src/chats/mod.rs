@@ -11,12 +11,12 @@ mod work;
 
 use std::sync::Arc;
 
-use offhook_domain::json::FieldError;
 use offhook_domain::{ConversationId, TerminationReason, Timestamp};
 use offhook_storage::{ChatView, Moment, StoreError};
 
+use crate::Shared;
+use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
-use crate::{Refusal, Shared};
 
 pub(crate) use answering::recalled;
 pub use answering::{Answering, ChatEvent};
@@ -36,79 +36,21 @@ const TOKEN_HEX: usize = 64;
 /// Turns that a session shows when its page is loaded again.
 const SHOWN_TURNS: i64 = 1_000;
 
+/// What a retry tells of where a COMMIT does not.
+pub(crate) const IN_DOUBT: &str =
+    "It may have been done: a retry with the same `message_id` tells.";
+
+pub(crate) const STOPPING: &str = "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.";
+
+/// What a plan without an API says.
+const NO_API: &str = "The account's plan has no API, and so no widget.";
+
+/// What the wallet of a conversation in writing pays for.
+pub(crate) const AN_ANSWER: &str = "an answer";
+
 /// Text conversations.
 #[derive(Clone)]
 pub struct Chats(pub(crate) Arc<Shared>);
-
-/// Why something about a text conversation was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ChatError {
-    /// A body field is wrong.
-    #[error("{0}")]
-    Invalid(#[from] FieldError),
-    /// No such agent, or its widget is off.
-    #[error("no such agent")]
-    NotFound,
-    /// The page's origin is none that the widget names, or not the session's.
-    #[error("the page may not talk to this agent")]
-    Origin,
-    /// The token opens no session, or no longer.
-    #[error("the session's token is not valid")]
-    Unauthorized,
-    /// The agent does not serve now.
-    #[error("{0}")]
-    AgentDisabled(Refusal),
-    /// The account's plan has no API.
-    #[error("the account's plan has no API")]
-    PlanLimit,
-    /// As many sessions as may have begun in this minute.
-    #[error("too many sessions began in this minute")]
-    TooManySessions {
-        /// Seconds to the next minute.
-        retry_after_s: u64,
-    },
-    /// The widget's credits of this day are used up.
-    #[error("the widget's daily credits are used up or held")]
-    CapReached {
-        /// Seconds to the next UTC day.
-        retry_after_s: u64,
-    },
-    /// The wallet does not cover an answer.
-    #[error("the wallet does not cover an answer")]
-    PaymentRequired,
-    /// Another message of the session is being answered.
-    #[error("another message is being answered")]
-    Busy,
-    /// The message's id was used for another text.
-    #[error("the message's id was used for another text")]
-    OtherText,
-    /// The session has ended.
-    #[error("the session has ended")]
-    Ended,
-    /// No model answered. The customer's words are kept, and the answer is not charged.
-    #[error("no model answered")]
-    NoReply,
-    /// This process is being stopped.
-    #[error("this process is being stopped")]
-    Stopping,
-    /// The connection broke during COMMIT.
-    #[error("the outcome of a commit is unknown")]
-    UnknownCommit,
-    /// The store failed.
-    #[error(transparent)]
-    Store(StoreError),
-}
-
-type Result<T, E = ChatError> = std::result::Result<T, E>;
-
-impl From<StoreError> for ChatError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::UnknownCommit(_) => Self::UnknownCommit,
-            other => Self::Store(other),
-        }
-    }
-}
 
 /// A session as its page may see it.
 #[derive(Debug, Clone)]
@@ -138,16 +80,16 @@ impl Chats {
     /// path.
     ///
     /// # Errors
-    /// [`ChatError::Unauthorized`], [`ChatError::Origin`].
+    /// [`UseCaseError::Unauthorized`], [`UseCaseError::Origin`].
     pub async fn enter(&self, id: ConversationId, token: &str, origin: &str) -> Result<ChatView> {
-        let digest = token_digest(token).ok_or(ChatError::Unauthorized)?;
+        let digest = token_digest(token).ok_or(UseCaseError::Unauthorized)?;
         let view = self.0.store.chat(id, digest.to_vec()).await?;
         let now = self.0.clock.now();
         let view = view
             .filter(|view| view.session.token_expires_at > now)
-            .ok_or(ChatError::Unauthorized)?;
+            .ok_or(UseCaseError::Unauthorized)?;
         if view.session.origin != origin || !view.is_served {
-            return Err(ChatError::Origin);
+            return Err(UseCaseError::Origin);
         }
         Ok(view)
     }
@@ -155,7 +97,7 @@ impl Chats {
     /// What was said in a session that was entered.
     ///
     /// # Errors
-    /// [`ChatError::Store`] if the store fails.
+    /// [`UseCaseError::Store`] if the store fails.
     pub async fn transcript(&self, view: &ChatView) -> Result<ChatTranscript> {
         let id = view.session.conversation_id;
         let mut turns = self.0.store.chat_history(id, SHOWN_TURNS).await?;
@@ -172,11 +114,11 @@ impl Chats {
     /// Ends a session that was entered, and the answer that is being written in it. Ending it twice is the same as once.
     ///
     /// # Errors
-    /// [`ChatError::Store`] if the store fails.
+    /// [`UseCaseError::Store`] if the store fails.
     pub async fn end(&self, view: &ChatView) -> Result<()> {
         let reason = TerminationReason::CustomerHangup;
-        endings::end(&self.0, view.session.conversation_id, reason).await?;
-        Ok(())
+        let ended = endings::end(&self.0, view.session.conversation_id, reason).await;
+        ended.map(drop).map_err(UseCaseError::of_write(IN_DOUBT))
     }
 }
 

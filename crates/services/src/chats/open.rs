@@ -8,7 +8,9 @@ use offhook_domain::{AgentConfig, AgentId, AgentStatus, ConversationId, Metadata
 use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{ChatError, Chats, Result, TOKEN_HEX, TOKEN_PREFIX};
+use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, TOKEN_HEX, TOKEN_PREFIX};
+use crate::agents::corrupt;
+use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
 use crate::{Refusal, Shared};
 
@@ -18,6 +20,11 @@ pub(super) const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
 
 const MINUTE_US: i64 = 60_000_000;
 const DAY_US: i64 = 86_400_000_000;
+
+const TOO_MANY: &str = "Too many sessions with this agent began in this minute.";
+
+const CAP_REACHED: &str = "The widget's daily credits are used up, or held by conversations that are open. The next day begins at \
+     midnight UTC.";
 
 /// A session that has begun.
 pub struct OpenedChat {
@@ -35,14 +42,14 @@ impl Chats {
     /// Begins a conversation for a page of this origin.
     ///
     /// # Errors
-    /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
+    /// [`UseCaseError`] says which rule refused; then nothing was written, save perhaps in [`UseCaseError::UnknownCommit`].
     pub async fn open(&self, origin: &str, body: &Json) -> Result<OpenedChat> {
         if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(ChatError::Stopping);
+            return Err(UseCaseError::Stopping(STOPPING));
         }
         let (agent_id, metadata) = read(body)?;
         let found = self.0.store.widget_agent(agent_id).await?;
-        let found = found.ok_or(ChatError::NotFound)?;
+        let found = found.ok_or(UseCaseError::NotFound)?;
         let config = admit(&self.0, &found, origin)?;
         let at = self.0.clock.now();
         let first_message = config.rendered(&metadata).first_message;
@@ -69,15 +76,16 @@ impl Chats {
         };
         let id = chat.id;
         let steady = self.0.clock.steady();
-        match self.0.store.open_chat(chat, steady).await? {
+        let begun = self.0.store.open_chat(chat, steady).await;
+        match begun.map_err(UseCaseError::of_write(IN_DOUBT))? {
             ChatOpened::Opened => {
                 tracing::info!(conversation = %id, "chat began");
                 Ok(opened)
             }
-            ChatOpened::Refused => Err(ChatError::Origin),
+            ChatOpened::Refused => Err(UseCaseError::Origin),
             ChatOpened::TooMany => Err(too_many(at)),
             ChatOpened::CapReached => Err(cap_reached(at)),
-            ChatOpened::WalletTooLow => Err(ChatError::PaymentRequired),
+            ChatOpened::WalletTooLow => Err(UseCaseError::PaymentRequired(AN_ANSWER)),
         }
     }
 }
@@ -87,39 +95,36 @@ pub(crate) fn admit(shared: &Shared, found: &WidgetAgent, origin: &str) -> Resul
     let settings = found.settings.as_ref();
     let settings = settings
         .filter(|settings| settings.enabled)
-        .ok_or(ChatError::NotFound)?;
+        .ok_or(UseCaseError::NotFound)?;
     if !settings.origins.iter().any(|listed| listed == origin) {
-        return Err(ChatError::Origin);
+        return Err(UseCaseError::Origin);
     }
     if !shared.plans.terms(found.account.plan).api {
-        return Err(ChatError::PlanLimit);
+        return Err(UseCaseError::PlanLimit(NO_API));
     }
     check_serves(found.agent.status)?;
     let stored = found
         .config
         .as_deref()
-        .ok_or(ChatError::AgentDisabled(Refusal::NeverPublished))?;
-    Ok(AgentConfig::from_stored(stored)
-        .map_err(|error| StoreError::Corrupt(format!("a stored agent configuration: {error:?}")))?)
+        .ok_or(UseCaseError::AgentDisabled(Refusal::NeverPublished))?;
+    Ok(AgentConfig::from_stored(stored).map_err(corrupt)?)
 }
 
 pub(super) fn check_serves(status: AgentStatus) -> Result<()> {
     if status == AgentStatus::Active {
         return Ok(());
     }
-    Err(ChatError::AgentDisabled(Refusal::AgentAnswersNot(status)))
+    Err(UseCaseError::AgentDisabled(Refusal::AgentAnswersNot(
+        status,
+    )))
 }
 
-pub(crate) fn cap_reached(at: Timestamp) -> ChatError {
-    ChatError::CapReached {
-        retry_after_s: seconds_to_the_next(DAY_US, at),
-    }
+pub(crate) fn cap_reached(at: Timestamp) -> UseCaseError {
+    UseCaseError::RateLimited(CAP_REACHED, seconds_to_the_next(DAY_US, at))
 }
 
-pub(crate) fn too_many(at: Timestamp) -> ChatError {
-    ChatError::TooManySessions {
-        retry_after_s: seconds_to_the_next(MINUTE_US, at),
-    }
+pub(crate) fn too_many(at: Timestamp) -> UseCaseError {
+    UseCaseError::RateLimited(TOO_MANY, seconds_to_the_next(MINUTE_US, at))
 }
 
 /// An id that is none names no agent.
@@ -131,7 +136,7 @@ pub(super) fn read(body: &Json) -> Result<(AgentId, Metadata)> {
         None => Metadata::empty(),
     };
     fields.finish()?;
-    let agent = agent.parse().map_err(|_| ChatError::NotFound)?;
+    let agent = agent.parse().map_err(|_| UseCaseError::NotFound)?;
     Ok((agent, metadata))
 }
 

@@ -17,7 +17,7 @@ use offhook_failpoints as failpoints;
 use offhook_storage::Conversation;
 use tokio::time::Instant;
 
-use super::closing::{MediaEnd, close, settle, summary};
+use super::closing::{MediaEnd, close, end_unsaid, settle, summary};
 use super::legacy;
 use super::record::{Record, insist};
 use super::watched::Watched;
@@ -195,18 +195,13 @@ pub(super) async fn refuse(
     claim: ClaimId,
     reason: FailureReason,
 ) -> Result<()> {
-    let outcome = CallOutcome::Failed(reason);
-    let now = shared.clock.now();
     let media = MediaEnd {
-        outcome,
+        outcome: CallOutcome::Failed(reason),
         answered_at: None,
-        ended_at: now,
+        ended_at: shared.clock.now(),
         latencies_ms: Vec::new(),
     };
-    if close(shared, call, claim, &media).await?.is_none() {
-        return Ok(());
-    }
-    settle(shared, call, claim, outcome, (now, 0), String::new()).await
+    end_unsaid(shared, call, claim, media).await
 }
 
 /// What stands for the numbers of a page, which has none: its line is there, and looks at neither.

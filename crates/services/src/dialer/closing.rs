@@ -128,6 +128,20 @@ pub(crate) async fn settle(
     Ok(())
 }
 
+/// Reports a call of which nothing is to be summed up.
+pub(crate) async fn end_unsaid(
+    shared: &Shared,
+    call: &Conversation,
+    claim: ClaimId,
+    media: MediaEnd,
+) -> Result<()> {
+    let Some(duration) = close(shared, call, claim, &media).await? else {
+        return Ok(());
+    };
+    let times = (media.ended_at, duration);
+    settle(shared, call, claim, media.outcome, times, String::new()).await
+}
+
 fn count_end(outcome: CallOutcome) {
     let reason = match outcome {
         CallOutcome::Completed(reason) => reason.as_str(),

@@ -16,6 +16,7 @@ use offhook_storage::{Conversation, Fenced};
 use tokio::time::{Instant, sleep};
 
 use super::call::{numbers, refuse};
+use super::orphans::insist_on_end;
 use super::record::insist;
 use crate::chats::recalled;
 use crate::{Result, Shared};
@@ -26,9 +27,6 @@ const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from
 
 /// How long a provider that takes no more requests is left alone at least, whatever it says.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How often a provider that does not confirm a hang-up is asked again before the call is reported all the same.
-const HANG_UP_TRIES: u32 = 3;
 
 /// Hands a claimed call to the provider and follows it to its end. The request leaves before `place_by` or not at all.
 pub(super) async fn hold(
@@ -124,7 +122,8 @@ pub(super) async fn adopt(
             Err(LegacyError::Refused(_)) => false,
         };
         if !known {
-            hang_up(shared, call, &credential, &reference).await;
+            let end = || shared.legacy.hang_up(&credential, &reference);
+            insist_on_end(call, "provider", end).await;
             return Ok(false);
         }
         tracing::info!(call = %call.id, "an orphaned call goes on at its provider");
@@ -142,23 +141,6 @@ pub(super) async fn adopt(
     let followed = follow(shared, call, claim, &control, following).await;
     shared.registry.remove(call.id, claim);
     followed.map(|()| true)
-}
-
-async fn hang_up(
-    shared: &Shared,
-    call: &Conversation,
-    credential: &str,
-    reference: &LegacyReference,
-) {
-    for attempt in 1..=HANG_UP_TRIES {
-        match shared.legacy.hang_up(credential, reference).await {
-            Ok(()) => return,
-            Err(error) => {
-                tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the provider");
-                sleep(Duration::from_secs(u64::from(attempt))).await;
-            }
-        }
-    }
 }
 
 /// Looks at the agent once more, and at the credential that its provider wants.

@@ -20,6 +20,7 @@ use offhook_metrics::metrics;
 use offhook_storage::Account;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
@@ -27,8 +28,8 @@ use crate::counting::renamed;
 use crate::leases::{renew_every, renewed_within};
 use crate::workers::{Outage, Turns, every};
 use crate::{
-    Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, chats,
-    housekeeping, signals,
+    Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, batches,
+    chats, housekeeping, signals, whatsapp,
 };
 
 pub(crate) use call::{hold, persona, persona_in, with_knowledge};
@@ -71,37 +72,33 @@ impl Dialer {
     /// Works until `stop`; then claims nothing more, lets live calls go on for the drain time or until `hurry`, has
     /// the rest say goodbye (`interrupted`), and returns when every call has been reported.
     pub async fn run(self, stop: CancellationToken, hurry: CancellationToken) {
+        let shared = || self.shared.clone();
         let sweeping = CancellationToken::new();
-        let keeper = tokio::spawn(keep_leases(self.shared.clone(), sweeping.clone()));
-        let listener = tokio::spawn(obey_hangups(self.shared.clone(), sweeping.clone()));
-        let sweeper = tokio::spawn(orphans::sweep(self.shared.clone(), stop.clone()));
-        let keeping_house =
-            housekeeping::keep(self.shared.clone(), self.keys.clone(), sweeping.clone());
-        let housekeeper = tokio::spawn(keeping_house);
-        let signals = signals::exchange(self.shared.clone(), sweeping.clone());
-        let signals = tokio::spawn(signals);
-        let in_step = crate::legacy::keep_in_step(self.shared.clone(), sweeping.clone());
-        let in_step = tokio::spawn(in_step);
-        let scheduler = crate::batches::keep_calling(self.shared.clone(), stop.clone());
-        let scheduler = tokio::spawn(scheduler);
-        let judge = tokio::spawn(self.agents.clone().keep_judging(stop.clone()));
-        let retainer = Retention(self.shared.clone()).run(sweeping.clone());
-        let retainer = tokio::spawn(retainer);
-        let collector = UploadCollector(self.shared.clone()).run(sweeping.clone());
-        let collector = tokio::spawn(collector);
-        let recordings = RecordingKeeper(self.shared.clone()).run(sweeping.clone());
-        let recordings = tokio::spawn(recordings);
-        let analyst = analyses::keep_analysing(self.shared.clone(), stop.clone());
-        let analyst = tokio::spawn(analyst);
-        let silent = tokio::spawn(chats::end_the_silent(self.shared.clone(), stop.clone()));
-        let whatsapp = crate::whatsapp::keep_answering(self.shared.clone(), stop.clone());
-        let whatsapp = tokio::spawn(whatsapp);
+        // What begins nothing more once the process stops.
+        let until_stop = TaskTracker::new();
+        until_stop.spawn(orphans::sweep(shared(), stop.clone()));
+        until_stop.spawn(self.agents.clone().keep_judging(stop.clone()));
+        until_stop.spawn(analyses::keep_analysing(shared(), stop.clone()));
+        until_stop.spawn(chats::end_the_silent(shared(), stop.clone()));
+        until_stop.spawn(whatsapp::keep_answering(shared(), stop.clone()));
+        // What goes on until the last call is reported.
+        let until_end = TaskTracker::new();
+        until_end.spawn(keep_leases(shared(), sweeping.clone()));
+        until_end.spawn(obey_hangups(shared(), sweeping.clone()));
+        until_end.spawn(housekeeping::keep(
+            shared(),
+            self.keys.clone(),
+            sweeping.clone(),
+        ));
+        until_end.spawn(signals::exchange(shared(), sweeping.clone()));
+        until_end.spawn(crate::legacy::keep_in_step(shared(), sweeping.clone()));
+        until_end.spawn(batches::keep_calling(shared(), stop.clone()));
+        until_end.spawn(Retention(shared()).run(sweeping.clone()));
+        until_end.spawn(UploadCollector(shared()).run(sweeping.clone()));
+        until_end.spawn(RecordingKeeper(shared()).run(sweeping.clone()));
         self.claim_until(&stop).await;
-        let _ = whatsapp.await;
-        let _ = silent.await;
-        let _ = analyst.await;
-        let _ = judge.await;
-        let _ = sweeper.await;
+        until_stop.close();
+        until_stop.wait().await;
         let held = &self.shared.held;
         held.close();
         tokio::select! {
@@ -113,17 +110,8 @@ impl Dialer {
         held.wait().await;
         self.shared.chats.drain(&hurry).await;
         sweeping.cancel();
-        let _ = tokio::join!(
-            keeper,
-            listener,
-            housekeeper,
-            in_step,
-            scheduler,
-            retainer,
-            signals,
-            collector,
-            recordings
-        );
+        until_end.close();
+        until_end.wait().await;
         if self
             .shared
             .store

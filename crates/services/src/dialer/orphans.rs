@@ -12,7 +12,7 @@ use offhook_storage::Conversation;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::closing::{MediaEnd, close, settle};
+use super::closing::{MediaEnd, end_unsaid, settle};
 use super::{SWEEP_EVERY, expire, legacy};
 use crate::workers::Turns;
 use crate::{Result, Shared};
@@ -76,16 +76,8 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
             (None, None) => CallOutcome::Failed(FailureReason::Interrupted),
         };
         let ended_at = call.ended_at.unwrap_or(call.started_at);
-        let duration = call.duration_seconds.unwrap_or(0);
-        return settle(
-            shared,
-            call,
-            claim,
-            outcome,
-            (ended_at, duration),
-            String::new(),
-        )
-        .await;
+        let times = (ended_at, call.duration_seconds.unwrap_or(0));
+        return settle(shared, call, claim, outcome, times, String::new()).await;
     }
     if call.runtime == Runtime::Legacy {
         // Its media lives at the provider, which may go on with it.
@@ -94,7 +86,9 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
         }
     } else if !call.is_of_a_page() {
         // A page's connection has died with its process.
-        hang_up(shared, call).await;
+        let (handle, dialog) = (CallHandle(call.id), call.dialog.as_deref());
+        let network = &shared.network;
+        insist_on_end(call, "carrier", || network.hang_up_orphan(handle, dialog)).await;
     }
     let outcome = CallOutcome::Failed(FailureReason::Interrupted);
     let ended_at = last_sign(shared, call).await;
@@ -104,32 +98,19 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
         ended_at,
         latencies_ms: Vec::new(),
     };
-    let Some(duration) = close(shared, call, claim, &media).await? else {
-        return Ok(());
-    };
-    settle(
-        shared,
-        call,
-        claim,
-        outcome,
-        (ended_at, duration),
-        String::new(),
-    )
-    .await
+    end_unsaid(shared, call, claim, media).await
 }
 
-async fn hang_up(shared: &Shared, call: &Conversation) {
+/// Tries to end a call elsewhere, ever less often; it is reported all the same.
+pub(super) async fn insist_on_end<E, F>(call: &Conversation, at: &str, end: impl Fn() -> F)
+where
+    E: std::fmt::Display,
+    F: Future<Output = Result<(), E>>,
+{
     for attempt in 1..=HANG_UP_TRIES {
-        let ended = shared
-            .network
-            .hang_up_orphan(CallHandle(call.id), call.dialog.as_deref());
-        match ended.await {
-            Ok(()) => return,
-            Err(error) => {
-                tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the carrier");
-                tokio::time::sleep(Duration::from_secs(u64::from(attempt))).await;
-            }
-        }
+        let Err(error) = end().await else { return };
+        tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the {at}");
+        tokio::time::sleep(Duration::from_secs(u64::from(attempt))).await;
     }
 }
 

@@ -114,23 +114,13 @@ impl Tools for WithSearch {
             let fault = "`query` must be a string that says what to look for.";
             return ToolOutcome::Answer(fault.to_owned());
         };
-        ToolOutcome::Answer(match self.passages(query).await {
+        ToolOutcome::Answer(match self.knowledge.passages(query).await {
             Ok(passages) if passages.is_empty() => "The documents say nothing about it.".to_owned(),
             Ok(passages) => offhook_engine::quote(&passages),
             Err(error) => {
-                tracing::warn!(%error, agent = %self.agent(), "an agent's documents could not be searched");
+                tracing::warn!(%error, agent = %self.knowledge.agent, "an agent's documents could not be searched");
                 "The documents cannot be searched now.".to_owned()
             }
         })
-    }
-}
-
-impl WithSearch {
-    async fn passages(&self, query: &str) -> Result<Vec<Passage>, StoreError> {
-        self.knowledge.passages(query).await
-    }
-
-    const fn agent(&self) -> AgentId {
-        self.knowledge.agent
     }
 }

@@ -4,7 +4,8 @@ use offhook_domain::json::{Fields, Json, Rule};
 use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
 
-use super::{Knowledge, KnowledgeError, content};
+use super::{Knowledge, content};
+use crate::error::{Result, UseCaseError};
 use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal};
 
@@ -26,21 +27,17 @@ impl Knowledge {
         Ok(Page::of(rows, page.limit))
     }
 
-    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder, KnowledgeError> {
+    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder> {
         let found = self.0.store.folder(account, id).await?;
-        found.ok_or(KnowledgeError::NotFound)
+        found.ok_or(UseCaseError::NotFound)
     }
 
     /// Makes a folder: `{name}`.
     ///
     /// # Errors
-    /// [`KnowledgeError::Invalid`] for a bad body, [`KnowledgeError::Conflict`] for a name that is taken and for the
+    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken and for the
     /// 1,001st folder.
-    pub async fn add_folder(
-        &self,
-        account: AccountId,
-        body: &Json,
-    ) -> Result<Folder, KnowledgeError> {
+    pub async fn add_folder(&self, account: AccountId, body: &Json) -> Result<Folder> {
         let mut fields = Fields::of(body, "")?;
         let name = content::name(fields.required_string("name", NAME)?, &fields)?.to_owned();
         fields.finish()?;
@@ -61,13 +58,13 @@ impl Knowledge {
     /// Renames a folder: `{name?}`.
     ///
     /// # Errors
-    /// As [`Knowledge::add_folder`], and [`KnowledgeError::NotFound`] if the account has no such folder.
+    /// As [`Knowledge::add_folder`], and [`UseCaseError::NotFound`] if the account has no such folder.
     pub async fn change_folder(
         &self,
         account: AccountId,
         id: FolderId,
         body: &Json,
-    ) -> Result<Folder, KnowledgeError> {
+    ) -> Result<Folder> {
         let mut fields = Fields::of(body, "")?;
         let name = match fields.take("name") {
             Some(Json::Null) => return Err(fields.fault("name", Rule::Null).into()),
@@ -87,23 +84,19 @@ impl Knowledge {
     }
 
     /// Deletes a folder; returns how many documents moved to the root.
-    pub async fn delete_folder(
-        &self,
-        account: AccountId,
-        id: FolderId,
-    ) -> Result<usize, KnowledgeError> {
+    pub async fn delete_folder(&self, account: AccountId, id: FolderId) -> Result<usize> {
         let at = self.0.clock.now();
         let moved = self.0.store.delete_folder(account, id, at).await?;
-        moved.ok_or(KnowledgeError::NotFound)
+        moved.ok_or(UseCaseError::NotFound)
     }
 }
 
-fn done(made: FolderMade) -> Result<Folder, KnowledgeError> {
+fn done(made: FolderMade) -> Result<Folder> {
     match made {
         FolderMade::Done(folder) => Ok(folder),
-        FolderMade::Absent => Err(KnowledgeError::NotFound),
-        FolderMade::NameTaken => Err(KnowledgeError::Conflict(Refusal::FolderNameTaken)),
-        FolderMade::TooMany => Err(KnowledgeError::Conflict(Refusal::TooManyFolders(
+        FolderMade::Absent => Err(UseCaseError::NotFound),
+        FolderMade::NameTaken => Err(UseCaseError::Conflict(Refusal::FolderNameTaken)),
+        FolderMade::TooMany => Err(UseCaseError::Conflict(Refusal::TooManyFolders(
             FOLDERS_AT_MOST,
         ))),
     }

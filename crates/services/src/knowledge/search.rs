@@ -14,12 +14,13 @@ use offhook_domain::{AccountId, DocumentId};
 use offhook_storage::{AccountWords, Posting, Store, StoreError};
 use tokio::time::Instant;
 
+use super::Knowledge;
 use super::index;
 use super::meaning::Meaning;
 use super::scores::Scores;
 use super::vectors::fused;
-use super::{Knowledge, KnowledgeError};
 use crate::Shared;
+use crate::error::Result;
 
 /// Documents whose vectors are looked at for their words.
 const COMPLETED: usize = 200;
@@ -65,12 +66,8 @@ impl Knowledge {
     /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`; of several that are named, each is looked into.
     ///
     /// # Errors
-    /// [`KnowledgeError::Invalid`] for a bad body, and for a document or folder that the account has not.
-    pub async fn search(
-        &self,
-        account: AccountId,
-        body: &Json,
-    ) -> Result<Vec<SearchHit>, KnowledgeError> {
+    /// [`UseCaseError::Invalid`] for a bad body, and for a document or folder that the account has not.
+    pub async fn search(&self, account: AccountId, body: &Json) -> Result<Vec<SearchHit>> {
         let mut fields = Fields::of(body, "")?;
         let query = fields.required_string("query", 1..=1_000)?;
         let top_k = fields.optional_integer("top_k", 1..=20)?.unwrap_or(4);
@@ -107,7 +104,7 @@ fn ids<Id>(
     fields: &mut Fields<'_>,
     name: &str,
     id: fn(uuid::Uuid) -> Id,
-) -> Result<Option<Vec<Id>>, KnowledgeError> {
+) -> Result<Option<Vec<Id>>> {
     let path = fields.path_of(name);
     let Some(items) = fields.optional_array(name, 0..=MAX_NAMED)? else {
         return Ok(None);

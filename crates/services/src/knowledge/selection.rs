@@ -2,11 +2,9 @@
 
 use offhook_domain::config::KnowledgeBase;
 use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
-use offhook_storage::StoreError;
 
-use super::KnowledgeError;
 use crate::Shared;
-use crate::error::ResourceError;
+use crate::error::Result;
 
 /// What a configuration names.
 pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
@@ -25,17 +23,11 @@ impl Shared {
         account: AccountId,
         config: &AgentConfig,
         before: Option<&AgentConfig>,
-    ) -> Result<(), ResourceError> {
+    ) -> Result<()> {
         let kept = before.map(|config| named(&config.knowledge_base));
         let named = named(&config.knowledge_base);
         let path = "config.knowledge_base";
-        let checked = self.check_selection(account, path, named, kept.unwrap_or_default());
-        checked.await.map_err(|error| match error {
-            KnowledgeError::Invalid(fault) => fault.into(),
-            KnowledgeError::Store(error) => error.into(),
-            KnowledgeError::Objects(error) => StoreError::Unavailable(error.to_string()).into(),
-            KnowledgeError::NotFound => ResourceError::NotFound,
-            KnowledgeError::Conflict(message) => ResourceError::Conflict(message),
-        })
+        self.check_selection(account, path, named, kept.unwrap_or_default())
+            .await
     }
 }

@@ -3,7 +3,7 @@
 use offhook_domain::{AccountId, DocumentId, DocumentStatus};
 use offhook_storage::{Document, PinningAgent, StoreError};
 
-use super::Knowledge;
+use super::{Knowledge, joined};
 
 /// Passages that a page shows.
 const SHOWN: i64 = 12;
@@ -26,11 +26,6 @@ impl Knowledge {
         let store = &self.0.store;
         let passages = store.document_text(document.id, 0, SHOWN).await?;
         let goes_on = i64::from(document.chunks_count) > SHOWN;
-        let mut text = String::new();
-        for (repeats, content) in passages {
-            let repeats = usize::try_from(repeats).unwrap_or(0);
-            text.push_str(content.get(repeats..).unwrap_or_default());
-        }
-        Ok((text, goes_on))
+        Ok((joined(passages), goes_on))
     }
 }

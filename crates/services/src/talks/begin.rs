@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use offhook_browser::PageLine;
-use offhook_domain::json::FieldError;
 use offhook_domain::{AgentId, Json, Metadata};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
@@ -14,10 +13,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::{HELD_SECONDS, Talk, TalkError, Talks};
-use crate::chats::{admit, cap_reached, too_many};
+use super::{HELD_SECONDS, Talk, Talks};
+use crate::chats::{AN_ANSWER, IN_DOUBT, STOPPING, admit, cap_reached, too_many};
 use crate::dialer::{CameIn, Places, hold};
-use crate::{ChatError, Network, NotAnswered, Refusal, WaitingLine};
+use crate::error::{Result, UseCaseError};
+use crate::{Network, NotAnswered, Refusal, WaitingLine};
 
 impl Talks {
     /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
@@ -26,9 +26,9 @@ impl Talks {
         origin: &str,
         agent: AgentId,
         metadata: Option<&Json>,
-    ) -> Result<Talk, TalkError> {
+    ) -> Result<Talk> {
         let metadata = match metadata {
-            Some(json) => Metadata::from_json(json, "metadata").map_err(invalid)?,
+            Some(json) => Metadata::from_json(json, "metadata")?,
             None => Metadata::empty(),
         };
         let (talks, origin) = (self.clone(), origin.to_owned());
@@ -42,12 +42,7 @@ impl Talks {
         })
     }
 
-    async fn take(
-        &self,
-        origin: String,
-        agent: AgentId,
-        metadata: Metadata,
-    ) -> Result<Talk, TalkError> {
+    async fn take(&self, origin: String, agent: AgentId, metadata: Metadata) -> Result<Talk> {
         let shared = &self.0;
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
@@ -88,15 +83,15 @@ impl Talks {
         origin: String,
         agent: AgentId,
         metadata: Metadata,
-    ) -> Result<(Conversation, Places<'_>), TalkError> {
+    ) -> Result<(Conversation, Places<'_>)> {
         let shared = &self.0;
         if shared.stopping.load(Ordering::SeqCst) {
-            return Err(ChatError::Stopping.into());
+            return Err(UseCaseError::Stopping(STOPPING));
         }
         let place = shared.registry.keep(1, shared.calls.sessions_at_most);
-        let place = place.ok_or(TalkError::Full)?;
+        let place = place.ok_or(UseCaseError::Full)?;
         let found = shared.store.widget_agent(agent).await?;
-        let found = found.ok_or(ChatError::NotFound)?;
+        let found = found.ok_or(UseCaseError::NotFound)?;
         let config = admit(shared, &found, &origin)?;
         shared.may_talk(&config)?;
         let at = shared.clock.now();
@@ -116,22 +111,19 @@ impl Talks {
             node: shared.node,
             live_calls: shared.plans.terms(plan).live_calls,
         };
-        match shared.store.take_talk(talk).await? {
+        let taken = shared.store.take_talk(talk).await;
+        match taken.map_err(UseCaseError::of_write(IN_DOUBT))? {
             TalkTaken::Claimed(call) => Ok((*call, place)),
-            TalkTaken::Refused => Err(ChatError::Origin.into()),
-            TalkTaken::TooMany => Err(too_many(at).into()),
-            TalkTaken::CapReached => Err(cap_reached(at).into()),
-            TalkTaken::LinesBusy => Err(TalkError::LinesBusy),
+            TalkTaken::Refused => Err(UseCaseError::Origin),
+            TalkTaken::TooMany => Err(too_many(at)),
+            TalkTaken::CapReached => Err(cap_reached(at)),
+            TalkTaken::LinesBusy => Err(UseCaseError::Conflict(Refusal::LinesBusy)),
             TalkTaken::AgentUnavailable => {
-                Err(ChatError::AgentDisabled(Refusal::AgentServesNoMore).into())
+                Err(UseCaseError::AgentDisabled(Refusal::AgentServesNoMore))
             }
-            TalkTaken::WalletTooLow => Err(ChatError::PaymentRequired.into()),
+            TalkTaken::WalletTooLow => Err(UseCaseError::PaymentRequired(AN_ANSWER)),
         }
     }
-}
-
-fn invalid(fault: FieldError) -> TalkError {
-    ChatError::Invalid(fault).into()
 }
 
 /// A page's line till its agent is ready.

@@ -7,28 +7,17 @@ use offhook_engine::{Turn, TurnRole};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
+use super::TalkEvent;
+
 /// News that may wait for a page. One that does not read loses what it was to be told of turns.
 const NEWS_WAITING: usize = 64;
 
-/// What a page is told of its conversation.
-#[derive(Debug)]
-pub(super) enum News {
-    /// Somebody said something.
-    Turn {
-        is_agent: bool,
-        text: String,
-        is_cut: bool,
-    },
-    /// The conversation is over.
-    Ended(CallOutcome),
-}
-
 /// The pages that are told of their conversations.
 #[derive(Default)]
-pub(crate) struct Listeners(Mutex<HashMap<ConversationId, mpsc::Sender<News>>>);
+pub(crate) struct Listeners(Mutex<HashMap<ConversationId, mpsc::Sender<TalkEvent>>>);
 
 impl Listeners {
-    pub(super) fn listen(&self, id: ConversationId) -> mpsc::Receiver<News> {
+    pub(super) fn listen(&self, id: ConversationId) -> mpsc::Receiver<TalkEvent> {
         let (told, news) = mpsc::channel(NEWS_WAITING);
         self.0.lock().insert(id, told);
         news
@@ -48,7 +37,7 @@ impl Listeners {
         };
         let listener = self.0.lock().get(&id).cloned();
         if let Some(listener) = listener {
-            let _ = listener.try_send(News::Turn {
+            let _ = listener.try_send(TalkEvent::Turn {
                 is_agent,
                 text: turn.text.clone(),
                 is_cut: turn.interrupted,
@@ -59,7 +48,7 @@ impl Listeners {
     /// Tells the page how its conversation ended, if one listens.
     pub(crate) fn ended(&self, id: ConversationId, outcome: CallOutcome) {
         if let Some(listener) = self.0.lock().remove(&id) {
-            let _ = listener.try_send(News::Ended(outcome));
+            let _ = listener.try_send(TalkEvent::Ended(Some(outcome)));
         }
     }
 }
@@ -99,14 +88,14 @@ mod tests {
         }
         let told = news.try_recv();
         assert!(
-            matches!(&told, Ok(News::Turn { is_agent: true, text, is_cut: true }) if text == "Hi."),
+            matches!(&told, Ok(TalkEvent::Turn { is_agent: true, text, is_cut: true }) if text == "Hi."),
             "{told:?}"
         );
         let end = CallOutcome::Completed(TerminationReason::AgentHangup);
         listeners.ended(other, end);
         listeners.ended(ours, end);
         listeners.said(ours, &turn(TurnRole::User));
-        assert!(matches!(news.try_recv(), Ok(News::Ended(outcome)) if outcome == end));
+        assert!(matches!(news.try_recv(), Ok(TalkEvent::Ended(Some(outcome))) if outcome == end));
         assert!(matches!(
             news.try_recv(),
             Err(mpsc::error::TryRecvError::Disconnected)

@@ -7,10 +7,10 @@ mod talk;
 use std::sync::Arc;
 
 use offhook_domain::AgentConfig;
-use offhook_storage::StoreError;
 
 use crate::calls::{Hours, opening};
-use crate::{ChatError, Shared};
+use crate::error::{Result, UseCaseError};
+use crate::{Refusal, Shared};
 
 pub(crate) use listeners::Listeners;
 pub use talk::{Talk, TalkEvent};
@@ -29,55 +29,23 @@ pub(crate) const HELD_SECONDS: i64 = 60;
 #[derive(Clone)]
 pub struct Talks(pub(crate) Arc<Shared>);
 
-/// Why a spoken conversation was not begun. Nothing was written, save perhaps in [`ChatError::UnknownCommit`].
-#[derive(Debug, thiserror::Error)]
-pub enum TalkError {
-    /// A rule of every session of a widget.
-    #[error(transparent)]
-    Session(#[from] ChatError),
-    /// The account has as many calls as its plan allows.
-    #[error("the account's lines are taken")]
-    LinesBusy,
-    /// No recogniser or no voice can be had for the agent.
-    #[error("the agent cannot be talked to")]
-    Speechless,
-    /// It is outside the agent's calling hours.
-    #[error("it is outside the agent's hours")]
-    Closed {
-        /// Seconds to the opening; `None` if no day of the week opens.
-        retry_after_s: Option<u64>,
-    },
-    /// This process holds as many calls as it can.
-    #[error("this process holds as many calls as it can")]
-    Full,
-}
-
-impl From<StoreError> for TalkError {
-    fn from(error: StoreError) -> Self {
-        Self::Session(error.into())
-    }
-}
-
 impl Shared {
     /// Whether the agent can be talked to on a page now.
     ///
     /// # Errors
-    /// [`TalkError::Speechless`], [`TalkError::Closed`].
-    pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<(), TalkError> {
+    /// [`UseCaseError::Conflict`] says why not.
+    pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<()> {
         if !self.can_speak(config) {
-            return Err(TalkError::Speechless);
+            return Err(UseCaseError::Conflict(Refusal::Speechless));
         }
         let Some(hours) = &config.conversation.calling_hours else {
             return Ok(());
         };
+        let closed = |opens_in| Err(UseCaseError::Conflict(Refusal::TalkOutsideHours(opens_in)));
         match opening(hours, self.clock.now()) {
             Hours::Open => Ok(()),
-            Hours::ClosedFor(seconds) => Err(TalkError::Closed {
-                retry_after_s: Some(seconds),
-            }),
-            Hours::Never => Err(TalkError::Closed {
-                retry_after_s: None,
-            }),
+            Hours::ClosedFor(seconds) => closed(Some(seconds)),
+            Hours::Never => closed(None),
         }
     }
 }

@@ -5,8 +5,6 @@ use offhook_browser::{PageEnd, Refused, Sent};
 use offhook_domain::{CallOutcome, ConversationId};
 use tokio::sync::mpsc;
 
-use super::listeners::News;
-
 /// What a page is sent.
 #[derive(Debug)]
 pub enum TalkEvent {
@@ -32,7 +30,7 @@ pub struct Talk {
     id: ConversationId,
     /// Until the visitor hangs up.
     page: Option<PageEnd>,
-    news: mpsc::Receiver<News>,
+    news: mpsc::Receiver<TalkEvent>,
     /// No more sound comes.
     is_quiet: bool,
     /// No more news come.
@@ -41,7 +39,11 @@ pub struct Talk {
 }
 
 impl Talk {
-    pub(super) const fn new(id: ConversationId, page: PageEnd, news: mpsc::Receiver<News>) -> Self {
+    pub(super) const fn new(
+        id: ConversationId,
+        page: PageEnd,
+        news: mpsc::Receiver<TalkEvent>,
+    ) -> Self {
         Self {
             id,
             page: Some(page),
@@ -92,10 +94,8 @@ impl Talk {
                     None => self.is_quiet = true,
                 },
                 news = self.news.recv(), if !self.is_told => match news {
-                    Some(News::Turn { is_agent, text, is_cut }) => {
-                        return TalkEvent::Turn { is_agent, text, is_cut };
-                    }
-                    Some(News::Ended(outcome)) => self.outcome = Some(outcome),
+                    Some(TalkEvent::Ended(outcome)) => self.outcome = outcome,
+                    Some(said) => return said,
                     None => self.is_told = true,
                 },
             }

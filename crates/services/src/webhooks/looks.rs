@@ -4,7 +4,7 @@ use offhook_domain::{AccountId, DeliveryId, EndpointId};
 use offhook_storage::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
 
 use super::Webhooks;
-use crate::error::{ResourceError, Result};
+use crate::error::{Result, UseCaseError};
 use crate::{Page, PageRequest};
 
 impl Webhooks {
@@ -24,7 +24,7 @@ impl Webhooks {
         let (after, limit) = (page.after.map(|(_, id)| id), i64::from(page.limit));
         let store = &self.0.store;
         let rows = store.endpoint_deliveries(account, endpoint, filter, after, limit);
-        let rows = rows.await?.ok_or(ResourceError::NotFound)?;
+        let rows = rows.await?.ok_or(UseCaseError::NotFound)?;
         Ok(Page::of(rows, page.limit))
     }
 }

@@ -14,7 +14,8 @@ use offhook_storage::{
 use super::LONGEST;
 use super::split::split;
 use super::work::{Halt, Job, kept};
-use crate::chats::{self, Answering, ChatError, ChatEvent, ChatReply, Chats};
+use crate::UseCaseError;
+use crate::chats::{self, Answering, ChatEvent, ChatReply, Chats, STOPPING};
 
 /// How often an answer is asked for if no model gives one, and what is waited in between.
 const TRIES: i32 = 3;
@@ -84,7 +85,7 @@ impl Job {
                     Some(ChatEvent::Completed(reply)) => break Ok(reply),
                     Some(ChatEvent::Failed(error)) => break Err(error),
                     Some(_) => {}
-                    None => break Err(ChatError::Stopping),
+                    None => break Err(UseCaseError::Stopping(STOPPING)),
                 }
             },
             Err(error) => Err(error),
@@ -114,37 +115,50 @@ impl Job {
     async fn unanswered(
         &self,
         message: WhatsAppReceived,
-        error: ChatError,
+        error: UseCaseError,
         conversation: ConversationId,
     ) -> Result<(), Halt> {
         match error {
-            ChatError::Store(error) if error.may_pass() => Err(error.into()),
+            UseCaseError::Store(error) if error.may_pass() => Err(error.into()),
             // Begun anew in the next conversation.
-            ChatError::Ended => self.put_off(message, Duration::ZERO, false).await,
-            ChatError::Stopping => Err(Halt::Later),
-            ChatError::Busy | ChatError::UnknownCommit => {
+            UseCaseError::Conflict(crate::Refusal::SessionEnded) => {
+                self.put_off(message, Duration::ZERO, false).await
+            }
+            UseCaseError::Stopping(_) => Err(Halt::Later),
+            UseCaseError::Conflict(crate::Refusal::BeingAnswered)
+            | UseCaseError::UnknownCommit(_) => {
                 self.put_off(message, BUSY, false).await?;
                 Err(Halt::Later)
             }
-            ChatError::NoReply if message.tries + 1 < TRIES => {
+            UseCaseError::NoReply if message.tries + 1 < TRIES => {
                 self.put_off(message, TRY_AGAIN, true).await?;
                 Err(Halt::Later)
             }
-            ChatError::NoReply => self.drop_it(message, Some(NO_REPLY.to_owned())).await,
-            ChatError::PaymentRequired => {
+            UseCaseError::NoReply => self.drop_it(message, Some(NO_REPLY.to_owned())).await,
+            UseCaseError::PaymentRequired(_) => {
                 tracing::info!(%conversation, "a message on WhatsApp is not answered: the wallet does not cover it");
                 self.drop_it(message, Some(NO_CREDITS.to_owned())).await
             }
-            ChatError::AgentDisabled(_)
-            | ChatError::PlanLimit
-            | ChatError::NotFound
-            | ChatError::Origin
-            | ChatError::Unauthorized
-            | ChatError::TooManySessions { .. }
-            | ChatError::CapReached { .. }
-            | ChatError::OtherText
-            | ChatError::Store(_)
-            | ChatError::Invalid(_) => {
+            UseCaseError::NotFound
+            | UseCaseError::Invalid(_)
+            | UseCaseError::Conflict(_)
+            | UseCaseError::UnsupportedRuntime(_)
+            | UseCaseError::AgentDisabled(_)
+            | UseCaseError::AgentNotFound
+            | UseCaseError::PlanLimit(_)
+            | UseCaseError::KeyBudgetExhausted
+            | UseCaseError::RateLimited(..)
+            | UseCaseError::IdempotencyConflict
+            | UseCaseError::OtherText
+            | UseCaseError::Origin
+            | UseCaseError::Unauthorized
+            | UseCaseError::Upstream(..)
+            | UseCaseError::UpstreamUnreachable
+            | UseCaseError::Full
+            | UseCaseError::QueueFull
+            | UseCaseError::StillCancelling
+            | UseCaseError::Store(_)
+            | UseCaseError::Objects(_) => {
                 tracing::info!(%conversation, %error, "a message on WhatsApp is not answered");
                 self.drop_it(message, None).await
             }

@@ -1,13 +1,13 @@
 //! Who asks, and the public model catalog.
 
-use offhook_domain::{Plan, Scope};
 use offhook_services::ModelKind;
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    array, boolean, instant, integer, nullable, number, object, string, uuid, words,
-};
+use super::super::schemas::{integer, object, with, words};
+use crate::openapi::Shape;
+use crate::wire::account::{AccountBody, KeyBody};
+use crate::wire::model::ModelBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
@@ -24,41 +24,13 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let key = object(&[
-        ("id", uuid()),
-        ("name", string()),
-        ("prefix", string()),
-        ("scopes", array(words(Scope::ALL))),
-        ("read_only", boolean()),
-        ("created_at", instant()),
-        ("expires_at", nullable(instant())),
-        ("last_used_at", nullable(instant())),
-    ]);
-    let account = [
-        ("id", uuid()),
-        ("name", string()),
-        ("plan", words(&Plan::ALL)),
-    ];
     let rate_limit = [("requests_per_minute", integer()), ("remaining", integer())];
-    let price = [
-        ("plan", words(&Plan::ALL)),
-        ("credits_per_minute", number()),
-        ("usd_per_minute", nullable(number())),
-    ];
     let me = [
-        ("account", object(&account)),
-        ("key", key),
+        ("account", AccountBody::shape()),
+        ("key", KeyBody::shape()),
         ("rate_limit", object(&rate_limit)),
         ("live_calls", integer()),
     ];
-    let model = [
-        ("id", string()),
-        ("kind", words(&ModelKind::ALL)),
-        ("provider", string()),
-        ("model", string()),
-        ("name", string()),
-        ("languages", array(string())),
-        ("prices", array(object(&price))),
-    ];
-    vec![("Me", object(&me)), ("Model", object(&model))]
+    let model = with(ModelBody::shape(), &[("kind", words(&ModelKind::ALL))]);
+    vec![("Me", object(&me)), ("Model", model)]
 }

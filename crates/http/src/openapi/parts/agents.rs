@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::reference;
 use super::super::schemas::{
-    Members, any_object, array, boolean, e164, instant, integer, map, nullable, number, object,
+    Members, any_object, array, boolean, instant, integer, map, nullable, number, object,
     properties, request, string, text, uuid, variable, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::agent::AgentNumber;
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
@@ -38,11 +40,6 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let number = [
-        ("id", uuid()),
-        ("phone_number", e164()),
-        ("label", string()),
-    ];
     let item = [
         ("id", uuid()),
         ("runtime", words(Runtime::ALL)),
@@ -51,7 +48,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("language", string()),
         ("created_at", instant()),
         ("updated_at", instant()),
-        ("phone_numbers", array(object(&number))),
+        ("phone_numbers", array(AgentNumber::shape())),
     ];
     let by_runtime = [
         ("provider_agent_id", nullable(string())),

@@ -6,6 +6,8 @@ use serde_json::Value;
 use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::schemas::{any_object, instant, nullable, object, request, string, words};
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::analysis::AnalysisSchemaBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/analysis-schema";
@@ -20,9 +22,8 @@ pub(super) fn operations() -> Vec<Operation> {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let schema = ("schema", nullable(any_object()));
-    let analysis_schema = [schema.clone(), ("updated_at", nullable(instant()))];
     vec![
-        ("AnalysisSchema", object(&analysis_schema)),
+        ("AnalysisSchema", AnalysisSchemaBody::shape()),
         ("SetAnalysisSchema", request(&["schema"], &[schema])),
     ]
 }

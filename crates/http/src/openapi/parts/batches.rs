@@ -1,14 +1,15 @@
 //! Batch calls.
 
-use offhook_domain::{BatchStatus, FailureReason, PausedReason, RecipientStatus, Scope};
+use offhook_domain::{BatchStatus, RecipientStatus, Scope};
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, header, operations, query};
 use super::super::schemas::{
-    array, e164, instant, integer, map, metadata, nullable, object, request, string, text, uuid,
-    variable, words,
+    array, e164, map, metadata, nullable, request, string, text, uuid, variable, with, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::batch::{BatchView, RecipientView};
 
 fn key() -> Value {
     let mut key = header(
@@ -66,35 +67,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let counts = [
-        ("total", integer()),
-        ("pending", integer()),
-        ("dialing", integer()),
-        ("completed", integer()),
-        ("failed", integer()),
-        ("cancelled", integer()),
-    ];
-    let batch = [
-        ("id", uuid()),
-        ("name", string()),
-        ("agent_id", uuid()),
-        ("phone_number_id", nullable(uuid())),
-        ("status", words(BatchStatus::ALL)),
-        ("paused_reason", nullable(words(PausedReason::ALL))),
-        ("scheduled_at", nullable(instant())),
-        ("counts", object(&counts)),
-        ("created_at", instant()),
-        ("started_at", nullable(instant())),
-        ("ended_at", nullable(instant())),
-    ];
-    let recipient = [
-        ("id", uuid()),
-        ("to", e164()),
-        ("status", words(RecipientStatus::ALL)),
-        ("call_id", nullable(string())),
-        ("failure_reason", nullable(words(FailureReason::ALL))),
-        ("metadata", nullable(map(variable()))),
-    ];
+    let metadata_shown = [("metadata", nullable(map(variable())))];
     let required = [("name", text(120)), ("agent_id", text(255))];
     let optional = [
         ("phone_number_id", nullable(uuid())),
@@ -108,8 +81,11 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     rows["maxItems"] = json!(10_000);
     let file = json!({"type": "string", "format": "binary"});
     vec![
-        ("BatchCall", object(&batch)),
-        ("BatchRecipient", object(&recipient)),
+        ("BatchCall", BatchView::shape()),
+        (
+            "BatchRecipient",
+            with(RecipientView::shape(), &metadata_shown),
+        ),
         (
             "CreateBatchCall",
             request(

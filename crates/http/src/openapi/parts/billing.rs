@@ -1,13 +1,13 @@
 //! Plan, credits, transactions, invoices and usage.
 
-use offhook_domain::{InvoiceStatus, Plan, Scope, TransactionType};
+use offhook_domain::{Plan, Scope, TransactionType};
 use offhook_services::USAGE_DAYS;
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, period, query};
-use super::super::schemas::{
-    boolean, instant, integer, nullable, number, object, string, uuid, words,
-};
+use super::super::schemas::{boolean, instant, integer, nullable, object, with, words};
+use crate::openapi::Shape;
+use crate::wire::billing::{CreditsBody, InvoiceBody, TransactionBody, UsageBody};
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One, Pdf};
@@ -35,11 +35,6 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let refill = [
-        ("enabled", boolean()),
-        ("threshold_credits", nullable(integer())),
-        ("amount_credits", nullable(integer())),
-    ];
     let plan = [
         ("plan", words(&Plan::ALL)),
         ("usd_per_month", nullable(integer())),
@@ -50,44 +45,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("engine_module", boolean()),
         ("renews_at", nullable(instant())),
     ];
-    let credits = [
-        ("balance_credits", integer()),
-        ("reserved_credits", integer()),
-        ("auto_refill", object(&refill)),
-    ];
-    let transaction = [
-        ("id", uuid()),
-        ("type", words(TransactionType::ALL)),
-        ("amount_credits", integer()),
-        ("balance_after_credits", integer()),
-        ("description", string()),
-        ("conversation_id", nullable(uuid())),
-        ("receipt_url", nullable(string())),
-        ("created_at", instant()),
-    ];
-    let invoice = [
-        ("id", uuid()),
-        ("number", string()),
-        ("status", words(InvoiceStatus::ALL)),
-        ("amount_usd", number()),
-        ("currency", json!({"type": "string", "enum": ["USD"]})),
-        ("period_start", instant()),
-        ("period_end", instant()),
-        ("issued_at", nullable(instant())),
-        ("pdf_url", string()),
-    ];
-    let day = [
-        ("date", json!({"type": "string", "format": "date"})),
-        ("calls", integer()),
-        ("conversations", integer()),
-        ("duration_seconds", integer()),
-        ("credits", integer()),
-    ];
+    let currency = [("currency", json!({"type": "string", "enum": ["USD"]}))];
+    let date = [("date", json!({"type": "string", "format": "date"}))];
     vec![
         ("Plan", object(&plan)),
-        ("Credits", object(&credits)),
-        ("Transaction", object(&transaction)),
-        ("Invoice", object(&invoice)),
-        ("UsageDay", object(&day)),
+        ("Credits", CreditsBody::shape()),
+        ("Transaction", TransactionBody::shape()),
+        ("Invoice", with(InvoiceBody::shape(), &currency)),
+        ("UsageDay", with(UsageBody::shape(), &date)),
     ]
 }

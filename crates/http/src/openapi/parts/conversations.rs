@@ -9,9 +9,11 @@ use super::super::operations::{Access, Answer, Operation, header, operations, pe
 use super::super::reference;
 use super::super::schemas::{
     array, boolean, e164, instant, integer, map, metadata, nullable, object, request, string, uuid,
-    variable, words,
+    variable, with, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::conversation::{AgentRef, TurnBody};
 
 pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {
     let uuid = json!({"type": "string", "format": "uuid"});
@@ -61,14 +63,13 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let agent = [("id", uuid()), ("name", string())];
     let item = |status: Value| {
         vec![
             ("id", uuid()),
             ("call_id", string()),
             ("runtime", words(Runtime::ALL)),
             ("channel", words(Channel::ALL)),
-            ("agent", object(&agent)),
+            ("agent", AgentRef::shape()),
             ("status", status),
             ("from", nullable(e164())),
             ("to", nullable(e164())),
@@ -107,9 +108,6 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let turn = [
         ("role", words(&["agent", "user", "tool"])),
         ("text", string()),
-        ("started_at", instant()),
-        ("duration_ms", nullable(integer())),
-        ("interrupted", boolean()),
     ];
     let place = [
         (
@@ -137,7 +135,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "Conversation",
             object(&[read, messages, detail, whole].concat()),
         ),
-        ("Turn", object(&turn)),
+        ("Turn", with(TurnBody::shape(), &turn)),
         ("PlaceCall", request(&["agent_id", "to"], &place)),
         ("CallPlaced", object(&placed)),
         ("HangUp", object(&[("id", string()), ("status", string())])),

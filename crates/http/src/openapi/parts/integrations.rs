@@ -1,10 +1,11 @@
 //! Integrations.
 
-use offhook_domain::{IntegrationCategory, IntegrationStatus, Scope};
+use offhook_domain::Scope;
 use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::schemas::{boolean, instant, nullable, object, string, words};
+use crate::openapi::Shape;
+use crate::wire::integration::IntegrationBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     operations! {
@@ -14,14 +15,5 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let integration = [
-        ("toolkit", string()),
-        ("name", string()),
-        ("category", words(IntegrationCategory::ALL)),
-        ("native", boolean()),
-        ("status", words(IntegrationStatus::ALL)),
-        ("connected_at", nullable(instant())),
-        ("last_error", nullable(string())),
-    ];
-    vec![("Integration", object(&integration))]
+    vec![("Integration", IntegrationBody::shape())]
 }

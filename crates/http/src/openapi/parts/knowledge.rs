@@ -1,14 +1,16 @@
 //! Knowledge documents, folders and search.
 
-use offhook_domain::{DocumentSource, DocumentStatus, Scope};
+use offhook_domain::{DocumentStatus, Scope};
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::reference;
 use super::super::schemas::{
-    array, boolean, instant, integer, nullable, number, object, request, string, text, uuid, words,
+    array, boolean, integer, nullable, object, request, string, text, uuid, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::knowledge::{AffectedAgent, DocumentBody, FolderBody, HitBody};
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";
 const DOCUMENT: &str = "/v1/knowledge/documents/{id}";
@@ -70,19 +72,6 @@ fn folders() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let document = [
-        ("id", uuid()),
-        ("name", string()),
-        ("folder_id", nullable(uuid())),
-        ("source", words(DocumentSource::ALL)),
-        ("mime_type", nullable(string())),
-        ("size_bytes", nullable(integer())),
-        ("chunks_count", integer()),
-        ("status", words(DocumentStatus::ALL)),
-        ("error", nullable(string())),
-        ("created_at", instant()),
-        ("updated_at", instant()),
-    ];
     let create = [
         ("name", text(255)),
         ("folder_id", nullable(uuid())),
@@ -94,14 +83,6 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let upload = [("file", binary), ("name", text(255)), ("folder_id", uuid())];
     let update = [("name", text(255)), ("folder_id", nullable(uuid()))];
     let deletion = [("id", uuid()), ("deleted", boolean())];
-    let agent = object(&[("id", uuid()), ("name", string())]);
-    let folder = [
-        ("id", uuid()),
-        ("name", string()),
-        ("documents_count", integer()),
-        ("created_at", instant()),
-        ("updated_at", instant()),
-    ];
     let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20});
     let search = [
         ("query", text(1_000)),
@@ -109,28 +90,26 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("doc_ids", nullable(array(uuid()))),
         ("folder_ids", nullable(array(uuid()))),
     ];
-    let hit = [
-        ("document_id", uuid()),
-        ("document_name", string()),
-        ("chunk", string()),
-        ("score", number()),
-    ];
-    let document_deletion = [&deletion[..], &[("agents_affected", array(agent))]].concat();
+    let document_deletion = [
+        &deletion[..],
+        &[("agents_affected", array(AffectedAgent::shape()))],
+    ]
+    .concat();
     let moved = ("documents_moved_to_root", integer());
     let folder_deletion = [&deletion[..], &[moved]].concat();
     let knowledge_hits = [("data", array(reference("KnowledgeHit")))];
     vec![
-        ("Document", object(&document)),
+        ("Document", DocumentBody::shape()),
         ("CreateDocument", request(&["name"], &create)),
         ("UploadDocument", request(&["file"], &upload)),
         ("UpdateDocument", request(&[], &update)),
         ("DocumentDeletion", object(&document_deletion)),
-        ("Folder", object(&folder)),
+        ("Folder", FolderBody::shape()),
         ("CreateFolder", request(&["name"], &[("name", text(120))])),
         ("UpdateFolder", request(&[], &[("name", text(120))])),
         ("FolderDeletion", object(&folder_deletion)),
         ("SearchKnowledge", request(&["query"], &search)),
-        ("KnowledgeHit", object(&hit)),
+        ("KnowledgeHit", HitBody::shape()),
         ("KnowledgeHits", object(&knowledge_hits)),
     ]
 }

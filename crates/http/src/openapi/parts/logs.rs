@@ -4,8 +4,10 @@ use offhook_domain::Scope;
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, period, query};
-use super::super::schemas::{instant, integer, nullable, object, string, text, uuid, words};
+use super::super::schemas::{text, uuid, with, words};
 use crate::endpoints::logs::{MAX_PATH_CHARS, METHODS};
+use crate::openapi::Shape;
+use crate::wire::log::LogBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     let status = json!({"type": "string", "pattern": "^[1-5]([0-9]{2}|xx)$"});
@@ -29,18 +31,6 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let entry = [
-        ("id", uuid()),
-        ("request_id", uuid()),
-        ("method", words(&METHODS)),
-        ("path", string()),
-        ("status", integer()),
-        ("error", nullable(string())),
-        ("key_id", uuid()),
-        ("key_prefix", string()),
-        ("ip", string()),
-        ("duration_ms", integer()),
-        ("created_at", instant()),
-    ];
-    vec![("LogEntry", object(&entry))]
+    let method = [("method", words(&METHODS))];
+    vec![("LogEntry", with(LogBody::shape(), &method))]
 }

@@ -1,13 +1,13 @@
 //! Phone numbers.
 
-use offhook_domain::{NumberProvider, Scope};
+use offhook_domain::Scope;
 use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    e164, instant, integer, nullable, object, request, string, text, uuid, words,
-};
+use super::super::schemas::{e164, nullable, request, text, uuid};
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::number::{ImportedBody, NumberBody};
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
@@ -30,26 +30,16 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let number = [
-        ("id", uuid()),
-        ("phone_number", e164()),
-        ("label", string()),
-        ("provider", words(NumberProvider::ALL)),
-        ("agent_id", nullable(uuid())),
-        ("created_at", instant()),
-        ("updated_at", instant()),
-    ];
     let create = [
         ("phone_number", e164()),
         ("label", nullable(text(120))),
         ("agent_id", nullable(uuid())),
     ];
     let update = [("label", text(120)), ("agent_id", nullable(uuid()))];
-    let phone_numbers_imported = [("imported", integer()), ("already_present", integer())];
     vec![
-        ("PhoneNumber", object(&number)),
+        ("PhoneNumber", NumberBody::shape()),
         ("CreatePhoneNumber", request(&["phone_number"], &create)),
-        ("PhoneNumbersImported", object(&phone_numbers_imported)),
+        ("PhoneNumbersImported", ImportedBody::shape()),
         ("UpdatePhoneNumber", request(&[], &update)),
     ]
 }

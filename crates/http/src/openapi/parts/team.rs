@@ -1,13 +1,13 @@
 //! The team.
 
-use offhook_domain::{MemberRole, Scope};
+use offhook_domain::Scope;
 use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, operations, paging};
 use super::super::reference;
-use super::super::schemas::{
-    array, boolean, instant, integer, nullable, object, string, uuid, words,
-};
+use super::super::schemas::{array, boolean, nullable, object, string};
+use crate::openapi::Shape;
+use crate::wire::team::{MemberBody, SeatsBody};
 
 pub(super) fn operations() -> Vec<Operation> {
     operations! {
@@ -18,22 +18,14 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let member = [
-        ("id", uuid()),
-        ("name", string()),
-        ("email", string()),
-        ("role", words(MemberRole::ALL)),
-        ("joined_at", instant()),
-    ];
-    let seats = [("used", integer()), ("max", nullable(integer()))];
     let members = [
         ("data", array(reference("TeamMember"))),
         ("has_more", boolean()),
         ("next_cursor", nullable(string())),
-        ("seats", object(&seats)),
+        ("seats", SeatsBody::shape()),
     ];
     vec![
-        ("TeamMember", object(&member)),
+        ("TeamMember", MemberBody::shape()),
         ("TeamMembers", object(&members)),
     ]
 }

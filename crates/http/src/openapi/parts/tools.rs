@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::reference;
 use super::super::schemas::{
-    any_object, array, boolean, e164, instant, integer, map, nullable, object, request, string,
-    text, uuid, words,
+    any_object, array, boolean, e164, instant, map, nullable, object, request, string, text, uuid,
+    with, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::agent::VersionBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
@@ -81,16 +83,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         &["targets"],
         &[("targets", array(request(&["name", "to"], &target)))],
     );
-    let version = [
-        ("version", integer()),
-        ("created_at", instant()),
-        ("published_at", nullable(instant())),
-        ("is_published", boolean()),
-        ("note", nullable(string())),
-    ];
     let config = [("config", reference("AgentConfig"))];
     let tool_deleted = [("id", uuid()), ("deleted", boolean())];
-    let agent_version_with_config = [&version[..], &config].concat();
     let agent_archived = [("id", uuid()), ("archived", boolean())];
     vec![
         ("Tool", object(&shown)),
@@ -106,8 +100,11 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             request(&[], &sent(request(&[], &http), targets)),
         ),
         ("ToolDeleted", object(&tool_deleted)),
-        ("AgentVersion", object(&version)),
-        ("AgentVersionWithConfig", object(&agent_version_with_config)),
+        ("AgentVersion", VersionBody::shape()),
+        (
+            "AgentVersionWithConfig",
+            with(VersionBody::shape(), &config),
+        ),
         ("AgentArchived", object(&agent_archived)),
     ]
 }

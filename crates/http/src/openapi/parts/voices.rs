@@ -1,10 +1,12 @@
 //! Voices.
 
-use offhook_domain::{Scope, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{Scope, VoiceGender, VoiceProvider};
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{array, boolean, nullable, object, string, text, words};
+use super::super::schemas::{text, words};
+use crate::openapi::Shape;
+use crate::wire::voice::VoiceBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     let language = json!({"type": "string", "pattern": "^[a-zA-Z]{2,3}$"});
@@ -22,22 +24,5 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let voice = [
-        ("provider", words(VoiceProvider::ALL)),
-        ("voice_id", string()),
-        ("name", string()),
-        ("gender", nullable(words(VoiceGender::ALL))),
-        ("age", nullable(string())),
-        ("accent", nullable(string())),
-        ("language", nullable(string())),
-        ("languages", array(string())),
-        ("locales", array(string())),
-        ("description", nullable(string())),
-        ("use_case", nullable(string())),
-        ("preview_url", nullable(string())),
-        ("model_compat", array(string())),
-        ("source", words(VoiceSource::ALL)),
-        ("recommended", boolean()),
-    ];
-    vec![("Voice", object(&voice))]
+    vec![("Voice", VoiceBody::shape())]
 }

@@ -8,9 +8,11 @@ use super::super::operations::{Access, Answer, Operation, operations, period, qu
 use super::super::reference;
 use super::super::schemas::{
     Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, request,
-    string, text, uuid, variable, words,
+    string, text, uuid, variable, with, words,
 };
 use crate::Code;
+use crate::openapi::Shape;
+use crate::wire::webhook::{AttemptBody, DeliveryBody, EndpointBody};
 
 fn delivery_filters() -> Vec<Value> {
     let mut filters = vec![
@@ -54,37 +56,10 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let endpoint = vec![
-        ("id", uuid()),
-        ("url", string()),
-        ("description", nullable(string())),
-        ("status", words(EndpointStatus::ALL)),
-        ("disabled_reason", nullable(string())),
-        ("secret_prefix", string()),
-        ("created_at", instant()),
-        ("updated_at", instant()),
-    ];
-    let secret = vec![("secret", string())];
-    let delivery = vec![
-        ("id", uuid()),
-        ("event_id", uuid()),
-        ("type", words(EventType::ALL)),
-        ("status", words(DeliveryState::ALL)),
-        ("attempts_count", integer()),
-        ("next_attempt_at", nullable(instant())),
-        ("created_at", instant()),
-    ];
-    let attempt = [
-        ("id", uuid()),
-        ("at", instant()),
-        ("status_code", nullable(integer())),
-        ("duration_ms", nullable(integer())),
-        ("error", nullable(string())),
-        ("response_snippet", nullable(string())),
-    ];
-    let story = vec![
+    let secret = [("secret", string())];
+    let story = [
         ("payload", nullable(reference("Event"))),
-        ("attempts", array(object(&attempt))),
+        ("attempts", array(AttemptBody::shape())),
     ];
     let common = [("id", string()), ("agent_id", string())];
     let initiated = [("to", e164()), ("metadata", map(variable()))];
@@ -129,8 +104,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let create = [("url", text(2048)), ("description", nullable(text(500)))];
     let test_webhook = [("type", nullable(words(EventType::ALL)))];
     let mut schemas = vec![
-        ("Webhook", object(&endpoint)),
-        ("WebhookWithSecret", object(&[endpoint, secret].concat())),
+        ("Webhook", EndpointBody::shape()),
+        ("WebhookWithSecret", with(EndpointBody::shape(), &secret)),
         ("CreateWebhook", request(&["url"], &create)),
         ("UpdateWebhook", request(&[], &update)),
         ("Deleted", object(&[("id", uuid()), ("deleted", boolean())])),
@@ -138,8 +113,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("TestWebhook", request(&[], &test_webhook)),
         ("Recover", request(&["since"], &[("since", string())])),
         ("Recovered", object(&[("count", integer())])),
-        ("DeliveryItem", object(&delivery)),
-        ("Delivery", object(&[delivery, story].concat())),
+        ("DeliveryItem", DeliveryBody::shape()),
+        ("Delivery", with(DeliveryBody::shape(), &story)),
         ("Event", json!({ "oneOf": any })),
         ("EventType", object(&event_type)),
     ];

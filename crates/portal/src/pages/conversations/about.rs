@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json, Runtime};
-use offhook_services::ResourceError;
 use offhook_services::SoFar;
+use offhook_services::UseCaseError;
 use offhook_services::store::{Conversation, ConversationView, DeliveryState};
 
 use super::wording;
@@ -158,7 +158,7 @@ async fn defaults(visitor: &Visitor, conversation: &Conversation) -> Result<Vec<
     let version = agents.version(account, agent, conversation.agent_version);
     let version = match version.await {
         Ok(version) => version,
-        Err(ResourceError::NotFound) => return Ok(Vec::new()),
+        Err(UseCaseError::NotFound) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let config = version.config.as_ref();

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, MemberRole};
 use offhook_services::store::{Conversation, ConversationView};
-use offhook_services::{HangUpError, SoFar};
+use offhook_services::{Refusal, SoFar, UseCaseError};
 
 use super::stretch::{Place, Stretch};
 use super::turns::Turns;
@@ -218,14 +218,14 @@ pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
             let said = lang.t("The call is being ended.", "La llamada se está terminando.");
             post.done("call.hang_up", id, &path, said).await
         }
-        Err(HangUpError::Ended) => {
+        Err(UseCaseError::Conflict(Refusal::CallEnded)) => {
             let said = lang.t(
                 "The call had ended already.",
                 "La llamada ya había terminado.",
             );
             Ok(post.go(&path, said))
         }
-        Err(HangUpError::Elsewhere) => {
+        Err(UseCaseError::Conflict(Refusal::CallElsewhere)) => {
             let said = lang.t(
                 "The call is under way at the legacy provider, which has no way to end it.",
                 "La llamada está en curso con el proveedor legacy, que no tiene forma de terminarla.",

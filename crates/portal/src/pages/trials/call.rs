@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json};
 use offhook_http::{Code, admit_call};
-use offhook_services::{PlaceCall, PlaceCallError, PlacedReply};
+use offhook_services::{PlaceCall, PlacedReply, UseCaseError};
 
 use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::fields::Fields;
@@ -119,7 +119,7 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> 
     };
     match post.services().calls().place(request).await {
         Ok(reply) => Ok(Ok(reply)),
-        Err(PlaceCallError::IdempotencyConflict) => Ok(Err(Refused {
+        Err(UseCaseError::IdempotencyConflict) => Ok(Err(Refused {
             said: used(post.lang()).to_owned(),
             is_used: true,
         })),

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use offhook_domain::{ConversationId, Json, Runtime};
 use offhook_http::ApiError;
 use offhook_services::store::{ChatView, Moment};
-use offhook_services::{Answering, ChatError, ChatEvent};
+use offhook_services::{Answering, ChatEvent, Refusal, UseCaseError};
 
 use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::PATH;
@@ -214,12 +214,14 @@ struct Refused {
 
 impl Refused {
     /// What is broken on our side is in the log as well.
-    fn of(error: ChatError, message_id: &str, lang: Lang) -> Result<Self> {
+    fn of(error: UseCaseError, message_id: &str, lang: Lang) -> Result<Self> {
         let is_kept = matches!(
             error,
-            ChatError::NoReply | ChatError::Busy | ChatError::UnknownCommit
+            UseCaseError::NoReply
+                | UseCaseError::Conflict(Refusal::BeingAnswered)
+                | UseCaseError::UnknownCommit(_)
         );
-        if matches!(error, ChatError::NotFound) {
+        if matches!(error, UseCaseError::NotFound) {
             return Err(error.into());
         }
         let said = told(&error, lang);
@@ -247,21 +249,21 @@ const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
 }
 
 /// What a member is told of what is the chat's own.
-const fn told(error: &ChatError, lang: Lang) -> Option<&'static str> {
+const fn told(error: &UseCaseError, lang: Lang) -> Option<&'static str> {
     Some(match error {
-        ChatError::NoReply => lang.t(
+        UseCaseError::NoReply => lang.t(
             "No model answered. The message is kept and nothing was charged: send it again.",
             "Ningún modelo respondió. El mensaje se conserva y no se cobró nada: envíalo de nuevo.",
         ),
-        ChatError::Busy => lang.t(
+        UseCaseError::Conflict(Refusal::BeingAnswered) => lang.t(
             "Another message is being answered. Wait for its answer, then send this one.",
             "Se está respondiendo otro mensaje. Espera su respuesta y luego envía este.",
         ),
-        ChatError::Ended => lang.t(
+        UseCaseError::Conflict(Refusal::SessionEnded) => lang.t(
             "The chat has ended: begin another one.",
             "El chat terminó: empieza otro.",
         ),
-        ChatError::UnknownCommit => lang.t(
+        UseCaseError::UnknownCommit(_) => lang.t(
             "It may have been answered: send it again, and it is answered once.",
             "Quizá ya se respondió: envíalo de nuevo y se responderá una sola vez.",
         ),
@@ -285,7 +287,7 @@ async fn answered(post: &Post<Developer>, view: &ChatView) -> Result<Option<Refu
                 Some(ChatEvent::Completed(_)) => return Ok(None),
                 Some(ChatEvent::Failed(error)) => return refused(error),
                 Some(_) => {}
-                None => return refused(ChatError::NoReply),
+                None => return refused(UseCaseError::NoReply),
             }
         },
         Err(error) => refused(error),

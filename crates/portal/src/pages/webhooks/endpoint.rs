@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::{EndpointId, EventType, MemberRole};
-use offhook_services::ResourceError;
+use offhook_services::UseCaseError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
 };
@@ -281,7 +281,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
 }
 
 /// The page with a form that was refused, and what was typed in it.
-pub(super) async fn refused(post: &Post<Developer>, form: Form, error: ResourceError) -> Answer {
+pub(super) async fn refused(post: &Post<Developer>, form: Form, error: UseCaseError) -> Answer {
     let said = post.told(error, &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }

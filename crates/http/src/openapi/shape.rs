@@ -1,0 +1,87 @@
+//! Schemas of what answers hold, by its types.
+
+use offhook_domain::{
+    AccountId, AgentId, AttemptId, BatchId, BatchStatus, CallHandle, ConversationId, DeliveryId,
+    DeliveryState, DocumentId, DocumentSource, DocumentStatus, E164, EmailAddress, EndpointId,
+    EndpointStatus, EventId, EventType, FailureReason, FolderId, IntegrationCategory,
+    IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId, LogEntryId, MemberId,
+    MemberRole, NumberProvider, PausedReason, PhoneNumberId, Plan, Price, RecipientId,
+    RecipientStatus, RequestId, Scope, Scopes, Timestamp, TransactionType, VoiceGender,
+    VoiceProvider, VoiceSource,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::schemas::{
+    any_object, array, boolean, e164, instant, integer, nullable, number, string, uuid, words,
+};
+
+/// What has a schema.
+pub(crate) trait Shape {
+    /// The schema.
+    fn shape() -> Value;
+}
+
+/// The schema of a member of a record.
+pub(crate) fn shape_of_member<R, T: Shape>(_: fn(&R) -> &T) -> Value {
+    T::shape()
+}
+
+/// The schema of what is made of a record.
+pub(crate) fn shape_of_value<'a, R: 'a, T: Shape>(_: fn(&'a R) -> T) -> Value {
+    T::shape()
+}
+
+macro_rules! shapes {
+    ($($schema:expr => $($type:ty)*;)*) => {$($(
+        impl Shape for $type {
+            fn shape() -> Value {
+                $schema
+            }
+        }
+    )*)*};
+}
+
+shapes! {
+    string() => str String CallHandle EmailAddress;
+    integer() => i32 i64 u32 usize;
+    number() => f64 Price;
+    boolean() => bool;
+    instant() => Timestamp;
+    e164() => E164;
+    any_object() => Json RawValue;
+    array(words(Scope::ALL)) => Scopes;
+    words(&Plan::ALL) => Plan;
+    uuid() => AccountId AgentId AttemptId BatchId ConversationId DeliveryId DocumentId EndpointId EventId FolderId;
+    uuid() => InvoiceId KeyId LedgerId LogEntryId MemberId PhoneNumberId RecipientId RequestId;
+}
+
+macro_rules! vocabularies {
+    ($($type:ident)*) => {
+        shapes! { $(words($type::ALL) => $type;)* }
+    };
+}
+
+vocabularies! {
+    BatchStatus DeliveryState DocumentSource DocumentStatus EndpointStatus EventType FailureReason IntegrationCategory
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason RecipientStatus TransactionType VoiceGender
+    VoiceProvider VoiceSource
+}
+
+impl<T: Shape + ?Sized> Shape for &T {
+    fn shape() -> Value {
+        T::shape()
+    }
+}
+
+impl<T: Shape> Shape for Option<T> {
+    fn shape() -> Value {
+        nullable(T::shape())
+    }
+}
+
+impl<T: Shape> Shape for Vec<T> {
+    fn shape() -> Value {
+        array(T::shape())
+    }
+}
