@@ -6,6 +6,7 @@
 mod applications;
 mod elevenlabs;
 mod embeddings;
+mod http;
 mod legacy;
 mod lenient;
 mod openai;

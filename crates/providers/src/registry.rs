@@ -8,6 +8,7 @@ use std::time::Duration;
 use offhook_egress::{GuardedClient, SetupError, TargetUrl, http_url, trusted_client};
 use offhook_engine::ports::{LanguageModel, ModelError, Models};
 
+use crate::http;
 use crate::openai::{ChatCompletions, completions_url};
 use crate::scripted::Scripted;
 
@@ -138,14 +139,7 @@ fn trusted(
     }
     let url = http_url(&completions_url(&settings.base_url))
         .ok_or_else(|| SettingsError::BaseUrl(name.to_owned()))?;
-    let authorization = settings
-        .api_key
-        .as_ref()
-        .map(|key| {
-            crate::voices::credential("Bearer ", key)
-                .ok_or_else(|| SettingsError::ApiKey(name.to_owned()))
-        })
-        .transpose()?;
+    let authorization = http::given_credential(name, "Bearer ", settings.api_key.as_deref())?;
     Ok(ChatCompletions::trusted(client.clone(), url, authorization))
 }
 

@@ -2,11 +2,11 @@
 
 use offhook_engine::ports::speech::{SpeechError, VoiceSettings};
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue, InvalidHeaderValue};
+use reqwest::header::{HeaderName, HeaderValue};
 
 use super::SpeechEndpoint;
-use crate::SettingsError;
 use crate::speech::Result;
+use crate::{SettingsError, http};
 
 /// A service as the deployment's configuration names it. Its URL is the operator's, so it may be private.
 #[derive(Clone)]
@@ -28,21 +28,11 @@ impl Endpoint {
         settings: &SpeechEndpoint,
         scheme: &'static str,
     ) -> Result<Self, SettingsError> {
-        let base =
-            offhook_egress::http_url(&format!("{}/", settings.base_url.trim_end_matches('/')))
-                .filter(|url| url.query().is_none() && url.fragment().is_none())
-                .ok_or_else(|| SettingsError::BaseUrl(provider.to_owned()))?;
-        let credential = settings
-            .api_key
-            .as_ref()
-            .map(|key| {
-                credential(scheme, key).map_err(|_| SettingsError::ApiKey(provider.to_owned()))
-            })
-            .transpose()?;
+        let key = settings.api_key.as_deref();
         Ok(Self {
-            base,
+            base: http::base_url(provider, &settings.base_url)?,
             scheme,
-            credential,
+            credential: http::given_credential(provider, scheme, key)?,
         })
     }
 
@@ -88,16 +78,10 @@ impl Endpoint {
         let Some(key) = &voice.key else {
             return Ok(self.credential(name));
         };
-        let value = credential(self.scheme, key.expose())
-            .map_err(|_| SpeechError::Protocol("the request could not be made"))?;
+        let value = http::credential(self.scheme, key.expose())
+            .ok_or(SpeechError::Protocol("the request could not be made"))?;
         Ok(vec![(name, value)])
     }
-}
-
-fn credential(scheme: &str, key: &str) -> Result<HeaderValue, InvalidHeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("{scheme}{key}"))?;
-    value.set_sensitive(true);
-    Ok(value)
 }
 
 #[cfg(test)]

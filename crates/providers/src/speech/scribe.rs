@@ -19,7 +19,7 @@ use super::registry::Ear;
 use super::settings::{self, STT};
 use super::socket::{Upgrade, text};
 use super::sound::to_ulaw;
-use crate::lenient::{self, without_nul};
+use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 
 /// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
@@ -76,8 +76,8 @@ struct Scribe {
 struct Said {
     #[serde(default)]
     message_type: String,
-    #[serde(default, deserialize_with = "lenient::readable")]
-    text: String,
+    #[serde(default)]
+    text: Lenient<String>,
 }
 
 impl Scribe {
@@ -111,7 +111,7 @@ impl Hearing for Scribe {
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
         let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
-        let words = without_nul(said.text);
+        let words = without_nul(said.text.0);
         let words = words.trim();
         match said.message_type.as_str() {
             "partial_transcript" if words != self.guess => {

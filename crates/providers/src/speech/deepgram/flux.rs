@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Bytes;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::lenient::{self, without_nul};
+use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
@@ -26,8 +26,8 @@ struct Said {
     kind: String,
     #[serde(default)]
     event: String,
-    #[serde(default, deserialize_with = "lenient::readable")]
-    transcript: String,
+    #[serde(default)]
+    transcript: Lenient<String>,
 }
 
 impl Hearing for Flux {
@@ -53,7 +53,7 @@ impl Hearing for Flux {
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         match said.kind.as_str() {
             "TurnInfo" => {
-                let words = without_nul(said.transcript);
+                let words = without_nul(said.transcript.0);
                 self.turn(&said.event, words.trim(), told);
             }
             "Error" => return Err(SpeechError::Protocol("it reported an error")),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::lenient::{self, without_nul};
+use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
@@ -46,8 +46,8 @@ struct Channel {
 
 #[derive(Deserialize)]
 struct Alternative {
-    #[serde(default, deserialize_with = "lenient::readable")]
-    transcript: String,
+    #[serde(default)]
+    transcript: Lenient<String>,
 }
 
 impl Hearing for Nova {
@@ -90,7 +90,7 @@ impl Hearing for Nova {
 impl Nova {
     fn results(&mut self, results: Results, told: &mut Vec<RecogniserEvent>) {
         let best = results.channel.alternatives.into_iter().next();
-        let words = best.map(|best| without_nul(best.transcript));
+        let words = best.map(|best| without_nul(best.transcript.0));
         let words = words.unwrap_or_default();
         let words = words.trim();
         let is_late = self.told_until.is_some_and(|until| results.start <= until);
