@@ -31,6 +31,6 @@ pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;
-pub use speech::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
+pub use speech::{SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
 pub use voices::{VoiceLibrarySettings, voice_library};
 pub use whatsapp::{WhatsAppSettings, whatsapp};

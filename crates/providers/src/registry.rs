@@ -25,12 +25,12 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// ends what nobody waits for.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// Where a provider is, and how to be let in.
+/// Where a provider of models or of speech is, and how to be let in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// The base URL, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
+    /// The URL that the service's paths follow, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
     pub base_url: String,
-    /// The bearer key, if the service wants one.
+    /// The key, if the service wants one.
     pub api_key: Option<String>,
 }
 

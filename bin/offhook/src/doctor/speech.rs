@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider};
+use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider};
 
 use super::models::bearer;
 use super::upstream::Question;
@@ -43,7 +43,7 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
 
 async fn ask(
     section: &str,
-    at: &SpeechEndpoint,
+    at: &ProviderSettings,
     (path, list): (&'static str, &'static str),
     key: Option<(&'static str, String)>,
 ) -> Finding {

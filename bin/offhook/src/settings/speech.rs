@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 
 use super::given::{Given, Raw};
 use super::read::base_url;
@@ -159,7 +159,7 @@ impl Said {
                 self.name
             ))
         })?;
-        let endpoint = SpeechEndpoint {
+        let endpoint = ProviderSettings {
             base_url,
             api_key: self.api_key,
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use offhook_engine::ports::speech::{SpeechError, SpeechPiece};
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser};
 use reqwest::{RequestBuilder, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,11 +15,26 @@ use crate::http;
 /// How long a service may take to the first byte of sound, and from one to the next.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
+/// A mouth that asks for each text apart.
+pub(super) struct EachText<A> {
+    pub(super) ask: A,
+    pub(super) coding: Coding,
+}
+
+impl<A> Synthesiser for EachText<A>
+where
+    A: Fn(&SpokenText) -> Result<RequestBuilder> + Send + Sync,
+{
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
+        match (self.ask)(&text) {
+            Ok(request) => sound(request, self.coding),
+            Err(error) => stream::once(async { Err(error) }).boxed(),
+        }
+    }
+}
+
 /// The sound that answers a request. Dropping the stream closes its connection, which cancels the request.
-pub(super) fn sound(
-    request: RequestBuilder,
-    coding: Coding,
-) -> BoxStream<'static, Result<SpeechPiece>> {
+fn sound(request: RequestBuilder, coding: Coding) -> BoxStream<'static, Result<SpeechPiece>> {
     stream::once(open(request, coding))
         .flat_map(|opened| match opened {
             Ok(sound) => stream::unfold(sound, Sound::next).boxed(),

@@ -11,13 +11,13 @@ use offhook_engine::ports::speech::{
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::json;
-use tokio_tungstenite::tungstenite::{Bytes, Message};
+use tokio_tungstenite::tungstenite::Message;
 
-use super::elevenlabs::{ElevenLabs, KEY};
+use super::elevenlabs::ElevenLabs;
 use super::listen::{Hearing, listen};
 use super::registry::Ear;
 use super::settings::{self, STT};
-use super::socket::{Upgrade, text};
+use super::socket::text;
 use super::sound::to_ulaw;
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
@@ -48,12 +48,9 @@ impl Ear for ElevenLabs {
 #[async_trait]
 impl SpeechToText for ElevenLabs {
     async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
-        let upgrade = Upgrade {
-            dialer: self.dialer.clone(),
-            url: self.listening_url(&settings)?,
-            headers: self.endpoint.credential(KEY),
-        };
-        Ok(listen(upgrade.open().await?, Scribe::default()))
+        let (url, headers) = (self.listening_url(&settings)?, self.endpoint.credential());
+        let socket = self.endpoint.upgrade(url, headers).open().await?;
+        Ok(listen(socket, Scribe::default()))
     }
 
     fn abilities(&self) -> RecogniserAbilities {
@@ -97,15 +94,6 @@ impl Hearing for Scribe {
 
     fn finalize(&mut self) -> Message {
         self.chunk(true)
-    }
-
-    fn keep_alive(&mut self) -> Message {
-        // This interface has no message for it.
-        Message::Ping(Bytes::new())
-    }
-
-    fn farewell(&mut self) -> Option<Message> {
-        None
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 use offhook_sip::Transport;
 
 use super::{Flags, file, load, refusal};
@@ -250,7 +250,7 @@ fn each_kind_of_speech_provider_is_read() {
     "#;
     let settings = file(text).unwrap();
     assert!(!format!("{settings:?}").contains("hunter2"));
-    let endpoint = |base_url: &str, api_key: Option<&str>| SpeechEndpoint {
+    let endpoint = |base_url: &str, api_key: Option<&str>| ProviderSettings {
         base_url: base_url.to_owned(),
         api_key: api_key.map(str::to_owned),
     };

@@ -1,17 +1,14 @@
 //! The messages of `v2/listen`: the service finds turns, and tells the words of the whole turn each time.
 
-use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
-use tokio_tungstenite::tungstenite::Bytes;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
-use crate::speech::sound::to_ulaw;
 
 /// What of the conversation matters for the next message.
 #[derive(Default)]
@@ -31,17 +28,8 @@ struct Said {
 }
 
 impl Hearing for Flux {
-    fn frame(&mut self, frame: &Frame) -> Option<Message> {
-        Some(Message::binary(to_ulaw(frame)))
-    }
-
     fn finalize(&mut self) -> Message {
         text(&json!({"type": "ForceEndTurn"}))
-    }
-
-    fn keep_alive(&mut self) -> Message {
-        // This interface has no message for it.
-        Message::Ping(Bytes::new())
     }
 
     fn farewell(&mut self) -> Option<Message> {

@@ -1,6 +1,5 @@
 //! The messages of `v1/listen`.
 
-use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
@@ -10,7 +9,6 @@ use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
-use crate::speech::sound::to_ulaw;
 
 /// What of the conversation matters for the next message.
 #[derive(Default)]
@@ -51,10 +49,6 @@ struct Alternative {
 }
 
 impl Hearing for Nova {
-    fn frame(&mut self, frame: &Frame) -> Option<Message> {
-        Some(Message::binary(to_ulaw(frame)))
-    }
-
     fn finalize(&mut self) -> Message {
         text(&json!({"type": "Finalize"}))
     }
