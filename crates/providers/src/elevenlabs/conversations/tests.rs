@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use offhook_domain::{CallOutcome, FailureReason, TerminationReason};
 use offhook_engine::TurnRole;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
