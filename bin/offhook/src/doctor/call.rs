@@ -27,14 +27,12 @@ const CUSTOMER: &str = "+14155550123";
 pub(super) async fn look() -> Finding {
     match place().await {
         Ok(turns) => HOP.good(format!(
-                "one through a service of its own was placed, held for {turns} turns and reported, signed"
-            ),
-        ),
+            "one through a service of its own was placed, held for {turns} turns and reported, signed"
+        )),
         Err(error) => HOP.failed(format!(
-                "one through a service of its own did not succeed ({error:#}): see that the temporary directory can be \
-                 written (TMPDIR) and that loopback connections are allowed"
-            ),
-        ),
+            "one through a service of its own did not succeed ({error:#}): see that the temporary directory can be \
+             written (TMPDIR) and that loopback connections are allowed"
+        )),
     }
 }
 

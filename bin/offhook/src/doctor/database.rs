@@ -70,10 +70,9 @@ fn server(about: &AboutDatabase) -> Finding {
     }
     if let Some(connections) = about.connections.filter(|some| *some < CONNECTIONS) {
         return HOP.failed(format!(
-                "{version} allows {connections} connections, and a node takes up to {CONNECTIONS}: raise \
-                 `max_connections` to that many for each node"
-            ),
-        );
+            "{version} allows {connections} connections, and a node takes up to {CONNECTIONS}: raise \
+             `max_connections` to that many for each node"
+        ));
     }
     if about.unsafe_settings.is_empty() {
         return HOP.good(version.clone());
@@ -84,10 +83,9 @@ fn server(about: &AboutDatabase) -> Finding {
         .map(|(name, value)| format!("`{name}` is {value}"))
         .collect();
     HOP.warning(format!(
-            "{version} may lose what it has committed when the power fails ({}): set the server's default back to `on`",
-            settings.join(", ")
-        ),
-    )
+        "{version} may lose what it has committed when the power fails ({}): set the server's default back to `on`",
+        settings.join(", ")
+    ))
 }
 
 #[cfg(test)]

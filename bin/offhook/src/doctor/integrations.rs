@@ -49,26 +49,22 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         findings.push(match ask(url, application).await {
             Ok(Answer::Refused) => settled(settings, &key),
             Ok(Answer::Client) => HOP.failed(format!(
-                    "`{key}`: its token_url does not take this service's client: correct `{key}.client_id` and \
-                     `{key}.client_secret`; {lapses}"
-                ),
-            ),
+                "`{key}`: its token_url does not take this service's client: correct `{key}.client_id` and \
+                 `{key}.client_secret`; {lapses}"
+            )),
             Ok(Answer::Busy(status)) => HOP.warning(format!(
-                    "`{key}`: its token_url answers with HTTP status {}: look at the application's status page",
-                    status.as_u16()
-                ),
-            ),
+                "`{key}`: its token_url answers with HTTP status {}: look at the application's status page",
+                status.as_u16()
+            )),
             Ok(Answer::Other(status)) => HOP.failed(format!(
-                    "`{key}`: what answers at its token_url, with HTTP status {}, is no token endpoint: correct \
-                     `{key}.token_url`; {lapses}",
-                    status.as_u16()
-                ),
-            ),
+                "`{key}`: what answers at its token_url, with HTTP status {}, is no token endpoint: correct \
+                 `{key}.token_url`; {lapses}",
+                status.as_u16()
+            )),
             Err(fault) => HOP.failed(format!(
-                    "`{key}`: its token_url gives no answer ({fault}): let this machine reach it, or correct \
-                     `{key}.token_url`; {lapses}"
-                ),
-            ),
+                "`{key}`: its token_url gives no answer ({fault}): let this machine reach it, or correct \
+                 `{key}.token_url`; {lapses}"
+            )),
         });
     }
     findings
@@ -79,16 +75,14 @@ fn settled(settings: &Settings, key: &str) -> Finding {
         Some(url) => {
             let url = url.trim_end_matches('/');
             HOP.good(format!(
-                    "`{key}`: its token_url answers as it should; the redirect URL to register there is \
-                     {url}/portal/integrations/callback"
-                ),
-            )
+                "`{key}`: its token_url answers as it should; the redirect URL to register there is \
+                 {url}/portal/integrations/callback"
+            ))
         }
         None => HOP.warning(format!(
-                "`{key}`: its token_url answers as it should, and `http.public_url` is not set: set it, as the application \
-                 sends members back to an address that is registered there"
-            ),
-        ),
+            "`{key}`: its token_url answers as it should, and `http.public_url` is not set: set it, as the application \
+             sends members back to an address that is registered there"
+        )),
     }
 }
 

@@ -61,9 +61,8 @@ pub(super) async fn vectors(settings: &Settings) -> Option<Finding> {
                 EmbeddingError::Malformed(_) => "correct `knowledge.embeddings.base_url`",
             };
             EMBEDDINGS.failed(format!(
-                    "`{model}` makes no vectors, so that documents are found by their words alone ({error}): {remedy}"
-                ),
-            )
+                "`{model}` makes no vectors, so that documents are found by their words alone ({error}): {remedy}"
+            ))
         }
     })
 }

@@ -66,11 +66,10 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
     let redis = format!("Redis {version} at {place}");
     if about.took > CHECK_LIMIT {
         return HOP.failed(format!(
-                "{redis} took {} ms for one check, and a check has {} ms: move it nearer, or see what keeps it",
-                about.took.as_millis(),
-                CHECK_LIMIT.as_millis()
-            ),
-        );
+            "{redis} took {} ms for one check, and a check has {} ms: move it nearer, or see what keeps it",
+            about.took.as_millis(),
+            CHECK_LIMIT.as_millis()
+        ));
     }
     let skew = Duration::from_micros(about.ahead_us.unsigned_abs());
     if skew > SKEW_AT_MOST {
@@ -79,28 +78,24 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
             false => "behind",
         };
         return HOP.failed(format!(
-                "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
-                 both by chrony or ntpd, which slew them",
-                skew.as_secs_f64()
-            ),
-        );
+            "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
+             both by chrony or ntpd, which slew them",
+            skew.as_secs_f64()
+        ));
     }
     let is_another = |other: &String| about.name.as_ref() != Some(other);
     if others.iter().any(is_another) {
         return HOP.failed(format!(
-                "{redis} is not the one that every running process on this database counts in, so they do not share their \
-                 limits: give every process the same `redis_url`"
-            ),
-        );
+            "{redis} is not the one that every running process on this database counts in, so they do not share their \
+             limits: give every process the same `redis_url`"
+        ));
     }
     match about.eviction.as_deref() {
         Some("noeviction") => HOP.good(format!("{redis} counts and forgets nothing")),
         Some(policy) => HOP.warning(format!(
-                "{redis} forgets counts when its memory is full ({policy}): set `maxmemory-policy noeviction`"
-            ),
-        ),
-        None => HOP.good(format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction"),
-        ),
+            "{redis} forgets counts when its memory is full ({policy}): set `maxmemory-policy noeviction`"
+        )),
+        None => HOP.good(format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction")),
     }
 }
 

@@ -24,15 +24,13 @@ pub(super) async fn look(settings: &Settings) -> Option<Finding> {
     Some(match ask(address, "/readyz").await {
         Ok((200, _)) => HOP.good(format!("the one at {address} is ready")),
         Ok((status, body)) => HOP.failed(format!(
-                "the one at {address} is not ready ({status}): {}; put that right, and it is ready by itself",
-                body["reason"].as_str().unwrap_or("no reason given")
-            ),
-        ),
+            "the one at {address} is not ready ({status}): {}; put that right, and it is ready by itself",
+            body["reason"].as_str().unwrap_or("no reason given")
+        )),
         Err(error) => HOP.failed(format!(
-                "nothing answers at {address}, where one should serve ({error}): start it, or remove the file `listen` \
-                 from the data directory if it was killed and is to stay so"
-            ),
-        ),
+            "nothing answers at {address}, where one should serve ({error}): start it, or remove the file `listen` \
+             from the data directory if it was killed and is to stay so"
+        )),
     })
 }
 

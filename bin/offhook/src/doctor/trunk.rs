@@ -40,18 +40,16 @@ fn listener(listener: &SipListener, is_serving: bool) -> Finding {
         Transport::Tcp | Transport::Tls => TcpListener::bind(address).map(drop),
     };
     match opened {
-        Ok(()) => LISTENER.good(format!("`sip.{name}`: {address} can be listened on"),
-        ),
+        Ok(()) => LISTENER.good(format!("`sip.{name}`: {address} can be listened on")),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_serving => LISTENER.good(format!(
-                "`sip.{name}`: {address} is listened on, as the service of this data directory runs"
-            ),
-        ),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => LISTENER.failed(format!("`sip.{name}`: another program has {address}: end it, or choose another port"),
-        ),
+            "`sip.{name}`: {address} is listened on, as the service of this data directory runs"
+        )),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => LISTENER.failed(format!(
+            "`sip.{name}`: another program has {address}: end it, or choose another port"
+        )),
         Err(error) => LISTENER.failed(format!(
-                "`sip.{name}`: {address} cannot be listened on ({error}): name an address of this machine"
-            ),
-        ),
+            "`sip.{name}`: {address} cannot be listened on ({error}): name an address of this machine"
+        )),
     }
 }
 
@@ -73,20 +71,18 @@ async fn sound(rtp: &RtpSettings) -> Finding {
     let (free, address) = (sockets.len(), rtp.address);
     match fault {
         None => SOUND.good(format!(
-                "the sound of {free} calls at once could be carried on {address}; the range has ports for {}",
-                rtp.ports.count()
-            ),
-        ),
+            "the sound of {free} calls at once could be carried on {address}; the range has ports for {}",
+            rtp.ports.count()
+        )),
         Some(PortError::NoneFree(_)) if free > 0 => SOUND.warning(format!(
-                "on {address} the ports of {free} calls are free, of {}: widen `sip.rtp_ports`, unless calls have the \
-                 others",
-                rtp.ports.count()
-            ),
-        ),
-        Some(PortError::NoneFree(_)) => SOUND.failed(format!("on {address} no port of `sip.rtp_ports` is free: widen it"),
-        ),
-        Some(error @ PortError::Socket { .. }) => SOUND.failed(format!("{error}: `sip.rtp_address` is to be an address of this machine"),
-        ),
+            "on {address} the ports of {free} calls are free, of {}: widen `sip.rtp_ports`, unless calls have the \
+             others",
+            rtp.ports.count()
+        )),
+        Some(PortError::NoneFree(_)) => SOUND.failed(format!("on {address} no port of `sip.rtp_ports` is free: widen it")),
+        Some(error @ PortError::Socket { .. }) => SOUND.failed(format!(
+            "{error}: `sip.rtp_address` is to be an address of this machine"
+        )),
     }
 }
 
@@ -96,25 +92,21 @@ async fn carrier(sip: &SipSettings, settings: TrunkSettings) -> Finding {
     let asked = Instant::now();
     match ask(sip, settings).await {
         Ok(Ok(403)) => CARRIER.warning(format!(
-                "trunk `{name}`: {server} refuses this machine (403): put its address on the trunk's access list, if calls \
-                 fail too"
-            ),
-        ),
+            "trunk `{name}`: {server} refuses this machine (403): put its address on the trunk's access list, if calls \
+             fail too"
+        )),
         Ok(Ok(status)) => CARRIER.good(format!(
-                "trunk `{name}`: {server} answers an OPTIONS with {status}, after {} ms",
-                asked.elapsed().as_millis()
-            ),
-        ),
+            "trunk `{name}`: {server} answers an OPTIONS with {status}, after {} ms",
+            asked.elapsed().as_millis()
+        )),
         Ok(Err(NoAnswer::Silence)) => CARRIER.failed(format!(
-                "trunk `{name}`: {server} does not answer an OPTIONS within {} s: see that the name and the port are the \
-                 carrier's, that it lets this machine's address in, and that the firewall lets answers through",
-                Timers::default().keep_alive.as_secs()
-            ),
-        ),
+            "trunk `{name}`: {server} does not answer an OPTIONS within {} s: see that the name and the port are the \
+             carrier's, that it lets this machine's address in, and that the firewall lets answers through",
+            Timers::default().keep_alive.as_secs()
+        )),
         Ok(Err(error)) => CARRIER.failed(format!(
-                "trunk `{name}`: {error}: correct `sip.trunks.{name}.server`, or open the way to it"
-            ),
-        ),
+            "trunk `{name}`: {error}: correct `sip.trunks.{name}.server`, or open the way to it"
+        )),
         Err(error) => CARRIER.failed(format!("trunk `{name}`: {error:#}")),
     }
 }

@@ -50,10 +50,9 @@ impl Question<'_> {
         let place = place(&url);
         let Some((client, headers)) = self.client() else {
             return hop.failed(format!(
-                    "`{section}` cannot be asked: see that `{section}.api_key` is one line of plain characters, and that the \
-                     system's roots of TLS are installed (ca-certificates)"
-                ),
-            );
+                "`{section}` cannot be asked: see that `{section}.api_key` is one line of plain characters, and that the \
+                 system's roots of TLS are installed (ca-certificates)"
+            ));
         };
         let began = Instant::now();
         let answer = client.get(url).headers(headers).send().await;
@@ -91,16 +90,14 @@ impl Question<'_> {
         let (hop, section) = (self.hop, self.section);
         match is_json(answer).await {
             Ok(true) => hop.good(format!(
-                    "`{section}`: {place} lists {}, after {} ms",
-                    self.list,
-                    began.elapsed().as_millis()
-                ),
-            ),
+                "`{section}`: {place} lists {}, after {} ms",
+                self.list,
+                began.elapsed().as_millis()
+            )),
             Ok(false) => hop.failed(format!(
-                    "`{section}`: {place} answers, and not as such a service does: correct `{section}.base_url`, which its \
-                     paths follow"
-                ),
-            ),
+                "`{section}`: {place} answers, and not as such a service does: correct `{section}.base_url`, which its \
+                 paths follow"
+            )),
             Err(failure) => self.unreached(place, failure),
         }
     }
@@ -136,42 +133,34 @@ impl Question<'_> {
             ),
         };
         self.hop.failed(format!(
-                "`{section}`: {place} cannot be asked, as {what}: {remedy}, or correct `{section}.base_url`"
-            ),
-        )
+            "`{section}`: {place} cannot be asked, as {what}: {remedy}, or correct `{section}.base_url`"
+        ))
     }
 
     fn refused(&self, place: &str, status: u16) -> Finding {
         let (hop, section, list) = (self.hop, self.section, self.list);
         let says = format!("`{section}`: {place} answers with {status}");
         match status {
-            401 | 403 if self.key.is_none() => hop.failed(format!("{says} as it wants a key: set `{section}.api_key`"),
-            ),
+            401 | 403 if self.key.is_none() => hop.failed(format!("{says} as it wants a key: set `{section}.api_key`")),
             401 => hop.failed(format!(
-                    "{says}, so it does not know the key: correct `{section}.api_key`, or let that key list {list}"
-                ),
-            ),
+                "{says}, so it does not know the key: correct `{section}.api_key`, or let that key list {list}"
+            )),
             403 => hop.failed(format!(
-                    "{says}, so the key may not list {list}: allow it there, or give another `{section}.api_key`"
-                ),
-            ),
+                "{says}, so the key may not list {list}: allow it there, or give another `{section}.api_key`"
+            )),
             404 | 405 if self.may_lack_path => hop.warning(format!(
-                    "{says}: it has no list of {list} by which the key could be tried; if agents get no answer either, correct \
-                     `{section}.base_url`"
-                ),
-            ),
+                "{says}: it has no list of {list} by which the key could be tried; if agents get no answer either, correct \
+                 `{section}.base_url`"
+            )),
             429 => hop.warning(format!(
-                    "{says}, so it has too much to do, or the key's share is used up: see the limits of its plan"
-                ),
-            ),
+                "{says}, so it has too much to do, or the key's share is used up: see the limits of its plan"
+            )),
             500.. => hop.failed(format!(
-                    "{says}, a fault of its own: see its status page or its log, and try again later"
-                ),
-            ),
+                "{says}, a fault of its own: see its status page or its log, and try again later"
+            )),
             _ => hop.failed(format!(
-                    "{says}, where it should list {list}: correct `{section}.base_url`, which its paths follow"
-                ),
-            ),
+                "{says}, where it should list {list}: correct `{section}.base_url`, which its paths follow"
+            )),
         }
     }
 }

@@ -33,9 +33,8 @@ pub(super) async fn look(settings: &WhatsAppSettings) -> Finding {
 
 fn failed(why: &str) -> Finding {
     HOP.failed(format!(
-            "customers on WhatsApp are not answered: {why}; see `whatsapp.base_url`, and that the way to it is open"
-        ),
-    )
+        "customers on WhatsApp are not answered: {why}; see `whatsapp.base_url`, and that the way to it is open"
+    ))
 }
 
 /// The status of the answer, and whether it is a refusal of the Graph API: an object with an `error` that has a code.
