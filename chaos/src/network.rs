@@ -227,12 +227,12 @@ async fn watch(world: &World, name: &str, door: SocketAddr, time: Duration) -> A
         number += 1;
         let places = number % 2 == 0;
         let key = format!("{name} {number} {:?}", began);
-        let request = Ask {
-            method: if places { "POST" } else { "GET" },
-            path: "/v1/calls",
-            token: &account.token,
-            key: places.then_some(key.as_str()),
-            body: places.then_some(body.as_str()),
+        let request = match places {
+            true => Ask {
+                key: Some(&key),
+                ..Ask::post("/v1/calls", &account.token, &body)
+            },
+            false => Ask::get("/v1/calls", &account.token),
         };
         let asked = Instant::now();
         let reply = ask(door, request, Duration::from_secs(15)).await;

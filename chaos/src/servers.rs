@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio_postgres::NoTls;
 
+use crate::http::{Ask, ask};
 use crate::node::without_settings;
 
 /// How long a server may take to start.
@@ -320,14 +321,7 @@ impl Network {
     /// The handles of the calls that go on.
     pub(crate) async fn live(&self) -> anyhow::Result<Vec<String>> {
         let address = self.url.trim_start_matches("http://").parse()?;
-        let ask = crate::http::Ask {
-            method: "GET",
-            path: "/calls",
-            token: "",
-            key: None,
-            body: None,
-        };
-        let reply = crate::http::ask(address, ask, Duration::from_secs(10)).await;
+        let reply = ask(address, Ask::get("/calls", ""), Duration::from_secs(10)).await;
         let reply =
             reply.map_err(|why| anyhow::anyhow!("the simulator does not answer: {why:?}"))?;
         let handles = reply.json()["live"].as_array().cloned().unwrap_or_default();

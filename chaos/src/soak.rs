@@ -118,25 +118,13 @@ async fn load(
 async fn place(world: &World, placed: &AtomicU64, refused: &AtomicU64) {
     let account = &world.accounts[0];
     let body = json!({"agent_id": account.agent, "to": "+15005550006"}).to_string();
-    let request = Ask {
-        method: "POST",
-        path: "/v1/calls",
-        token: &account.token,
-        key: None,
-        body: Some(&body),
-    };
+    let request = Ask::post("/v1/calls", &account.token, &body);
     let limit = Duration::from_secs(10);
     match ask(world.address(0), request, limit).await {
         Ok(reply) if reply.status == 201 => placed.fetch_add(1, Ordering::SeqCst),
         _ => refused.fetch_add(1, Ordering::SeqCst),
     };
-    let request = Ask {
-        method: "GET",
-        path: "/v1/calls?limit=20",
-        token: &account.token,
-        key: None,
-        body: None,
-    };
+    let request = Ask::get("/v1/calls?limit=20", &account.token);
     let _ = ask(world.address(0), request, limit).await;
 }
 

@@ -30,7 +30,7 @@ fn file(text: &str) -> Result<Settings, String> {
 
 /// Each case of these, with a blank line between two, is a file, which may have variables among its lines, and behind `=>`
 /// the sentence that refuses it; `…` stands for how that goes on. No sentence repeats what is `hunter2` in the file.
-fn refuses(cases: &str) {
+pub(super) fn refuses(cases: &str) {
     for case in cases.trim().split("\n\n") {
         let (given, sentence) = case.split_once("=>").unwrap();
         let lines = given.lines().map(str::trim);
