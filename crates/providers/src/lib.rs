@@ -32,5 +32,6 @@ pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;
 pub use speech::{SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
+pub use sse::{Events, NotEvents};
 pub use voices::{VoiceLibrarySettings, voice_library};
 pub use whatsapp::{WhatsAppSettings, whatsapp};

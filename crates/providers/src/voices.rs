@@ -59,10 +59,7 @@ pub struct VoiceLibrarySettings {
 /// Without the key.
 impl fmt::Debug for VoiceLibrarySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VoiceLibrarySettings")
-            .field("base_url", &self.base_url)
-            .field("api_key", &"…")
-            .finish()
+        write!(f, "VoiceLibrarySettings({})", self.base_url)
     }
 }
 

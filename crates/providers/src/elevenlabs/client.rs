@@ -252,22 +252,4 @@ mod tests {
         let request = client.request(Method::GET, "a\nb", &["v1"], &[]);
         assert_eq!(request.err(), Some(Failed::Key));
     }
-
-    #[test]
-    fn what_may_have_had_an_effect_is_never_said_to_be_asked_again() {
-        let unknown = [
-            Failed::Broken(Some(LIMIT)),
-            Failed::Broken(None),
-            Failed::Lost,
-            Failed::Malformed,
-        ];
-        for failed in unknown {
-            assert_eq!(failed.of_writing(), LegacyError::Unknown, "{failed:?}");
-        }
-        assert_eq!(Failed::Busy(None).of_writing(), LegacyError::Later(None));
-        assert_eq!(
-            Failed::Broken(Some(LIMIT)).of_reading(),
-            LegacyError::Later(Some(LIMIT))
-        );
-    }
 }

@@ -17,7 +17,7 @@ use super::elevenlabs::ElevenLabs;
 use super::listen::{Hearing, listen};
 use super::registry::Ear;
 use super::settings::{self, STT};
-use super::socket::text;
+use super::socket::{message, text};
 use super::sound::to_ulaw;
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
@@ -97,8 +97,7 @@ impl Hearing for Scribe {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
-        let said: Said = serde_json::from_str(text)
-            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        let said: Said = message(text)?;
         let words = without_nul(said.text.0);
         let words = words.trim();
         match said.message_type.as_str() {

@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
-use crate::speech::socket::text;
+use crate::speech::socket::{message, text};
 
 /// What of the conversation matters for the next message.
 #[derive(Default)]
@@ -37,8 +37,7 @@ impl Hearing for Flux {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
-        let said: Said = serde_json::from_str(text)
-            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        let said: Said = message(text)?;
         match said.kind.as_str() {
             "TurnInfo" => {
                 let words = without_nul(said.transcript.0);
