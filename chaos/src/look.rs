@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context as _;
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
-use tokio_postgres::{NoTls, SimpleQueryMessage};
+use tokio_postgres::SimpleQueryMessage;
 
 use crate::evidence::{
     Conversation, Delivery, Entry, Event, Evidence, Recipient, StoredKey, Wallet,
@@ -45,9 +45,7 @@ impl Look {
             connection.batch_execute("PRAGMA busy_timeout = 5000")?;
             return Ok(Self::Sqlite(Mutex::new(connection)));
         };
-        let url = postgres.lock().await.url("offhook");
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
-        tokio::spawn(connection);
+        let client = postgres.lock().await.connect("offhook").await?;
         Ok(Self::Postgres(client))
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 
 use crate::http::{Ask, ask};
 use crate::node::without_settings;
@@ -95,10 +95,7 @@ impl Postgres {
             child,
         };
         postgres.ready().await?;
-        let (client, connection) =
-            tokio_postgres::connect(&postgres.url("postgres"), NoTls).await?;
-        tokio::spawn(connection);
-        client.batch_execute("CREATE DATABASE offhook").await?;
+        postgres.run("CREATE DATABASE offhook").await?;
         Ok(postgres)
     }
 
@@ -130,14 +127,21 @@ impl Postgres {
 
     /// Cuts every connection of the service.
     pub(crate) async fn cut(&self) -> anyhow::Result<()> {
-        let (client, connection) = tokio_postgres::connect(&self.url("postgres"), NoTls).await?;
+        let end =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'offhook'";
+        self.run(end).await
+    }
+
+    /// Runs a statement beside the service.
+    async fn run(&self, sql: &str) -> anyhow::Result<()> {
+        Ok(self.connect("postgres").await?.batch_execute(sql).await?)
+    }
+
+    /// A connection of the run's own.
+    pub(crate) async fn connect(&self, database: &str) -> anyhow::Result<Client> {
+        let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await?;
         tokio::spawn(connection);
-        client
-            .batch_execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'offhook'",
-            )
-            .await?;
-        Ok(())
+        Ok(client)
     }
 
     async fn ready(&self) -> anyhow::Result<()> {

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use tokio::task::JoinSet;
-use tokio_postgres::NoTls;
 
 use crate::http::{Ask, ask};
 use crate::run::say;
@@ -146,9 +145,7 @@ async fn tables(world: &World) -> anyhow::Result<Vec<(String, i64)>> {
     let Some(postgres) = &world.postgres else {
         return Ok(Vec::new());
     };
-    let url = postgres.lock().await.url("offhook");
-    let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
-    tokio::spawn(connection);
+    let client = postgres.lock().await.connect("offhook").await?;
     let names = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";
     let mut tables = Vec::new();
     for row in client.query(names, &[]).await? {
