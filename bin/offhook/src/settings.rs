@@ -15,7 +15,7 @@ mod whatsapp;
 #[cfg(test)]
 mod deployed;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -117,37 +117,22 @@ mod tests {
     #[test]
     fn a_redis_that_evicts_is_slow_or_has_another_time_is_told() {
         let whole = Some("noeviction");
-        for (about, state, said) in [
-            (about(whole, 0, 1), State::Good, "forgets nothing"),
-            (about(None, 0, 1), State::Good, "is not told"),
-            (
-                about(Some("allkeys-lru"), 0, 1),
-                State::Warning,
-                "(allkeys-lru): set `maxmemory-policy noeviction`",
-            ),
-            (
-                about(whole, 3_000_000, 1),
-                State::Failed,
-                "3.0 s ahead of this machine's",
-            ),
-            (
-                about(whole, -9_000_000, 1),
-                State::Failed,
-                "9.0 s behind this machine's",
-            ),
-            (
-                about(whole, 0, 150),
-                State::Failed,
-                "took 150 ms for one check",
-            ),
+        let evicts = Some("allkeys-lru");
+        let remedy = "(allkeys-lru): set `maxmemory-policy noeviction`";
+        for (eviction, ahead_s, took_ms, state, said) in [
+            (whole, 0, 1, State::Good, "forgets nothing"),
+            (None, 0, 1, State::Good, "is not told"),
+            (evicts, 0, 1, State::Warning, remedy),
+            (whole, 3, 1, State::Failed, "3.0 s ahead of this machine's"),
+            (whole, -9, 1, State::Failed, "9.0 s behind this machine's"),
+            (whole, 0, 150, State::Failed, "took 150 ms for one check"),
         ] {
+            let about = about(eviction, ahead_s * 1_000_000, took_ms);
             let found = judge(&about, "redis.internal:6379", &["one".to_owned()]);
             assert_eq!(found.state, state, "{found:?}");
             assert!(found.sentence.contains(said), "{found:?}");
-            let begins = found
-                .sentence
-                .starts_with("Redis 7.4.1 at redis.internal:6379 ");
-            assert!(begins, "{found:?}");
+            let begins = "Redis 7.4.1 at redis.internal:6379 ";
+            assert!(found.sentence.starts_with(begins), "{found:?}");
         }
     }
 
@@ -155,12 +140,12 @@ mod tests {
     fn another_one_than_running_processes_count_in_is_a_fault() {
         let about = about(Some("noeviction"), 0, 1);
         for (others, state) in [
-            (vec![], State::Good),
-            (vec!["one"], State::Good),
-            (vec!["two"], State::Failed),
-            (vec!["one", "two"], State::Failed),
+            (&[][..], State::Good),
+            (&["one"], State::Good),
+            (&["two"], State::Failed),
+            (&["one", "two"], State::Failed),
         ] {
-            let others: Vec<String> = others.into_iter().map(str::to_owned).collect();
+            let others: Vec<_> = others.iter().map(ToString::to_string).collect();
             let found = judge(&about, "h:1", &others);
             assert_eq!(found.state, state, "{found:?}");
         }

@@ -109,16 +109,10 @@ fn place(raw: Raw) -> Result<Place, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::tests::refuses;
-    use crate::settings::{Flags, Settings};
+    use crate::settings::tests::{refuses, variables};
 
-    fn settings(variables: &[(&str, &str)]) -> Result<ObjectsSettings, String> {
-        let variables = variables
-            .iter()
-            .map(|(name, value)| (name.into(), value.into()));
-        Settings::from_parts(Flags::default(), variables)
-            .map(|settings| settings.objects)
-            .map_err(|error| error.to_string())
+    fn settings(all: &[(&str, &str)]) -> Result<ObjectsSettings, String> {
+        variables(all).map(|settings| settings.objects)
     }
 
     #[test]

@@ -28,6 +28,11 @@ fn file(text: &str) -> Result<Settings, String> {
     load(text, &[], Flags::default())
 }
 
+/// Settings of variables alone.
+pub(crate) fn variables(all: &[(&str, &str)]) -> Result<Settings, String> {
+    load("", all, Flags::default())
+}
+
 /// Each case of these, with a blank line between two, is a file, which may have variables among its lines, and behind `=>`
 /// the sentence that refuses it; `…` stands for how that goes on. No sentence repeats what is `hunter2` in the file.
 pub(super) fn refuses(cases: &str) {
@@ -95,7 +100,7 @@ fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
 
 #[test]
 fn every_key_is_a_variable_too() {
-    let variables = [
+    let settings = variables(&[
         ("OFFHOOK_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true"),
         ("OFFHOOK_WEBHOOKS__RETRY_OFFSETS", "1s, 200ms,1d"),
         (
@@ -118,8 +123,8 @@ fn every_key_is_a_variable_too() {
         ("OFFHOOK_LOG__FORMAT", "json"),
         ("OFFHOOK_DATABASE_URL", "postgres://h/123"),
         ("OFFHOOK_MASTER_KEY_FILE", "7"),
-    ];
-    let settings = load("", &variables, Flags::default()).unwrap();
+    ])
+    .unwrap();
     assert!(settings.webhooks.allow_private_targets);
     let offsets = settings
         .webhooks
@@ -237,7 +242,7 @@ fn an_empty_section_that_exists_is_no_unknown_key() {
 
 #[test]
 fn what_kubernetes_and_tests_put_into_the_environment_is_ignored() {
-    let variables = [
+    variables(&[
         ("OFFHOOK_PORT", "tcp://10.0.0.1:80"),
         ("OFFHOOK_PORT_80_TCP_ADDR", "10.0.0.1"),
         ("OFFHOOK_SERVICE_HOST", "10.0.0.1"),
@@ -246,8 +251,8 @@ fn what_kubernetes_and_tests_put_into_the_environment_is_ignored() {
         ("OFFHOOK_TEST_POSTGRES", "postgres://h"),
         ("OFFHOOKING", "1"),
         ("PATH", "/bin"),
-    ];
-    load("", &variables, Flags::default()).unwrap();
+    ])
+    .unwrap();
 }
 
 #[test]

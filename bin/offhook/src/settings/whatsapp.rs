@@ -30,30 +30,21 @@ fn version(raw: Raw) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Flags, Settings};
+    use crate::settings::tests::variables;
 
-    fn read(name: &str, value: &str) -> Result<Option<WhatsAppSettings>> {
-        let environment = [(name.into(), value.into())];
-        Settings::from_parts(Flags::default(), environment).map(|settings| settings.whatsapp)
+    fn read(name: &str, value: &str) -> Option<WhatsAppSettings> {
+        variables(&[(name, value)]).unwrap().whatsapp
     }
 
     #[test]
     fn one_setting_of_the_cloud_api_leaves_the_other_as_it_is() {
         let default = WhatsAppSettings::default();
-        let newer = read("OFFHOOK_WHATSAPP__VERSION", "v25.0");
-        let version = "v25.0".to_owned();
-        let expected = WhatsAppSettings {
-            version,
-            ..default.clone()
-        };
-        assert_eq!(newer, Ok(Some(expected)));
-        let elsewhere = read("OFFHOOK_WHATSAPP__BASE_URL", "http://127.0.0.1:9000");
-        let base_url = "http://127.0.0.1:9000".to_owned();
-        let expected = WhatsAppSettings {
-            base_url,
-            ..default
-        };
-        assert_eq!(elsewhere, Ok(Some(expected)));
-        assert_eq!(read("OFFHOOK_LISTEN", "127.0.0.1:0"), Ok(None));
+        let newer = read("OFFHOOK_WHATSAPP__VERSION", "v25.0").unwrap();
+        let told = (newer.version.as_str(), &newer.base_url);
+        assert_eq!(told, ("v25.0", &default.base_url));
+        let elsewhere = read("OFFHOOK_WHATSAPP__BASE_URL", "http://127.0.0.1:9000").unwrap();
+        let told = (elsewhere.base_url.as_str(), &elsewhere.version);
+        assert_eq!(told, ("http://127.0.0.1:9000", &default.version));
+        assert_eq!(read("OFFHOOK_LISTEN", "127.0.0.1:0"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 use offhook_sip::Transport;
 
-use super::{Flags, file, load, refuses};
+use super::{file, refuses, variables};
 use crate::settings::SipSettings;
 
 const TRUNK: &str = "calls.carrier = \"sip\"\nsip.udp = \"192.0.2.10:5060\"\n[sip.trunks.twilio]\n\
@@ -90,7 +90,7 @@ fn everything_of_a_trunk_is_read() {
 
 #[test]
 fn a_trunk_may_be_told_by_variables() {
-    let variables = [
+    let settings = variables(&[
         ("OFFHOOK_CALLS__CARRIER", "sip"),
         ("OFFHOOK_CALLS__ALLOWED_PREFIXES", "+52"),
         ("OFFHOOK_SIP__TCP", "127.0.0.1:5060"),
@@ -103,8 +103,8 @@ fn a_trunk_may_be_told_by_variables() {
             "192.0.2.2,192.0.2.8/30",
         ),
         ("OFFHOOK_SIP__TRUNKS__TWILIO__KEEP_ALIVE_SECONDS", "60"),
-    ];
-    let settings = load("", &variables, Flags::default()).unwrap();
+    ])
+    .unwrap();
     settings.check_serving().unwrap();
     let trunks = settings.sip.unwrap().trunks;
     assert_eq!(trunks[0].allowed_sources, ["192.0.2.2", "192.0.2.8/30"]);
