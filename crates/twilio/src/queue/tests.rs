@@ -151,8 +151,9 @@ async fn keys_go_on_through_a_pause_and_a_cut_and_what_was_to_be_said_behind_the
     let (is_told, cleared) = queue.clear(Duration::ZERO);
     assert!(!is_told);
     assert_eq!(cleared[0].played, 3 * FRAME_SAMPLES as u64);
-    let played = play(&mut queue, 13);
+    let played = play(&mut queue, 12);
     assert_eq!(played, [4, 5, 6, 7, 8, 9, 10, 11, -7, -7, -7, -7]);
+    assert_eq!(tick(&mut queue).1, None);
     assert_eq!(sent.try_recv(), Ok(()));
     assert!(matches!(queue.events()[..], [Played::Began(ONE, _)]));
 }
