@@ -179,37 +179,27 @@ impl Faults {
         let faults = self.clone();
         let mut chance = Chance::new(chance.below(u64::MAX), 3);
         let index = chance.index(self.nodes.len());
-        match what {
-            0..10 => {
-                tasks.spawn(async move { faults.crash_postgres(&mut chance).await });
-            }
-            10..20 => {
-                tasks.spawn(async move { faults.cut_sessions().await });
-            }
-            20..40 => {
-                if let Some(proxy) = self.world.proxies.get(index) {
-                    proxy.cut();
-                    self.count("database connections of one node reset");
+        tasks.spawn(async move {
+            match what {
+                0..10 => faults.crash_postgres(&mut chance).await,
+                10..20 => faults.cut_sessions().await,
+                20..40 => {
+                    if let Some(proxy) = faults.world.proxies.get(index) {
+                        proxy.cut();
+                        faults.count("database connections of one node reset");
+                    }
                 }
+                40..50 => faults.stall(index, &mut chance).await,
+                50..60 => faults.freeze(index, chance.millis(500, 4_000)).await,
+                60..70 => faults.term(index, &mut chance).await,
+                70..80 => faults.crash_redis(&mut chance).await,
+                // Only in long runs, as it takes long.
+                80..82 if faults.nodes.len() > 1 && round > 60 => {
+                    faults.freeze(index, LONGER_THAN_A_LEASE).await;
+                }
+                _ => {}
             }
-            40..50 => {
-                tasks.spawn(async move { faults.stall(index, &mut chance).await });
-            }
-            50..60 => {
-                tasks.spawn(async move { faults.freeze(index, chance.millis(500, 4_000)).await });
-            }
-            60..70 => {
-                tasks.spawn(async move { faults.term(index, &mut chance).await });
-            }
-            70..80 => {
-                tasks.spawn(async move { faults.crash_redis(&mut chance).await });
-            }
-            // Only in long runs, as it takes long.
-            80..82 if self.nodes.len() > 1 && round > 60 => {
-                tasks.spawn(async move { faults.freeze(index, LONGER_THAN_A_LEASE).await });
-            }
-            _ => {}
-        }
+        });
     }
 
     async fn crash_postgres(&self, chance: &mut Chance) {

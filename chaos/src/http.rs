@@ -19,6 +19,26 @@ pub(crate) struct Ask<'a> {
     pub(crate) body: Option<&'a str>,
 }
 
+impl<'a> Ask<'a> {
+    pub(crate) const fn get(path: &'a str, token: &'a str) -> Self {
+        Self {
+            method: "GET",
+            path,
+            token,
+            key: None,
+            body: None,
+        }
+    }
+
+    pub(crate) const fn post(path: &'a str, token: &'a str, body: &'a str) -> Self {
+        Self {
+            method: "POST",
+            body: Some(body),
+            ..Self::get(path, token)
+        }
+    }
+}
+
 /// A whole answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {

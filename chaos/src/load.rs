@@ -23,6 +23,16 @@ const ASKS_FOR: Duration = Duration::from_secs(120);
 /// The most that a client waits although it was told to wait longer.
 const WAITS_AT_MOST: u64 = 2;
 
+/// A request with an Idempotency-Key, by the index of its account.
+#[derive(Clone, Copy)]
+struct Keyed<'a> {
+    account: usize,
+    key: &'a str,
+    meant: Meant,
+    path: &'a str,
+    body: &'a str,
+}
+
 /// What clients saw.
 #[derive(Default)]
 pub(crate) struct Seen {
@@ -132,8 +142,14 @@ impl Load {
         };
         let body = json!({"agent_id": agent, "to": to, "metadata": {"key": key}}).to_string();
         let gives_up = chance.percent(3);
-        let path = "/v1/calls";
-        let asking = self.insist(account, &key, meant, path, &body, gives_up, &mut chance);
+        let placing = Keyed {
+            account,
+            key: &key,
+            meant,
+            path: "/v1/calls",
+            body: &body,
+        };
+        let asking = self.insist(placing, gives_up, &mut chance);
         let Some(reply) = asking.await.filter(|reply| reply.status == 201) else {
             return;
         };
@@ -147,15 +163,8 @@ impl Load {
             tokio::time::sleep(chance.millis(0, 300)).await;
             let path = format!("/v1/calls/{handle}/hangup");
             let token = &self.accounts[account].token;
-            let request = Ask {
-                method: "POST",
-                path: &path,
-                token,
-                key: None,
-                body: Some("{}"),
-            };
             let (node, address) = self.door(&mut chance);
-            if let Ok(reply) = ask(address, request, PATIENCE).await
+            if let Ok(reply) = ask(address, Ask::post(&path, token, "{}"), PATIENCE).await
                 && !matches!(reply.status, 202 | 409 | 503)
             {
                 let odd = format!("{node} answered {path} {}: {}", reply.status, reply.body);
@@ -172,34 +181,23 @@ impl Load {
             .collect();
         let agent = &self.accounts[account].legacy;
         let body = json!({"name": key, "agent_id": agent, "recipients": recipients}).to_string();
-        self.insist(
+        let batch = Keyed {
             account,
-            &key,
-            Meant::Batch,
-            "/v1/batch-calls",
-            &body,
-            false,
-            &mut chance,
-        )
-        .await;
+            key: &key,
+            meant: Meant::Batch,
+            path: "/v1/batch-calls",
+            body: &body,
+        };
+        self.insist(batch, false, &mut chance).await;
     }
 
     /// Asks until there is an answer that says yes or no.
-    #[expect(clippy::too_many_arguments, reason = "a request and how it is asked")]
-    async fn insist(
-        &self,
-        account: usize,
-        key: &str,
-        meant: Meant,
-        path: &str,
-        body: &str,
-        gives_up: bool,
-        chance: &mut Chance,
-    ) -> Option<Reply> {
+    async fn insist(&self, keyed: Keyed<'_>, gives_up: bool, chance: &mut Chance) -> Option<Reply> {
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let began = Instant::now();
         let answer = loop {
             if began.elapsed() > ASKS_FOR {
+                let key = keyed.key;
                 let told = format!("`{key}` was asked for {ASKS_FOR:?} without an answer");
                 self.seen.lock().untold.push(told);
                 break None;
@@ -208,9 +206,7 @@ impl Load {
                 true => chance.millis(5, 200),
                 false => PATIENCE,
             };
-            let reply = self
-                .send(account, key, meant, path, body, patience, chance)
-                .await;
+            let reply = self.send(keyed, patience, chance).await;
             let wait = match reply {
                 Ok(reply) if is_final(&reply) => break Some(reply),
                 Ok(reply) => Duration::from_secs(reply.retry_after.unwrap_or(1).min(WAITS_AT_MOST)),
@@ -226,24 +222,17 @@ impl Load {
     }
 
     /// Sends a request with a key once, and notes what came of it.
-    #[expect(clippy::too_many_arguments, reason = "a request and how it is asked")]
     async fn send(
         &self,
-        account: usize,
-        key: &str,
-        meant: Meant,
-        path: &str,
-        body: &str,
+        keyed: Keyed<'_>,
         patience: Duration,
         chance: &mut Chance,
     ) -> Result<Reply, NoReply> {
+        let (key, account) = (keyed.key, &self.accounts[keyed.account]);
         let (node, address) = self.another_door(key, chance);
         let request = Ask {
-            method: "POST",
-            path,
-            token: &self.accounts[account].token,
             key: Some(key),
-            body: Some(body),
+            ..Ask::post(keyed.path, &account.token, keyed.body)
         };
         let at = self.began.elapsed();
         let reply = ask(address, request, patience).await;
@@ -257,9 +246,9 @@ impl Load {
         };
         let told = reply.as_ref().ok();
         seen.asked.push(Asked {
-            account: self.accounts[account].id.clone(),
+            account: account.id.clone(),
             key: key.to_owned(),
-            meant,
+            meant: keyed.meant,
             node,
             at,
             status: told.map(|reply| reply.status),
@@ -272,13 +261,7 @@ impl Load {
 
     async fn look(&self, account: usize, handle: &str, chance: &mut Chance) {
         let path = format!("/v1/calls/{handle}");
-        let request = Ask {
-            method: "GET",
-            path: &path,
-            token: &self.accounts[account].token,
-            key: None,
-            body: None,
-        };
+        let request = Ask::get(&path, &self.accounts[account].token);
         let (node, address) = self.door(chance);
         if let Ok(reply) = ask(address, request, PATIENCE).await {
             self.seen.lock().looks.push(Look {
@@ -316,21 +299,20 @@ impl Load {
 
     async fn again(&self, old: &(usize, String, String, String), chance: &mut Chance) {
         let (account, key, body, handle) = old;
-        let path = "/v1/calls";
-        match chance.below(4) {
-            0 => {
-                let other = body.replace("\"to\":\"+", "\"to\":\"+1");
-                let _ = self
-                    .send(*account, key, Meant::Other, path, &other, PATIENCE, chance)
-                    .await;
-            }
-            1 => self.look(*account, handle, chance).await,
-            _ => {
-                let _ = self
-                    .send(*account, key, Meant::Again, path, body, PATIENCE, chance)
-                    .await;
-            }
-        }
+        let other = body.replace("\"to\":\"+", "\"to\":\"+1");
+        let (meant, body) = match chance.below(4) {
+            0 => (Meant::Other, &other),
+            1 => return self.look(*account, handle, chance).await,
+            _ => (Meant::Again, body),
+        };
+        let again = Keyed {
+            account: *account,
+            key,
+            meant,
+            path: "/v1/calls",
+            body,
+        };
+        let _ = self.send(again, PATIENCE, chance).await;
     }
 
     /// Another node than the one that left the last request with this key without an answer, where there is one.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context as _;
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
-use tokio_postgres::{NoTls, SimpleQueryMessage};
+use tokio_postgres::SimpleQueryMessage;
 
 use crate::evidence::{
     Conversation, Delivery, Entry, Event, Evidence, Recipient, StoredKey, Wallet,
@@ -45,9 +45,7 @@ impl Look {
             connection.batch_execute("PRAGMA busy_timeout = 5000")?;
             return Ok(Self::Sqlite(Mutex::new(connection)));
         };
-        let url = postgres.lock().await.url("offhook");
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
-        tokio::spawn(connection);
+        let client = postgres.lock().await.connect("offhook").await?;
         Ok(Self::Postgres(client))
     }
 
@@ -69,7 +67,11 @@ impl Look {
         }
     }
 
-    async fn rows(&self, columns: &[Column], from: &str) -> anyhow::Result<Vec<Vec<String>>> {
+    async fn rows<const N: usize>(
+        &self,
+        columns: [Column; N],
+        from: &str,
+    ) -> anyhow::Result<Vec<[String; N]>> {
         let shared = matches!(self, Self::Postgres(_));
         let columns: Vec<String> = columns
             .iter()
@@ -81,19 +83,15 @@ impl Look {
                 (Bytes(name), true) => format!("coalesce(encode({name}, 'hex'), '')"),
             })
             .collect();
-        let count = columns.len();
         let list = columns.join(" || '|' || ");
         let lines = self
             .lines(format!("SELECT {list} AS line FROM {from}"))
             .await?;
-        Ok(lines
-            .into_iter()
-            .map(|line| {
-                let mut row: Vec<String> = line.splitn(count, '|').map(str::to_owned).collect();
-                row.resize(count, String::new());
-                row
-            })
-            .collect())
+        let row = |line: String| {
+            let mut values = line.splitn(N, '|').map(str::to_owned);
+            std::array::from_fn(|_| values.next().unwrap_or_default())
+        };
+        Ok(lines.into_iter().map(row).collect())
     }
 
     /// What is still to be done; nothing once the run is over.
@@ -114,8 +112,8 @@ impl Look {
             ),
         ] {
             let state = if what == "batch" { "status" } else { "state" };
-            for row in self.rows(&[Id("id"), Text(state)], from).await? {
-                left.push(format!("{what} {} is left `{}`", row[0], row[1]));
+            for [id, state] in self.rows([Id("id"), Text(state)], from).await? {
+                left.push(format!("{what} {id} is left `{state}`"));
             }
         }
         Ok(left)
@@ -132,22 +130,24 @@ impl Look {
             Text("credits"),
             Text("metadata"),
         ];
-        for row in self.rows(&columns, "conversations").await? {
-            let metadata: serde_json::Value = serde_json::from_str(&row[6]).unwrap_or_default();
+        for [id, account, state, to, failure, credits, metadata] in
+            self.rows(columns, "conversations").await?
+        {
+            let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap_or_default();
             evidence.conversations.push(Conversation {
-                id: row[0].clone(),
-                account: row[1].clone(),
-                state: row[2].clone(),
-                to: row[3].clone(),
-                failure: row[4].clone(),
-                credits: number(&row[5]),
+                id,
+                account,
+                state,
+                to,
+                failure,
+                credits: number(&credits),
                 key: metadata["key"].as_str().unwrap_or_default().to_owned(),
             });
         }
         let ends = "conversation_moments WHERE state IN ('completed', 'failed')";
         let mut endings = std::collections::HashMap::<String, i64>::new();
-        for mut row in self.rows(&[Id("conversation_id")], ends).await? {
-            *endings.entry(row.remove(0)).or_default() += 1;
+        for [conversation] in self.rows([Id("conversation_id")], ends).await? {
+            *endings.entry(conversation).or_default() += 1;
         }
         evidence.endings = endings.into_iter().collect();
         let columns = [
@@ -157,45 +157,40 @@ impl Look {
             Text("type"),
             Bytes("body"),
         ];
-        for row in self.rows(&columns, "events").await? {
-            evidence.events.push(Event {
-                id: row[0].clone(),
-                account: row[1].clone(),
-                conversation: row[2].clone(),
-                kind: row[3].clone(),
-                body: row[4].clone(),
-            });
-        }
+        let events = self.rows(columns, "events").await?.into_iter();
+        evidence
+            .events
+            .extend(events.map(|[id, account, conversation, kind, body]| Event {
+                id,
+                account,
+                conversation,
+                kind,
+                body,
+            }));
         let columns = [Id("id"), Id("event_id"), Id("endpoint_id"), Text("state")];
-        for row in self.rows(&columns, "deliveries").await? {
-            evidence.deliveries.push(Delivery {
-                id: row[0].clone(),
-                event: row[1].clone(),
-                endpoint: row[2].clone(),
-                state: row[3].clone(),
-            });
-        }
+        let deliveries = self.rows(columns, "deliveries").await?.into_iter();
+        evidence
+            .deliveries
+            .extend(deliveries.map(|[id, event, endpoint, state]| Delivery {
+                id,
+                event,
+                endpoint,
+                state,
+            }));
         self.books(evidence).await?;
         let columns = [Id("account_id"), Text("idempotency_key"), Bytes("body")];
-        for row in self.rows(&columns, "idempotency_keys").await? {
-            evidence.keys.push(StoredKey {
-                account: row[0].clone(),
-                key: row[1].clone(),
-                body: row[2].clone(),
-            });
-        }
-        let columns = [
-            Id("id"),
-            Text("to_number"),
-            Text("status"),
-            Text("(SELECT count(*) FROM batch_tries t WHERE t.recipient_id = r.id)"),
-        ];
-        for row in self.rows(&columns, "batch_recipients r").await? {
+        let keys = self.rows(columns, "idempotency_keys").await?.into_iter();
+        let stored = keys.map(|[account, key, body]| StoredKey { account, key, body });
+        evidence.keys.extend(stored);
+        let tries = "(SELECT count(*) FROM batch_tries t WHERE t.recipient_id = r.id)";
+        let columns = [Id("id"), Text("to_number"), Text("status"), Text(tries)];
+        for [id, to, status, calls] in self.rows(columns, "batch_recipients r").await? {
+            let calls = number(&calls);
             evidence.recipients.push(Recipient {
-                id: row[0].clone(),
-                to: row[1].clone(),
-                status: row[2].clone(),
-                calls: number(&row[3]),
+                id,
+                to,
+                status,
+                calls,
             });
         }
         Ok(())
@@ -210,26 +205,28 @@ impl Look {
             Text("balance_after_credits"),
             Id("conversation_id"),
         ];
-        for row in self.rows(&columns, "ledger").await? {
+        for [account, seq, kind, amount, balance, conversation] in
+            self.rows(columns, "ledger").await?
+        {
             evidence.entries.push(Entry {
-                account: row[0].clone(),
-                seq: number(&row[1]),
-                kind: row[2].clone(),
-                amount: number(&row[3]),
-                balance: number(&row[4]),
-                conversation: row[5].clone(),
+                account,
+                seq: number(&seq),
+                kind,
+                amount: number(&amount),
+                balance: number(&balance),
+                conversation,
             });
         }
         let columns = [Id("account_id"), Text("balance"), Text("reserved")];
-        for row in self.rows(&columns, "wallets").await? {
+        for [account, balance, reserved] in self.rows(columns, "wallets").await? {
             evidence.wallets.push(Wallet {
-                account: row[0].clone(),
-                balance: number(&row[1]),
-                reserved: number(&row[2]),
+                account,
+                balance: number(&balance),
+                reserved: number(&reserved),
             });
         }
-        for mut row in self.rows(&[Id("conversation_id")], "reservations").await? {
-            evidence.reservations.push(row.remove(0));
+        for [conversation] in self.rows([Id("conversation_id")], "reservations").await? {
+            evidence.reservations.push(conversation);
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 use crate::http::{Ask, ask};
 use crate::node::{Node, Options};
 use crate::proxy::{Proxy, Way};
+use crate::report::row;
 use crate::run::say;
 use crate::world::{Plan, World};
 
@@ -43,28 +44,20 @@ impl Namespace {
             number,
         };
         let name = namespace.name.as_str();
-        ip(&["netns", "add", name]).await?;
-        ip(&["-n", name, "link", "set", "lo", "up"]).await?;
+        ip(&format!("netns add {name}")).await?;
+        ip(&format!("-n {name} link set lo up")).await?;
         for link in [Link::Database, Link::Redis, Link::Rest] {
             let (near, far) = (namespace.near(link), namespace.far(link));
-            ip(&[
-                "link", "add", &near, "type", "veth", "peer", "name", &far, "netns", name,
-            ])
-            .await?;
             let (here, there) = (namespace.here(link), namespace.there(link));
-            ip(&["addr", "add", &format!("{here}/30"), "dev", &near]).await?;
-            ip(&["link", "set", &near, "up"]).await?;
-            ip(&[
-                "-n",
-                name,
-                "addr",
-                "add",
-                &format!("{there}/30"),
-                "dev",
-                &far,
-            ])
-            .await?;
-            ip(&["-n", name, "link", "set", &far, "up"]).await?;
+            for words in [
+                format!("link add {near} type veth peer name {far} netns {name}"),
+                format!("addr add {here}/30 dev {near}"),
+                format!("link set {near} up"),
+                format!("-n {name} addr add {there}/30 dev {far}"),
+                format!("-n {name} link set {far} up"),
+            ] {
+                ip(&words).await?;
+            }
         }
         Ok(namespace)
     }
@@ -94,7 +87,7 @@ impl Namespace {
 
     async fn set(&self, link: Link, up: bool) -> anyhow::Result<()> {
         let state = if up { "up" } else { "down" };
-        ip(&["link", "set", &self.near(link), state]).await
+        ip(&format!("link set {} {state}", self.near(link))).await
     }
 
     /// The words before a command that is to run in it.
@@ -113,22 +106,18 @@ impl Drop for Namespace {
     }
 }
 
-async fn ip(words: &[&str]) -> anyhow::Result<()> {
-    let output = Command::new("ip").args(words).output().await?;
-    ensure!(
-        output.status.success(),
-        "ip {}: {}",
-        words.join(" "),
-        String::from_utf8_lossy(&output.stderr)
-    );
+async fn ip(words: &str) -> anyhow::Result<()> {
+    let output = Command::new("ip").args(words.split(' ')).output().await?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "ip {words}: {said}");
     Ok(())
 }
 
 /// Why this machine cannot do it, if it cannot.
 pub(crate) async fn unable() -> Option<String> {
     let name = format!("offhook-try-{}", std::process::id());
-    let tried = ip(&["netns", "add", &name]).await;
-    let _ = ip(&["netns", "del", &name]).await;
+    let tried = ip(&format!("netns add {name}")).await;
+    let _ = ip(&format!("netns del {name}")).await;
     let error = tried.err()?;
     Some(format!(
         "network namespaces cannot be made here (root and iproute2 are needed), so nothing was tested: {error}"
@@ -227,12 +216,12 @@ async fn watch(world: &World, name: &str, door: SocketAddr, time: Duration) -> A
         number += 1;
         let places = number % 2 == 0;
         let key = format!("{name} {number} {:?}", began);
-        let request = Ask {
-            method: if places { "POST" } else { "GET" },
-            path: "/v1/calls",
-            token: &account.token,
-            key: places.then_some(key.as_str()),
-            body: places.then_some(body.as_str()),
+        let request = match places {
+            true => Ask {
+                key: Some(&key),
+                ..Ask::post("/v1/calls", &account.token, &body)
+            },
+            false => Ask::get("/v1/calls", &account.token),
         };
         let asked = Instant::now();
         let reply = ask(door, request, Duration::from_secs(15)).await;
@@ -324,14 +313,7 @@ fn print(lines: &[Line]) -> anyhow::Result<()> {
     println!("\n| Promise | Attacked by | Seen | Result |");
     println!("|---|---|---|---|");
     for line in lines {
-        let result = match line.wrong.len() {
-            0 => "kept".to_owned(),
-            count => format!("**broken {count} times**"),
-        };
-        println!(
-            "| {} | {} | {} | {result} |",
-            line.what, line.attacked_by, line.seen
-        );
+        row(&line.what, &line.attacked_by, &line.seen, line.wrong.len());
     }
     let wrong: Vec<&String> = lines.iter().flat_map(|line| &line.wrong).collect();
     for one in wrong.iter().take(20) {

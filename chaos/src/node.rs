@@ -58,18 +58,13 @@ impl Options {
         command
     }
 
-    /// What a command of the binary answers with `--json`.
-    pub(crate) async fn cli(&self, arguments: &[&str]) -> anyhow::Result<Value> {
-        let output = self
-            .command()
-            .args(arguments)
-            .arg("--json")
-            .output()
-            .await?;
+    /// What a command of the binary answers with `--json`; its words are apart by one space.
+    pub(crate) async fn cli(&self, line: &str) -> anyhow::Result<Value> {
+        let arguments = line.split(' ').chain(["--json"]);
+        let output = self.command().args(arguments).output().await?;
         ensure!(
             output.status.success(),
-            "offhook {}: {}{}",
-            arguments.join(" "),
+            "offhook {line}: {}{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );

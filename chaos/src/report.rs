@@ -9,6 +9,15 @@ use crate::ledger::{Promise, Verdict};
 /// How many violations of one promise are shown.
 const SHOWN: usize = 8;
 
+/// Prints a row of the table of promises.
+pub(crate) fn row(promise: &str, attacked_by: &str, seen: &str, broken: usize) {
+    let result = match broken {
+        0 => "kept".to_owned(),
+        count => format!("**broken {count} times**"),
+    };
+    println!("| {promise} | {attacked_by} | {seen} | {result} |");
+}
+
 /// What came of a run.
 pub(crate) struct Report {
     pub(crate) database: &'static str,
@@ -41,18 +50,10 @@ impl Report {
         println!("| Promise | Attacked by | Looked at | Result |");
         println!("|---|---|---|---|");
         for promise in Promise::ALL {
-            let broken = self.of(promise).count();
-            let result = match broken {
-                0 => "kept".to_owned(),
-                count => format!("**broken {count} times**"),
-            };
             let count = self.verdict.counts.get(&promise);
-            println!(
-                "| {} | {} | {} | {result} |",
-                promise.words(),
-                promise.attacked_by(),
-                count.map_or("", String::as_str)
-            );
+            let seen = count.map_or("", String::as_str);
+            let broken = self.of(promise).count();
+            row(promise.words(), promise.attacked_by(), seen, broken);
         }
         let list = |pairs: Vec<String>| pairs.join(", ");
         let done = self

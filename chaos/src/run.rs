@@ -138,7 +138,7 @@ async fn gather(
 }
 
 async fn doctor(world: &World) -> Vec<String> {
-    match world.admin.cli(&["doctor", "--books"]).await {
+    match world.admin.cli("doctor --books").await {
         Ok(told) => {
             let faults = told["faults"].as_array().cloned().unwrap_or_default();
             faults.iter().map(Value::to_string).collect()

@@ -10,8 +10,9 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 
+use crate::http::{Ask, ask};
 use crate::node::without_settings;
 
 /// How long a server may take to start.
@@ -94,10 +95,7 @@ impl Postgres {
             child,
         };
         postgres.ready().await?;
-        let (client, connection) =
-            tokio_postgres::connect(&postgres.url("postgres"), NoTls).await?;
-        tokio::spawn(connection);
-        client.batch_execute("CREATE DATABASE offhook").await?;
+        postgres.run("CREATE DATABASE offhook").await?;
         Ok(postgres)
     }
 
@@ -129,14 +127,21 @@ impl Postgres {
 
     /// Cuts every connection of the service.
     pub(crate) async fn cut(&self) -> anyhow::Result<()> {
-        let (client, connection) = tokio_postgres::connect(&self.url("postgres"), NoTls).await?;
+        let end =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'offhook'";
+        self.run(end).await
+    }
+
+    /// Runs a statement beside the service.
+    async fn run(&self, sql: &str) -> anyhow::Result<()> {
+        Ok(self.connect("postgres").await?.batch_execute(sql).await?)
+    }
+
+    /// A connection of the run's own.
+    pub(crate) async fn connect(&self, database: &str) -> anyhow::Result<Client> {
+        let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await?;
         tokio::spawn(connection);
-        client
-            .batch_execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'offhook'",
-            )
-            .await?;
-        Ok(())
+        Ok(client)
     }
 
     async fn ready(&self) -> anyhow::Result<()> {
@@ -320,14 +325,7 @@ impl Network {
     /// The handles of the calls that go on.
     pub(crate) async fn live(&self) -> anyhow::Result<Vec<String>> {
         let address = self.url.trim_start_matches("http://").parse()?;
-        let ask = crate::http::Ask {
-            method: "GET",
-            path: "/calls",
-            token: "",
-            key: None,
-            body: None,
-        };
-        let reply = crate::http::ask(address, ask, Duration::from_secs(10)).await;
+        let reply = ask(address, Ask::get("/calls", ""), Duration::from_secs(10)).await;
         let reply =
             reply.map_err(|why| anyhow::anyhow!("the simulator does not answer: {why:?}"))?;
         let handles = reply.json()["live"].as_array().cloned().unwrap_or_default();

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use tokio::task::JoinSet;
-use tokio_postgres::NoTls;
 
 use crate::http::{Ask, ask};
 use crate::run::say;
@@ -118,25 +117,13 @@ async fn load(
 async fn place(world: &World, placed: &AtomicU64, refused: &AtomicU64) {
     let account = &world.accounts[0];
     let body = json!({"agent_id": account.agent, "to": "+15005550006"}).to_string();
-    let request = Ask {
-        method: "POST",
-        path: "/v1/calls",
-        token: &account.token,
-        key: None,
-        body: Some(&body),
-    };
+    let request = Ask::post("/v1/calls", &account.token, &body);
     let limit = Duration::from_secs(10);
     match ask(world.address(0), request, limit).await {
         Ok(reply) if reply.status == 201 => placed.fetch_add(1, Ordering::SeqCst),
         _ => refused.fetch_add(1, Ordering::SeqCst),
     };
-    let request = Ask {
-        method: "GET",
-        path: "/v1/calls?limit=20",
-        token: &account.token,
-        key: None,
-        body: None,
-    };
+    let request = Ask::get("/v1/calls?limit=20", &account.token);
     let _ = ask(world.address(0), request, limit).await;
 }
 
@@ -158,9 +145,7 @@ async fn tables(world: &World) -> anyhow::Result<Vec<(String, i64)>> {
     let Some(postgres) = &world.postgres else {
         return Ok(Vec::new());
     };
-    let url = postgres.lock().await.url("offhook");
-    let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
-    tokio::spawn(connection);
+    let client = postgres.lock().await.connect("offhook").await?;
     let names = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";
     let mut tables = Vec::new();
     for row in client.query(names, &[]).await? {

@@ -170,41 +170,12 @@ impl World {
     }
 
     async fn account(&self, number: usize) -> anyhow::Result<Account> {
-        let name = format!("Acme {number}");
-        let make = [
-            "account",
-            "create",
-            "--name",
-            &name,
-            "--plan",
-            "scale",
-            "--credits",
-            "100000000",
-        ];
+        let make = format!("account create --name Acme-{number} --plan scale --credits 100000000");
         let id = text(&self.admin.cli(&make).await?["id"])?;
-        let key = [
-            "key",
-            "create",
-            "--account",
-            &id,
-            "--name",
-            "chaos",
-            "--scopes",
-            "all",
-        ];
+        let key = format!("key create --account {id} --name chaos --scopes all");
         let token = text(&self.admin.cli(&key).await?["token"])?;
-        let secret = format!("sim_{id}");
-        let credential = [
-            "account",
-            "credential",
-            "set",
-            "--account",
-            &id,
-            "--provider",
-            "legacy",
-            "--secret",
-            &secret,
-        ];
+        let legacy = format!("--account {id} --provider legacy --secret sim_{id}");
+        let credential = format!("account credential set {legacy}");
         self.admin.cli(&credential).await?;
         let agent = json!({"name": "Eva", "language": "en-US", "config": {
             "system_prompt": "You confirm appointments.",
@@ -213,13 +184,8 @@ impl World {
         }});
         let agent = self.setup(&token, "POST", "/v1/agents", &agent).await?;
         let agent = text(&agent["id"])?;
-        self.setup(
-            &token,
-            "POST",
-            &format!("/v1/agents/{agent}/publish"),
-            &json!({}),
-        )
-        .await?;
+        let publish = format!("/v1/agents/{agent}/publish");
+        self.setup(&token, "POST", &publish, &json!({})).await?;
         let mut endpoints = Vec::new();
         for endpoint in 0..2 {
             let path = format!("/{number}/{endpoint}");

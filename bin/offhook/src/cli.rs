@@ -240,6 +240,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
+        let line = line.replace("ID", "01890000-0000-7000-8000-000000000000");
         Cli::try_parse_from(line.split_whitespace())
     }
 
@@ -250,7 +251,6 @@ mod tests {
 
     #[test]
     fn every_documented_line_is_understood() {
-        let id = "01890000-0000-7000-8000-000000000000";
         for line in [
             "offhook serve --listen 127.0.0.1:0 --data-dir d --database-url postgres://h/d --redis-url redis://h --config f",
             "offhook demo --exit",
@@ -262,39 +262,27 @@ mod tests {
             "offhook account create --name N --plan pro --credits 10 --engine-module true --owner-email e@example.com --json",
             "offhook account create --name N --plan free",
             "offhook account list --json --config f",
-            &format!("offhook account set-plan --account {id} --plan starter --yes --json"),
-            &format!(
-                "offhook wallet credit --account {id} --credits 5 --type purchase --description D --usd 4.90 --json"
-            ),
-            &format!("offhook wallet auto-refill --account {id} --threshold 5 --amount 50"),
-            &format!("offhook wallet auto-refill --account {id} --off"),
-            &format!("offhook invoice list --account {id} --json"),
-            &format!("offhook invoice mark --id {id} --status paid"),
+            "offhook account set-plan --account ID --plan starter --yes --json",
+            "offhook wallet credit --account ID --credits 5 --type purchase --description D --usd 4.90 --json",
+            "offhook wallet auto-refill --account ID --threshold 5 --amount 50",
+            "offhook wallet auto-refill --account ID --off",
+            "offhook invoice list --account ID --json",
+            "offhook invoice mark --id ID --status paid",
             "offhook doctor --json --egress https://example.com",
             "offhook health --ready",
-            &format!(
-                "offhook key create --account {id} --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json"
-            ),
-            &format!("offhook key create --account {id} --name N --scopes agents:read,calls:write"),
-            &format!("offhook key list --account {id}"),
-            &format!("offhook key revoke {id} --json"),
-            &format!(
-                "offhook number add --account {id} --phone-number +15005550199 --label Desk --json"
-            ),
-            &format!(
-                "offhook account credential set --account {id} --provider legacy --secret sim_x"
-            ),
-            &format!("offhook account credential list --account {id} --json"),
-            &format!("offhook account credential remove --account {id} --provider simulator"),
-            &format!("offhook legacy sync --account {id} --json"),
-            &format!(
-                "offhook member add --account {id} --email e@example.com --name Eva --role admin --json"
-            ),
-            &format!(
-                "offhook member invite --account {id} --email e@example.com --name Eva --role viewer"
-            ),
-            &format!("offhook member remove --account {id} --email e@example.com --json"),
-            &format!("offhook member withdraw --account {id} --email e@example.com"),
+            "offhook key create --account ID --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json",
+            "offhook key create --account ID --name N --scopes agents:read,calls:write",
+            "offhook key list --account ID",
+            "offhook key revoke ID --json",
+            "offhook number add --account ID --phone-number +15005550199 --label Desk --json",
+            "offhook account credential set --account ID --provider legacy --secret sim_x",
+            "offhook account credential list --account ID --json",
+            "offhook account credential remove --account ID --provider simulator",
+            "offhook legacy sync --account ID --json",
+            "offhook member add --account ID --email e@example.com --name Eva --role admin --json",
+            "offhook member invite --account ID --email e@example.com --name Eva --role viewer",
+            "offhook member remove --account ID --email e@example.com --json",
+            "offhook member withdraw --account ID --email e@example.com",
             "offhook knowledge status --json",
             "offhook voices sync --json",
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
@@ -318,23 +306,23 @@ mod tests {
                 "--account",
             ),
             (
-                "offhook key create --account 01890000-0000-7000-8000-000000000000 --name N --scopes calls:eat",
+                "offhook key create --account ID --name N --scopes calls:eat",
                 "--scopes",
             ),
             (
-                "offhook number add --account 01890000-0000-7000-8000-000000000000 --phone-number 12",
+                "offhook number add --account ID --phone-number 12",
                 "--phone-number",
             ),
             (
-                "offhook account credential remove --account 01890000-0000-7000-8000-000000000000 --provider x",
+                "offhook account credential remove --account ID --provider x",
                 "--provider",
             ),
             (
-                "offhook member add --account 01890000-0000-7000-8000-000000000000 --email e --name N --role admin",
+                "offhook member add --account ID --email e --name N --role admin",
                 "--email",
             ),
             (
-                "offhook member invite --account 01890000-0000-7000-8000-000000000000 --email e@x --name N --role king",
+                "offhook member invite --account ID --email e@x --name N --role king",
                 "`owner`, `admin`, `developer` or `viewer`",
             ),
             ("offhook simulator --listen nowhere", "--listen"),

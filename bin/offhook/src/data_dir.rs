@@ -13,14 +13,16 @@ use crate::settings::Settings;
 
 const LOCK_FILE: &str = "lock";
 const MASTER_KEY_FILE: &str = "master.key";
-const LISTEN_FILE: &str = "listen";
+const NODE_FILE: &str = "node";
+
+/// The address that is served.
+pub(crate) const LISTEN: &str = "listen";
 
 /// Where the figures are served.
-const METRICS_LISTEN_FILE: &str = "metrics-listen";
+pub(crate) const METRICS_LISTEN: &str = "metrics-listen";
 
 /// Where carriers reach the service.
-const SIP_LISTEN_FILE: &str = "sip-listen";
-const NODE_FILE: &str = "node";
+pub(crate) const SIP_LISTEN: &str = "sip-listen";
 
 /// The right to serve from a data directory; it ends with the value, or with the process.
 #[derive(Debug)]
@@ -75,22 +77,8 @@ pub(crate) fn succeed(dir: &Path, node: NodeId) -> anyhow::Result<Option<NodeId>
     Ok(before)
 }
 
-/// Writes down the address that is served, whole or not at all.
-pub(crate) fn write_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
-    write_address(dir, LISTEN_FILE, address)
-}
-
-/// Writes down where the figures are served.
-pub(crate) fn write_metrics_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
-    write_address(dir, METRICS_LISTEN_FILE, address)
-}
-
-/// Writes down where carriers reach the service.
-pub(crate) fn write_sip_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
-    write_address(dir, SIP_LISTEN_FILE, address)
-}
-
-fn write_address(dir: &Path, file: &str, address: SocketAddr) -> anyhow::Result<()> {
+/// Writes down an address of this process, whole or not at all.
+pub(crate) fn write_address(dir: &Path, file: &str, address: SocketAddr) -> anyhow::Result<()> {
     let path = dir.join(file);
     let fresh = dir.join(format!(".{file}.{}", std::process::id()));
     std::fs::write(&fresh, format!("{address}\n"))
@@ -100,13 +88,13 @@ fn write_address(dir: &Path, file: &str, address: SocketAddr) -> anyhow::Result<
 
 /// The address that a process serves from this directory, if one does.
 pub(crate) fn read_listen(dir: &Path) -> Option<SocketAddr> {
-    let text = std::fs::read_to_string(dir.join(LISTEN_FILE)).ok()?;
+    let text = std::fs::read_to_string(dir.join(LISTEN)).ok()?;
     text.trim().parse().ok()
 }
 
 /// Takes back the addresses that were written down.
 pub(crate) fn remove_listen(dir: &Path) {
-    for file in [LISTEN_FILE, METRICS_LISTEN_FILE, SIP_LISTEN_FILE] {
+    for file in [LISTEN, METRICS_LISTEN, SIP_LISTEN] {
         // A file that stays behind is written anew by the next start.
         let _ = std::fs::remove_file(dir.join(file));
     }
@@ -175,11 +163,7 @@ pub(crate) fn place_database(backup: &Path, database: &Path) -> anyhow::Result<(
 }
 
 fn copy_owned(from: &Path, to: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut copy = options.open(to)?;
+    let mut copy = create_owned(to)?;
     std::io::copy(&mut File::open(from)?, &mut copy)?;
     copy.sync_all()
 }
@@ -202,13 +186,18 @@ fn own_key(dir: &Path) -> anyhow::Result<PathBuf> {
 
 fn write_key(path: &Path) -> std::io::Result<()> {
     let bytes = MasterKey::generate_bytes().map_err(std::io::Error::other)?;
+    let mut file = create_owned(path)?;
+    writeln!(file, "{}", hex::encode(bytes))?;
+    file.sync_all()
+}
+
+/// An empty file that its owner alone may read.
+fn create_owned(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    writeln!(file, "{}", hex::encode(bytes))?;
-    file.sync_all()
+    options.open(path)
 }
 
 /// A file's name is durable only once its directory is.
@@ -301,7 +290,7 @@ mod tests {
     #[test]
     fn the_address_is_written_whole() {
         let dir = tempfile::tempdir().unwrap();
-        write_listen(dir.path(), "127.0.0.1:4711".parse().unwrap()).unwrap();
+        write_address(dir.path(), LISTEN, "127.0.0.1:4711".parse().unwrap()).unwrap();
         let text = std::fs::read_to_string(dir.path().join("listen")).unwrap();
         assert_eq!(text, "127.0.0.1:4711\n");
         remove_listen(dir.path());

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use offhook_domain::{AccountId, NumberProvider, Plan, Scopes};
 use serde_json::{Value, json};
@@ -175,10 +175,7 @@ impl Demo {
         make_webhook(&api, &receiver).await?;
 
         let body = json!({ "agent_id": agent_id, "to": CUSTOMER, "metadata": { "name": "Ana" } });
-        let placed = api
-            .post("/v1/calls", &body)
-            .await
-            .context("placing the call")?;
+        let placed = api.post("/v1/calls", body, "placing the call").await?;
         let handle = text(&placed, "id")?;
         let conversation_id = handle.strip_prefix("call_").unwrap_or(&handle).to_owned();
         println!("  call      {handle} to {CUSTOMER}\n");
@@ -186,7 +183,7 @@ impl Demo {
         let both = async {
             tokio::try_join!(
                 events::follow(&api, &conversation_id),
-                receive(&mut receiver)
+                receiver.both(show_event)
             )
         };
         let (turns, ()) = timeout(LIMIT, both).await.with_context(|| {
@@ -292,15 +289,11 @@ fn config() -> Value {
 
 async fn make_agent(api: &Api, config: Value) -> anyhow::Result<String> {
     let body = json!({ "name": "Eva", "language": "en-US", "config": config });
-    let agent = api
-        .post("/v1/agents", &body)
-        .await
-        .context("making the agent")?;
+    let agent = api.post("/v1/agents", body, "making the agent").await?;
     let id = text(&agent, "id")?;
-    let published = api
-        .post(&format!("/v1/agents/{id}/publish"), &json!({}))
-        .await
-        .context("publishing the agent")?;
+    let publish = format!("/v1/agents/{id}/publish");
+    let published = api.post(&publish, json!({}), "publishing the agent");
+    let published = published.await?;
     println!(
         "  agent     {id} (Eva, {}, version {} published)",
         text(&published, "status")?,
@@ -314,21 +307,16 @@ async fn make_agent(api: &Api, config: Value) -> anyhow::Result<String> {
         },
         "required": ["topic", "mood"],
     });
-    api.put(
-        &format!("/v1/agents/{id}/analysis-schema"),
-        &json!({ "schema": schema }),
-    )
-    .await
-    .context("saying what to extract from its conversations")?;
+    let path = format!("/v1/agents/{id}/analysis-schema");
+    let doing = "saying what to extract from its conversations";
+    api.put(&path, json!({ "schema": schema }), doing).await?;
     Ok(id)
 }
 
 async fn make_webhook(api: &Api, receiver: &Receiver) -> anyhow::Result<()> {
     let body = json!({ "url": receiver.url(), "description": "The demo's receiver" });
-    let endpoint = api
-        .post("/v1/webhooks", &body)
-        .await
-        .context("making the webhook endpoint")?;
+    let endpoint = api.post("/v1/webhooks", body, "making the webhook endpoint");
+    let endpoint = endpoint.await?;
     let secret = text(&endpoint, "secret")?;
     receiver.trust(secret.parse()?);
     println!(
@@ -336,21 +324,6 @@ async fn make_webhook(api: &Api, receiver: &Receiver) -> anyhow::Result<()> {
         text(&endpoint, "id")?,
         receiver.url()
     );
-    Ok(())
-}
-
-/// Waits for both events of the call.
-async fn receive(receiver: &mut Receiver) -> anyhow::Result<()> {
-    let mut missing = vec!["call.initiated", "call.completed"];
-    while !missing.is_empty() {
-        let delivered = receiver.next().await.context("the receiver ended")?;
-        show_event(&delivered);
-        if let Err(why) = &delivered.verdict {
-            bail!("the signature of {} is wrong: {why}", delivered.event);
-        }
-        ensure!(delivered.event != "call.failed", "the call failed");
-        missing.retain(|event| *event != delivered.event);
-    }
     Ok(())
 }
 
@@ -365,7 +338,7 @@ fn show_event(delivered: &Delivered) {
     );
 }
 
-fn text(value: &Value, name: &str) -> anyhow::Result<String> {
+pub(crate) fn text(value: &Value, name: &str) -> anyhow::Result<String> {
     let text = value[name].as_str();
     text.map(str::to_owned)
         .with_context(|| format!("the answer has no `{name}`"))

@@ -27,7 +27,7 @@ use offhook_domain::Clock as _;
 use offhook_services::{Services, SystemClock};
 use offhook_storage::Store;
 use serde_json::{Value, json};
-pub(crate) use service::{ask, here};
+pub(crate) use service::ask;
 
 use crate::settings::{Flags, Settings};
 use crate::{output, parts, telephone};

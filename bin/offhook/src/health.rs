@@ -9,9 +9,9 @@ use clap::Args;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::data_dir;
-use crate::doctor::{ask, here};
+use crate::doctor::ask;
 use crate::settings::Settings;
+use crate::{data_dir, links};
 
 /// How long a connection may take.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -46,7 +46,7 @@ pub(crate) async fn run(settings: &Settings, args: HealthArgs) -> anyhow::Result
 
 /// Behind TLS the certificate has a name that is not known here; that the listener takes connections is a sign of life.
 async fn connect(address: SocketAddr) -> anyhow::Result<()> {
-    timeout(LIMIT, TcpStream::connect(here(address)))
+    timeout(LIMIT, TcpStream::connect(links::here(address)))
         .await
         .with_context(|| format!("{address} takes no connection"))??;
     Ok(())

@@ -20,14 +20,19 @@ pub(crate) fn origin(settings: &Settings) -> String {
 }
 
 /// Where this machine itself reaches what listens at an address, which may be all of its addresses.
-pub(crate) fn on_this_machine(scheme: &str, mut listening: SocketAddr) -> String {
-    if listening.ip().is_unspecified() {
-        listening.set_ip(match listening.ip() {
+pub(crate) fn on_this_machine(scheme: &str, listening: SocketAddr) -> String {
+    format!("{scheme}://{}", here(listening))
+}
+
+/// An address of this machine that a listener on `address` can be reached by.
+pub(crate) fn here(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         });
     }
-    format!("{scheme}://{listening}")
+    address
 }
 
 /// Where somebody who is invited joins a team.
@@ -82,7 +87,8 @@ mod tests {
             origin(&Settings::from_parts(flags, public).unwrap())
         };
         assert_eq!(origin_with(None), "http://127.0.0.1:9000");
-        data_dir::write_listen(dir.path(), "127.0.0.1:4711".parse().unwrap()).unwrap();
+        let serving = "127.0.0.1:4711".parse().unwrap();
+        data_dir::write_address(dir.path(), data_dir::LISTEN, serving).unwrap();
         assert_eq!(origin_with(None), "http://127.0.0.1:4711");
         let all = on_this_machine("https", "0.0.0.0:8443".parse().unwrap());
         assert_eq!(all, "https://127.0.0.1:8443");

@@ -51,7 +51,7 @@ pub(crate) async fn start(
     let address = listener.local_addr()?;
     let looks = tokio::spawn(look(services.clone(), http.clone()));
     let listener = tokio::spawn(accept(listener));
-    data_dir::write_metrics_listen(data_dir, address)?;
+    data_dir::write_address(data_dir, data_dir::METRICS_LISTEN, address)?;
     tracing::info!(%address, "metrics");
     Ok(Figures {
         _listener: AbortOnDropHandle::new(listener),

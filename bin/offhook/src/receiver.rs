@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
@@ -85,6 +85,21 @@ impl Receiver {
     /// The next request.
     pub(crate) async fn next(&mut self) -> Option<Delivered> {
         self.delivered.recv().await
+    }
+
+    /// Waits for both events of a call that goes well, and shows what comes.
+    pub(crate) async fn both(&mut self, show: impl Fn(&Delivered)) -> anyhow::Result<()> {
+        let mut missing = vec!["call.initiated", "call.completed"];
+        while !missing.is_empty() {
+            let delivered = self.next().await.context("the receiver ended")?;
+            show(&delivered);
+            if let Err(why) = &delivered.verdict {
+                bail!("the signature of {} is wrong: {why}", delivered.event);
+            }
+            ensure!(delivered.event != "call.failed", "the call failed");
+            missing.retain(|event| *event != delivered.event);
+        }
+        Ok(())
     }
 }
 

@@ -158,7 +158,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         None => services,
     };
     if let Some(address) = telephone.address {
-        data_dir::write_sip_listen(&settings.data_dir, address)?;
+        data_dir::write_address(&settings.data_dir, data_dir::SIP_LISTEN, address)?;
         tracing::info!(%address, "carriers are listened to");
     }
     if let Some(switchboard) = telephone.switchboard {
@@ -177,7 +177,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         }
         None => None,
     };
-    data_dir::write_listen(&settings.data_dir, address)?;
+    data_dir::write_address(&settings.data_dir, data_dir::LISTEN, address)?;
     tracing::info!(%address, "ready");
     invite_the_first(&settings, &services).await;
     Ok(Running {

@@ -15,7 +15,7 @@ mod whatsapp;
 #[cfg(test)]
 mod deployed;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -46,6 +46,17 @@ const DATABASE_FILE: &str = "offhook.db";
 pub(crate) struct SettingsError(pub(crate) String);
 
 pub(crate) type Result<T, E = SettingsError> = std::result::Result<T, E>;
+
+impl SettingsError {
+    fn missing(key: &str, why: &str) -> Self {
+        Self(format!("setting `{key}` is missing: {why}"))
+    }
+
+    /// That a setting has no effect without another one.
+    fn needs(key: &str, other: &str, remedy: &str) -> Self {
+        Self(format!("setting `{key}` needs `{other}`: {remedy}"))
+    }
+}
 
 /// What the flags of a command say.
 #[derive(Debug, Clone, Default)]
@@ -243,11 +254,11 @@ impl Settings {
         if let Some(carrier) = carrier
             && self.calls.allowed_prefixes.is_empty()
         {
-            return Err(SettingsError(format!(
-                "setting `calls.allowed_prefixes` is missing: with `calls.carrier` at `{carrier}` calls cost money, and \
-                 whoever gets hold of a key could call anywhere; list the beginnings of the numbers that may be called, \
-                 such as [\"+52\", \"+1\"]"
-            )));
+            let why = format!(
+                "with `calls.carrier` at `{carrier}` calls cost money, and whoever gets hold of a key could call \
+                 anywhere; list the beginnings of the numbers that may be called, such as [\"+52\", \"+1\"]"
+            );
+            return Err(SettingsError::missing("calls.allowed_prefixes", &why));
         }
         Ok(())
     }

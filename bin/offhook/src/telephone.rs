@@ -34,6 +34,18 @@ pub(crate) struct Telephone {
     pub(crate) door: Option<Arc<dyn CarrierDoor>>,
 }
 
+impl Telephone {
+    /// One that calls only go out by.
+    fn of(network: Network) -> Self {
+        Self {
+            network,
+            address: None,
+            switchboard: None,
+            door: None,
+        }
+    }
+}
+
 /// Calls that come in by the trunks.
 pub(crate) struct Switchboard {
     /// What answers them.
@@ -50,29 +62,24 @@ pub(crate) async fn connect(settings: &Settings) -> anyhow::Result<Telephone> {
     if let Some(twilio) = &settings.twilio {
         let carrier = Arc::new(TwilioCarrier::new(twilio).context("section `twilio`")?);
         return Ok(Telephone {
-            network: Network::Spoken(carrier.clone()),
-            address: None,
-            switchboard: None,
-            door: Some(carrier),
+            door: Some(carrier.clone()),
+            ..Telephone::of(Network::Spoken(carrier))
         });
     }
     let Some(sip) = &settings.sip else {
-        return Ok(Telephone {
-            network: Network::Text(simulated(settings)?),
-            address: None,
-            switchboard: None,
-            door: None,
-        });
+        return Ok(Telephone::of(Network::Text(simulated(settings)?)));
     };
     let (trunks, calls) = start(sip).await.context("section `sip`")?;
     let address = trunks.addresses().first().copied();
     let carrier = SipCarrier::new(Arc::new(trunks), &sip.trunk, sound(sip))?;
     let carrier = Arc::new(carrier);
     Ok(Telephone {
-        network: Network::Spoken(carrier.clone()),
         address,
-        switchboard: Some(Switchboard { carrier, calls }),
-        door: None,
+        switchboard: Some(Switchboard {
+            carrier: carrier.clone(),
+            calls,
+        }),
+        ..Telephone::of(Network::Spoken(carrier))
     })
 }
 

@@ -117,36 +117,43 @@ mod tests {
         let (_, other) = pair();
         let cert = files.write("cert.pem", &cert);
         let key = files.write("key.pem", &key);
-        let missing = files.refusal(files.0.path().join("none"), key.clone());
-        assert!(
-            missing.starts_with("setting `http.tls_cert` (DIR/none) cannot be read: "),
-            "{missing}"
-        );
-        let missing = files.refusal(cert.clone(), files.0.path().join("none"));
-        assert!(
-            missing.starts_with("setting `http.tls_key` (DIR/none) cannot be read: "),
-            "{missing}"
-        );
-        assert_eq!(
-            files.refusal(key.clone(), key.clone()),
-            "setting `http.tls_cert` (DIR/key.pem) does not hold the server's certificate in PEM (`BEGIN CERTIFICATE`), \
-             followed by the intermediate ones"
-        );
-        assert_eq!(
-            files.refusal(cert.clone(), files.write("text", "hunter2")),
-            "setting `http.tls_key` (DIR/text) does not hold a private key in PEM (`BEGIN PRIVATE KEY`), unencrypted"
-        );
+        let other = files.write("other.pem", &other);
+        let none = files.0.path().join("none");
+        let text = files.write("text", "hunter2");
         let broken = "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n";
-        let broken = files.refusal(files.write("broken", broken), key);
-        assert!(
-            broken.starts_with("setting `http.tls_cert` (DIR/broken) is not well-formed PEM: "),
-            "{broken}"
-        );
-        let foreign = files.refusal(cert, files.write("other.pem", &other));
-        assert_eq!(
-            foreign,
-            "setting `http.tls_key` (DIR/other.pem) is not the key of the certificate in `http.tls_cert` (DIR/cert.pem): \
-             give the two that belong together, the server's own certificate first in its file"
-        );
+        let broken = files.write("broken", broken);
+        for (cert, key, fault) in [
+            (&none, &key, "`http.tls_cert` (DIR/none) cannot be read: "),
+            (&cert, &none, "`http.tls_key` (DIR/none) cannot be read: "),
+            (
+                &key,
+                &key,
+                "`http.tls_cert` (DIR/key.pem) does not hold the server's certificate in PEM (`BEGIN CERTIFICATE`), \
+                 followed by the intermediate ones",
+            ),
+            (
+                &cert,
+                &text,
+                "`http.tls_key` (DIR/text) does not hold a private key in PEM (`BEGIN PRIVATE KEY`), unencrypted",
+            ),
+            (
+                &broken,
+                &key,
+                "`http.tls_cert` (DIR/broken) is not well-formed PEM: ",
+            ),
+            (
+                &cert,
+                &other,
+                "`http.tls_key` (DIR/other.pem) is not the key of the certificate in `http.tls_cert` (DIR/cert.pem): \
+                 give the two that belong together, the server's own certificate first in its file",
+            ),
+        ] {
+            let refusal = files.refusal(cert.clone(), key.clone());
+            assert!(
+                refusal.starts_with(&format!("setting {fault}")),
+                "{refusal}"
+            );
+            assert!(!refusal.contains("hunter2"), "{refusal}");
+        }
     }
 }

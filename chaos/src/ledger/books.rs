@@ -17,16 +17,10 @@ pub(super) fn books(evidence: &Evidence, verdict: &mut Verdict) {
             0 => taken.iter().all(|amount| *amount == 0) && taken.len() <= 1,
             credits => taken == [-credits],
         };
-        if !right {
-            verdict.broken(
-                Promise::Books,
-                format!(
-                    "{} cost {} and was debited {taken:?}",
-                    call.handle(),
-                    call.credits
-                ),
-            );
-        }
+        verdict.holds(Promise::Books, right, || {
+            let (handle, credits) = (call.handle(), call.credits);
+            format!("{handle} cost {credits} and was debited {taken:?}")
+        });
     }
     for wallet in &evidence.wallets {
         let mut entries: Vec<_> = evidence
@@ -37,12 +31,10 @@ pub(super) fn books(evidence: &Evidence, verdict: &mut Verdict) {
         entries.sort_by_key(|entry| entry.seq);
         let sum: i64 = entries.iter().map(|entry| entry.amount).sum();
         let last = entries.last().map_or(0, |entry| entry.balance);
-        if sum != wallet.balance || last != wallet.balance || wallet.reserved != 0 {
-            verdict.broken(
-                Promise::Books,
-                format!("{wallet:?}: the ledger sums to {sum}, its last balance is {last}"),
-            );
-        }
+        let adds_up = sum == wallet.balance && last == wallet.balance && wallet.reserved == 0;
+        verdict.holds(Promise::Books, adds_up, || {
+            format!("{wallet:?}: the ledger sums to {sum}, its last balance is {last}")
+        });
     }
     for call in &evidence.reservations {
         verdict.broken(Promise::Books, format!("{call} still holds a reservation"));
@@ -72,9 +64,9 @@ pub(super) fn recipients(evidence: &Evidence, verdict: &mut Verdict) {
             "failed" => times <= 1 && one.calls <= 1,
             _ => false,
         };
-        if !right {
-            verdict.broken(Promise::Recipients, format!("dialed {times} times: {one}"));
-        }
+        verdict.holds(Promise::Recipients, right, || {
+            format!("dialed {times} times: {one}")
+        });
     }
     verdict.count(
         Promise::Recipients,
@@ -84,9 +76,9 @@ pub(super) fn recipients(evidence: &Evidence, verdict: &mut Verdict) {
 
 pub(super) fn rest(evidence: &Evidence, verdict: &mut Verdict) {
     for look in &evidence.looks {
-        if !matches!(look.status, 200 | 503) {
-            verdict.broken(Promise::Readable, look.to_string());
-        }
+        verdict.holds(Promise::Readable, matches!(look.status, 200 | 503), || {
+            look.to_string()
+        });
     }
     verdict.count(Promise::Readable, format!("{} reads", evidence.looks.len()));
     for one in evidence.untold.iter().chain(&evidence.left) {

@@ -34,13 +34,11 @@ pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     for dial in &evidence.dials {
         *times.entry(&dial.handle).or_default() += 1;
-        if !known.contains_key(&dial.handle) {
-            let line = &dial.line;
-            verdict.broken(
-                Promise::DialedOnce,
-                format!("a call that no database knows was dialed: {line}"),
-            );
-        }
+        verdict.holds(
+            Promise::DialedOnce,
+            known.contains_key(&dial.handle),
+            || format!("a call that no database knows was dialed: {}", dial.line),
+        );
     }
     for (handle, _) in times.iter().filter(|(_, times)| **times > 1) {
         let lines = lines_of(evidence, handle).join("\n    ");
@@ -70,12 +68,9 @@ pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
             ("failed", reason) => !reason.is_empty(),
             _ => false,
         };
-        if !may_be {
-            verdict.broken(
-                Promise::Ends,
-                format!("{handle} is `{state}` (`{failure}`) after {dialed} dials"),
-            );
-        }
+        verdict.holds(Promise::Ends, may_be, || {
+            format!("{handle} is `{state}` (`{failure}`) after {dialed} dials")
+        });
     }
     let count = format!("{} accepted, {undialed} not dialed", handles.len());
     verdict.count(Promise::Ends, count);
@@ -95,12 +90,9 @@ pub(super) fn endings(evidence: &Evidence, verdict: &mut Verdict) {
     for call in &evidence.conversations {
         let handle = call.handle();
         let ended = endings.get(call.id.as_str()).copied().unwrap_or(0);
-        if !call.is_over() || ended != 1 {
-            verdict.broken(
-                Promise::OneEnding,
-                format!("{handle} is `{}` and ended {ended} times", call.state),
-            );
-        }
+        verdict.holds(Promise::OneEnding, call.is_over() && ended == 1, || {
+            format!("{handle} is `{}` and ended {ended} times", call.state)
+        });
         let kinds = events.get(call.id.as_str()).cloned().unwrap_or_default();
         let count = |kind: &str| kinds.iter().filter(|one| **one == kind).count();
         let (begun, completed, failed) = (
@@ -114,12 +106,11 @@ pub(super) fn endings(evidence: &Evidence, verdict: &mut Verdict) {
             "completed" => (begins, 1, 0),
             _ => (begins, 0, 1),
         };
-        if (begun, completed, failed) != right {
-            verdict.broken(
-                Promise::OneEvent,
-                format!("{handle} is `{}` and has the events {kinds:?}", call.state),
-            );
-        }
+        verdict.holds(
+            Promise::OneEvent,
+            (begun, completed, failed) == right,
+            || format!("{handle} is `{}` and has the events {kinds:?}", call.state),
+        );
     }
     verdict.count(
         Promise::OneEnding,
@@ -147,30 +138,24 @@ pub(super) fn keys(evidence: &Evidence, verdict: &mut Verdict) {
         answers += 1;
         let key = (asked.account.as_str(), asked.key.as_str());
         bodies.entry(key).or_default().insert(&asked.body);
-        if asked.meant == Meant::Again && !asked.replayed {
-            verdict.broken(
-                Promise::OneAnswer,
-                format!("`{}` was repeated and not replayed: {asked}", asked.key),
-            );
-        }
+        verdict.holds(
+            Promise::OneAnswer,
+            asked.meant != Meant::Again || asked.replayed,
+            || format!("`{}` was repeated and not replayed: {asked}", asked.key),
+        );
     }
     for (key, bodies) in &bodies {
-        if bodies.len() > 1 {
-            verdict.broken(
-                Promise::OneAnswer,
-                format!("`{}` answered {bodies:?}", key.1),
-            );
-        }
+        verdict.holds(Promise::OneAnswer, bodies.len() <= 1, || {
+            format!("`{}` answered {bodies:?}", key.1)
+        });
         let hex = bodies.first().map(|body| hex::encode(body.as_bytes()));
-        if stored.get(key).copied() != hex.as_deref() {
-            verdict.broken(
-                Promise::OneAnswer,
-                format!(
-                    "the database keeps another answer to `{}`: {bodies:?}",
-                    key.1
-                ),
-            );
-        }
+        let is_kept = stored.get(key).copied() == hex.as_deref();
+        verdict.holds(Promise::OneAnswer, is_kept, || {
+            format!(
+                "the database keeps another answer to `{}`: {bodies:?}",
+                key.1
+            )
+        });
     }
     let mut calls: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     for call in evidence.conversations.iter().filter(|c| !c.key.is_empty()) {
@@ -226,12 +211,11 @@ pub(super) fn refusals(evidence: &Evidence, verdict: &mut Verdict) {
         );
     }
     for key in &evidence.keys {
-        if refused.contains(key.key.as_str()) && !placed.contains(key.key.as_str()) {
-            verdict.broken(
-                Promise::Refused,
-                format!("`{}` was refused and its key is taken", key.key),
-            );
-        }
+        let key = key.key.as_str();
+        let is_free = !refused.contains(key) || placed.contains(key);
+        verdict.holds(Promise::Refused, is_free, || {
+            format!("`{key}` was refused and its key is taken")
+        });
     }
     verdict.count(Promise::Refused, format!("{} refused", refused.len()));
 }

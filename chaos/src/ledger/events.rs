@@ -28,18 +28,13 @@ pub(super) fn deliveries(evidence: &Evidence, verdict: &mut Verdict) {
             let key = (event.id.as_str(), *endpoint);
             let rows = rows.get(&key).cloned().unwrap_or_default();
             let delivered = matches!(rows.as_slice(), [(_, "delivered")]);
-            if !delivered || !taken.contains(&key) {
-                verdict.broken(
-                    Promise::Delivered,
-                    format!(
+            verdict.holds(Promise::Delivered, delivered && taken.contains(&key), || format!(
                         "event {} ({} of {}) at endpoint {endpoint}: taken by the receiver: {}; deliveries: {rows:?}",
                         event.id,
                         event.kind,
                         event.conversation,
                         taken.contains(&key),
-                    ),
-                );
-            }
+                    ));
         }
     }
     verdict.count(
@@ -54,26 +49,19 @@ pub(super) fn deliveries(evidence: &Evidence, verdict: &mut Verdict) {
     let mut attempts: HashMap<&str, &str> = HashMap::new();
     for receipt in &evidence.receipts {
         let body = known.get(receipt.event.as_str()).copied();
-        if body != Some(&receipt.body) {
-            verdict.broken(
-                Promise::Frozen,
-                format!(
-                    "event {}: committed {body:?}, came {receipt:?}",
-                    receipt.event
-                ),
-            );
-        }
-        if !receipt.is_signed {
-            verdict.broken(Promise::Frozen, format!("badly signed: {receipt:?}"));
-        }
+        verdict.holds(Promise::Frozen, body == Some(&receipt.body), || {
+            format!(
+                "event {}: committed {body:?}, came {receipt:?}",
+                receipt.event
+            )
+        });
+        verdict.holds(Promise::Frozen, receipt.is_signed, || {
+            format!("badly signed: {receipt:?}")
+        });
         if let Some(event) = attempts.insert(&receipt.attempt, &receipt.event) {
-            verdict.broken(
-                Promise::Frozen,
-                format!(
-                    "attempt {} came twice, of {event} and {}",
-                    receipt.attempt, receipt.event
-                ),
-            );
+            let (attempt, other) = (&receipt.attempt, &receipt.event);
+            let fault = format!("attempt {attempt} came twice, of {event} and {other}");
+            verdict.broken(Promise::Frozen, fault);
         }
     }
     let count = format!("{} receipts", evidence.receipts.len());
@@ -94,11 +82,8 @@ pub(super) fn duplicates(evidence: &Evidence, verdict: &mut Verdict) {
         evidence.disturbances,
         evidence.in_flight.max(1)
     );
-    if duplicates > bound {
-        verdict.broken(
-            Promise::FewDuplicates,
-            format!("{duplicates} deliveries came again after they were taken; {bound} may"),
-        );
-    }
+    verdict.holds(Promise::FewDuplicates, duplicates <= bound, || {
+        format!("{duplicates} deliveries came again after they were taken; {bound} may")
+    });
     verdict.count(Promise::FewDuplicates, count);
 }

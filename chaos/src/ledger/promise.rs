@@ -104,6 +104,18 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
+    /// Looks at whether a promise was kept; `shown_by` says what shows that it was not.
+    pub(super) fn holds(
+        &mut self,
+        promise: Promise,
+        is_kept: bool,
+        shown_by: impl FnOnce() -> String,
+    ) {
+        if !is_kept {
+            self.broken(promise, shown_by());
+        }
+    }
+
     pub(super) fn broken(&mut self, promise: Promise, shown_by: String) {
         self.violations.push(Violation { promise, shown_by });
     }

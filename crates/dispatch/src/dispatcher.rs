@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offhook_domain::{Clock, Timestamp};
 use offhook_failpoints as failpoints;
-use offhook_storage::{Claimed, ClaimedAttempt, FailingEndpoint, Store, StoreError};
+use offhook_storage::{Claimed, FailingEndpoint, Store, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -363,14 +363,7 @@ impl Delivery {
         }
         let ids = returned
             .iter()
-            .map(
-                |ClaimedAttempt {
-                     delivery_id,
-                     attempt_id,
-                     claim_id,
-                     ..
-                 }| { (*delivery_id, *attempt_id, *claim_id) },
-            )
+            .map(|one| (one.delivery_id, one.attempt_id, one.claim_id))
             .collect();
         // Were this to fail, their leases run out.
         if let Err(error) = self.shared.store.give_back_deliveries(ids).await {

@@ -102,8 +102,7 @@ pub(crate) struct Slot {
 #[derive(Debug, Default, Clone, Copy)]
 struct Running {
     all: usize,
-    retries: usize,
-    resends: usize,
+    by_kind: [usize; Kind::ALL.len()],
     /// Of lanes that were troubled when they began.
     troubled: usize,
 }
@@ -111,23 +110,21 @@ struct Running {
 impl Running {
     fn add(&mut self, slot: &Slot) {
         self.all += 1;
-        self.retries += usize::from(slot.kind == Kind::Retry);
-        self.resends += usize::from(slot.kind == Kind::Resend);
+        self.by_kind[slot.kind as usize] += 1;
         self.troubled += usize::from(slot.troubled);
     }
 
     fn remove(&mut self, slot: &Slot) {
         self.all -= 1;
-        self.retries -= usize::from(slot.kind == Kind::Retry);
-        self.resends -= usize::from(slot.kind == Kind::Resend);
+        self.by_kind[slot.kind as usize] -= 1;
         self.troubled -= usize::from(slot.troubled);
     }
 
+    /// What counts against the part of this kind: first attempts may have every slot.
     fn of(&self, kind: Kind) -> usize {
         match kind {
             Kind::First => self.all,
-            Kind::Retry => self.retries,
-            Kind::Resend => self.resends,
+            _ => self.by_kind[kind as usize],
         }
     }
 
@@ -316,7 +313,7 @@ impl Lanes {
     /// Takes a slot back from an attempt that has ended. `true` if it is time to plan: more could be claimed, or a
     /// grown window lets more begin at once.
     pub(crate) fn ended(&mut self, slot: &Slot, success: bool, took: Duration) -> bool {
-        self.free(slot);
+        self.broken(slot);
         self.lanes.get_mut(&slot.endpoint).is_some_and(|lane| {
             lane.learn(success, took);
             lane.wants_more()
@@ -325,10 +322,6 @@ impl Lanes {
 
     /// Takes a slot back from an attempt that has come to nothing.
     pub(crate) fn broken(&mut self, slot: &Slot) {
-        self.free(slot);
-    }
-
-    fn free(&mut self, slot: &Slot) {
         self.running.remove(slot);
         if let Some(account) = self.accounts.get_mut(&slot.account) {
             account.remove(slot);

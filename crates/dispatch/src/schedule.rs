@@ -45,38 +45,19 @@ mod tests {
     use offhook_domain::Timestamp;
 
     use super::*;
-
-    const OFFSETS: [Duration; 3] = [
-        Duration::from_secs(5 * 60),
-        Duration::from_secs(30 * 60),
-        Duration::from_secs(2 * 60 * 60),
-    ];
-
-    fn schedule(jitter: bool) -> Schedule {
-        Schedule {
-            offsets: OFFSETS.to_vec(),
-            jitter,
-        }
-    }
-
-    #[test]
-    fn there_is_a_wait_after_each_failure_and_the_fourth_is_the_last() {
-        let at = Timestamp::from_micros(1_777_000_000_000_000);
-        let id = AttemptId::mint(at, [7; 10]);
-        for (number, offset) in (1..).zip(OFFSETS) {
-            assert_eq!(schedule(false).wait(number, id), Some(offset));
-        }
-        assert_eq!(schedule(false).wait(4, id), None);
-        assert_eq!(schedule(false).wait(0, id), None);
-    }
+    use crate::RETRY_OFFSETS;
 
     #[test]
     fn jitter_only_delays_and_by_less_than_a_tenth() {
         let at = Timestamp::from_micros(1_777_000_000_000_000);
+        let schedule = Schedule {
+            offsets: RETRY_OFFSETS.to_vec(),
+            jitter: true,
+        };
         for random in [0, 1, 128, 255] {
             let id = AttemptId::mint(at, [random; 10]);
-            for (number, offset) in (1..).zip(OFFSETS) {
-                let wait = schedule(true).wait(number, id).unwrap();
+            for (number, offset) in (1..).zip(RETRY_OFFSETS) {
+                let wait = schedule.wait(number, id).unwrap();
                 assert!(wait >= offset);
                 assert!(wait + JITTER_MARGIN <= offset.mul_f64(1.1));
             }

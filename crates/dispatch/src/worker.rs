@@ -153,7 +153,20 @@ impl Worker {
         };
         failpoints::hit(failpoints::DELIVER_AFTER_SEND);
         let success = result.as_ref().is_some_and(AttemptResult::is_success);
-        count(result.as_ref(), has_body);
+        let (status, duration_ms, error, response_snippet) = match result {
+            Some(result) => (
+                result.status_code,
+                result.duration_ms,
+                result.error.map(AttemptError::as_str),
+                result.response_snippet,
+            ),
+            None => {
+                let word = if has_body { NO_SECRET } else { NO_BODY };
+                (None, 0, Some(word), None)
+            }
+        };
+        let took = Duration::from_millis(duration_ms.into());
+        metrics().deliveries.attempted(status, error, took);
         let ended = self.shared.clock.steady();
         let retry_after = match success {
             true => None,
@@ -162,24 +175,12 @@ impl Worker {
                 schedule.wait(attempt.number, attempt.attempt_id)
             }
         };
-        let (status_code, duration_ms, error, response_snippet) = match result {
-            Some(result) => (
-                result.status_code.map(i32::from),
-                i32::try_from(result.duration_ms).unwrap_or(i32::MAX),
-                result.error.map(|error| error.as_str().to_owned()),
-                result.response_snippet,
-            ),
-            None => {
-                let word = if has_body { NO_SECRET } else { NO_BODY };
-                (None, 0, Some(word.to_owned()), None)
-            }
-        };
         tracing::debug!(
             delivery = %attempt.delivery_id,
             attempt = %attempt.attempt_id,
             endpoint = %attempt.endpoint_id,
             number = attempt.number,
-            status = status_code,
+            status,
             error,
             duration_ms,
             "webhook attempt"
@@ -193,30 +194,14 @@ impl Worker {
                 number: attempt.number,
                 at: began,
                 success,
-                status_code,
-                duration_ms,
-                error,
+                status_code: status.map(i32::from),
+                duration_ms: i32::try_from(duration_ms).unwrap_or(i32::MAX),
+                error: error.map(str::to_owned),
                 response_snippet,
                 ended,
                 retry_after,
             },
             unblocks: attempt.number == 1 && attempt.kind == EventType::CallInitiated,
-        }
-    }
-}
-
-/// Counts an attempt in the figures of the process.
-fn count(result: Option<&AttemptResult>, has_body: bool) {
-    let deliveries = &metrics().deliveries;
-    match result {
-        Some(result) => {
-            let took = Duration::from_millis(result.duration_ms.into());
-            let error = result.error.map(AttemptError::as_str);
-            deliveries.attempted(result.status_code, error, took);
-        }
-        None => {
-            let word = if has_body { NO_SECRET } else { NO_BODY };
-            deliveries.attempted(None, Some(word), Duration::ZERO);
         }
     }
 }

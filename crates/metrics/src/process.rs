@@ -22,58 +22,42 @@ impl Collector for Process {
         let Some(seen) = look() else {
             return Ok(());
         };
-        gauge(
-            &mut encoder,
+        let (bytes, seconds) = (Some(&Unit::Bytes), Some(&Unit::Seconds));
+        let memory = "Memory that is in use.";
+        for (name, about, unit, value) in [
             (
                 "process_resident_memory",
-                "Memory that is in use.",
-                Some(Unit::Bytes),
+                memory,
+                bytes,
+                seen.resident_bytes,
             ),
-            seen.resident_bytes,
-        )?;
-        gauge(
-            &mut encoder,
-            ("process_threads", "Threads.", None),
-            seen.threads,
-        )?;
-        gauge(
-            &mut encoder,
-            ("process_open_fds", "Open file descriptors.", None),
-            seen.open_fds,
-        )?;
-        gauge(
-            &mut encoder,
-            ("process_max_fds", "File descriptors at most.", None),
-            seen.max_fds,
-        )?;
-        let start = ConstGauge::new(seen.start_seconds);
-        let about = "Start of the process, Unix time.";
-        let metric = encoder.encode_descriptor(
-            "process_start_time",
-            about,
-            Some(&Unit::Seconds),
-            MetricType::Gauge,
-        )?;
-        start.encode(metric)?;
-        let cpu = ConstCounter::new(seen.cpu_seconds);
-        let about = "CPU time of the process and the system for it.";
-        let metric = encoder.encode_descriptor(
+            ("process_threads", "Threads.", None, seen.threads),
+            (
+                "process_open_fds",
+                "Open file descriptors.",
+                None,
+                seen.open_fds,
+            ),
+            (
+                "process_max_fds",
+                "File descriptors at most.",
+                None,
+                seen.max_fds,
+            ),
+        ] {
+            let metric = encoder.encode_descriptor(name, about, unit, MetricType::Gauge)?;
+            ConstGauge::new(value).encode(metric)?;
+        }
+        let (name, about) = ("process_start_time", "Start of the process, Unix time.");
+        let metric = encoder.encode_descriptor(name, about, seconds, MetricType::Gauge)?;
+        ConstGauge::new(seen.start_seconds).encode(metric)?;
+        let (name, about) = (
             "process_cpu",
-            about,
-            Some(&Unit::Seconds),
-            MetricType::Counter,
-        )?;
-        cpu.encode(metric)
+            "CPU time of the process and the system for it.",
+        );
+        let metric = encoder.encode_descriptor(name, about, seconds, MetricType::Counter)?;
+        ConstCounter::new(seen.cpu_seconds).encode(metric)
     }
-}
-
-fn gauge(
-    encoder: &mut DescriptorEncoder<'_>,
-    (name, about, unit): (&str, &str, Option<Unit>),
-    value: i64,
-) -> Result<(), std::fmt::Error> {
-    let metric = encoder.encode_descriptor(name, about, unit.as_ref(), MetricType::Gauge)?;
-    ConstGauge::new(value).encode(metric)
 }
 
 struct Seen {

@@ -46,10 +46,7 @@ impl ObjectError {
     }
 
     pub(crate) fn late(limit: Duration) -> Self {
-        Self {
-            reason: format!("no answer within {} s", limit.as_secs()),
-            kind: Kind::Other,
-        }
+        Self::odd(format!("no answer within {} s", limit.as_secs()))
     }
 
     /// Whether there is no such object; when one is written, no such bucket.

@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::ports::{EmbeddingError, Embeddings};
-use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
-use reqwest::{Response, Url};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
-use crate::SettingsError;
+use crate::{SettingsError, http};
 
 /// The section of the settings, in whose name faults are told.
 const SECTION: &str = "knowledge.embeddings";
@@ -57,13 +57,7 @@ pub struct EmbeddingsSettings {
 /// Without the key.
 impl fmt::Debug for EmbeddingsSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.api_key.as_ref().map(|_| "…");
-        f.debug_struct("EmbeddingsSettings")
-            .field("base_url", &self.base_url)
-            .field("model", &self.model)
-            .field("api_key", &key)
-            .field("dimensions", &self.dimensions)
-            .finish()
+        write!(f, "EmbeddingsSettings({}, {})", self.base_url, self.model)
     }
 }
 
@@ -75,14 +69,8 @@ pub fn embeddings(settings: &EmbeddingsSettings) -> Result<Arc<dyn Embeddings>, 
     let base = settings.base_url.trim_end_matches('/');
     let url = http_url(&format!("{base}/embeddings"))
         .ok_or_else(|| SettingsError::BaseUrl(SECTION.to_owned()))?;
-    let authorization = settings
-        .api_key
-        .as_ref()
-        .map(|key| {
-            crate::voices::credential("Bearer ", key)
-                .ok_or_else(|| SettingsError::ApiKey(SECTION.to_owned()))
-        })
-        .transpose()?;
+    let key = settings.api_key.as_deref();
+    let authorization = http::given_credential(SECTION, "Bearer ", key)?;
     let client = trusted_client()?
         .connect_timeout(CONNECT_LIMIT)
         .tcp_nodelay(true)
@@ -162,10 +150,12 @@ impl OpenAiEmbeddings {
         if !status.is_success() {
             return Err(Failed {
                 error: EmbeddingError::Refused(status.as_u16()),
-                wait: asked_wait(&answer),
+                wait: http::retry_after(&answer),
             });
         }
-        let body = body(answer).await?;
+        let body = http::whole(answer, MAX_ANSWER_BYTES).await;
+        let body = body.map_err(failure)?;
+        let body = body.ok_or(EmbeddingError::Malformed("it is too large"))?;
         Ok(vectors(&body, input.len())?)
     }
 
@@ -224,24 +214,6 @@ fn failure(error: reqwest::Error) -> Failed {
         EmbeddingError::Unreachable
     };
     error.into()
-}
-
-/// `Retry-After` in seconds.
-fn asked_wait(answer: &Response) -> Option<Duration> {
-    let header = answer.headers().get(RETRY_AFTER)?;
-    let seconds: u64 = header.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-async fn body(mut answer: Response) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(failure)? {
-        if body.len() + piece.len() > MAX_ANSWER_BYTES {
-            return Err(EmbeddingError::Malformed("it is too large").into());
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
 }
 
 /// The vectors of an answer in the order of the texts.

@@ -6,6 +6,7 @@
 mod applications;
 mod elevenlabs;
 mod embeddings;
+mod http;
 mod legacy;
 mod lenient;
 mod openai;
@@ -30,6 +31,7 @@ pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;
-pub use speech::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
+pub use speech::{SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
+pub use sse::{Events, NotEvents};
 pub use voices::{VoiceLibrarySettings, voice_library};
 pub use whatsapp::{WhatsAppSettings, whatsapp};

@@ -222,7 +222,7 @@ impl Answer {
         }
         for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
             let delta = choice.delta.unwrap_or_default();
-            let text = [delta.content, delta.refusal].into_iter().flatten();
+            let text = [delta.content.0, delta.refusal.0].into_iter().flatten();
             for text in text.map(without_nul).filter(|text| !text.is_empty()) {
                 self.ready.push_back(ModelDelta::Text(text));
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use offhook_egress::{GuardedClient, SetupError, TargetUrl, http_url, trusted_client};
 use offhook_engine::ports::{LanguageModel, ModelError, Models};
 
+use crate::http;
 use crate::openai::{ChatCompletions, completions_url};
 use crate::scripted::Scripted;
 
@@ -24,23 +25,19 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// ends what nobody waits for.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// Where a provider is, and how to be let in.
+/// Where a provider of models or of speech is, and how to be let in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// The base URL, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
+    /// The URL that the service's paths follow, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
     pub base_url: String,
-    /// The bearer key, if the service wants one.
+    /// The key, if the service wants one.
     pub api_key: Option<String>,
 }
 
 /// Without the key.
 impl fmt::Debug for ProviderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.api_key.as_ref().map(|_| "…");
-        f.debug_struct("ProviderSettings")
-            .field("base_url", &self.base_url)
-            .field("api_key", &key)
-            .finish()
+        write!(f, "ProviderSettings({})", self.base_url)
     }
 }
 
@@ -138,14 +135,7 @@ fn trusted(
     }
     let url = http_url(&completions_url(&settings.base_url))
         .ok_or_else(|| SettingsError::BaseUrl(name.to_owned()))?;
-    let authorization = settings
-        .api_key
-        .as_ref()
-        .map(|key| {
-            crate::voices::credential("Bearer ", key)
-                .ok_or_else(|| SettingsError::ApiKey(name.to_owned()))
-        })
-        .transpose()?;
+    let authorization = http::given_credential(name, "Bearer ", settings.api_key.as_deref())?;
     Ok(ChatCompletions::trusted(client.clone(), url, authorization))
 }
 

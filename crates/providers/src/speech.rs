@@ -24,31 +24,9 @@ mod utter;
 mod wav;
 mod words;
 
-use std::fmt;
-
 use offhook_engine::ports::speech::SpeechError;
 
 pub use exec::SpeechProgram;
 pub use registry::{SpeechProvider, SpeechRegistry, SpeechTransport};
 
 type Result<T, E = SpeechError> = std::result::Result<T, E>;
-
-/// Where a speech service is, and how to be let in.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SpeechEndpoint {
-    /// The URL that the service's paths follow, such as `https://api.deepgram.com` or `http://127.0.0.1:9000`.
-    pub base_url: String,
-    /// The key, if the service wants one.
-    pub api_key: Option<String>,
-}
-
-/// Without the key.
-impl fmt::Debug for SpeechEndpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.api_key.as_ref().map(|_| "…");
-        f.debug_struct("SpeechEndpoint")
-            .field("base_url", &self.base_url)
-            .field("api_key", &key)
-            .finish()
-    }
-}

@@ -1,4 +1,4 @@
-//! Server-sent events, as far as model services use them: the `data` of each event.
+//! Server-sent events: the `data` of each event, as far as model services use them, and this service itself.
 
 /// The longest line: a delta is small, and an answer without line ends must not fill the memory.
 const MAX_LINE_BYTES: usize = 256 * 1024;
@@ -6,7 +6,7 @@ const MAX_LINE_BYTES: usize = 256 * 1024;
 /// Reads a stream of events from pieces of any size. Line ends may be LF, CRLF or CR; comments and other fields are
 /// skipped.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub struct Events {
     line: Vec<u8>,
     data: Option<String>,
     after_cr: bool,
@@ -14,15 +14,11 @@ pub(crate) struct Events {
 
 /// The stream is no text, or a line of it has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotEvents;
+pub struct NotEvents;
 
 impl Events {
     /// Takes in a piece and hands the data of each event that it completes to `found`.
-    pub(crate) fn push(
-        &mut self,
-        piece: &[u8],
-        mut found: impl FnMut(String),
-    ) -> Result<(), NotEvents> {
+    pub fn push(&mut self, piece: &[u8], mut found: impl FnMut(String)) -> Result<(), NotEvents> {
         for &byte in piece {
             let second_half_of_crlf = byte == b'\n' && self.after_cr;
             self.after_cr = byte == b'\r';
@@ -37,7 +33,7 @@ impl Events {
     }
 
     /// The stream is over: some services leave out the last blank line.
-    pub(crate) fn finish(&mut self, mut found: impl FnMut(String)) -> Result<(), NotEvents> {
+    pub fn finish(&mut self, mut found: impl FnMut(String)) -> Result<(), NotEvents> {
         if !self.line.is_empty() {
             self.end_line(&mut found)?;
         }

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_egress::{SetupError, http_url, trusted_client};
+use offhook_egress::{SetupError, trusted_client};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
-use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use tokio::time::{sleep, timeout};
 
-use crate::SettingsError;
+use crate::{SettingsError, http};
 
 /// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -59,10 +59,7 @@ pub struct VoiceLibrarySettings {
 /// Without the key.
 impl fmt::Debug for VoiceLibrarySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VoiceLibrarySettings")
-            .field("base_url", &self.base_url)
-            .field("api_key", &"…")
-            .finish()
+        write!(f, "VoiceLibrarySettings({})", self.base_url)
     }
 }
 
@@ -112,10 +109,10 @@ impl Source {
         header: HeaderName,
         scheme: &'static str,
     ) -> Result<Self, SettingsError> {
-        let base = http_url(&format!("{}/", settings.base_url.trim_end_matches('/')))
-            .ok_or_else(|| SettingsError::BaseUrl(provider.to_string()))?;
-        let value = credential(scheme, &settings.api_key)
-            .ok_or_else(|| SettingsError::ApiKey(provider.to_string()))?;
+        let name = provider.as_str();
+        let base = http::base_url(name, &settings.base_url)?;
+        let value = http::credential(scheme, &settings.api_key)
+            .ok_or_else(|| SettingsError::ApiKey(name.to_owned()))?;
         let client = trusted_client()?
             .connect_timeout(CONNECT_LIMIT)
             .timeout(PAGE_LIMIT)
@@ -131,7 +128,7 @@ impl Source {
 
     /// The same for the owner of another key.
     fn with_key(&self, key: &str) -> Result<Self, VoiceLibraryError> {
-        let value = credential(self.scheme, key).ok_or(VoiceLibraryError::Credential)?;
+        let value = http::credential(self.scheme, key).ok_or(VoiceLibraryError::Credential)?;
         Ok(Self {
             client: self.client.clone(),
             base: self.base.clone(),
@@ -205,22 +202,12 @@ impl Source {
     }
 }
 
-/// A key as a header carries it, if one can.
-pub(crate) fn credential(scheme: &str, key: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).ok()?;
-    value.set_sensitive(true);
-    Some(value)
-}
-
 /// How long a provider that is too busy asks to wait, where that is worth waiting for.
 fn pause(answer: &Response) -> Option<Duration> {
     if answer.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }
-    let said = answer.headers().get(RETRY_AFTER);
-    // A date says nothing here, as the two clocks need not agree.
-    let seconds = said.and_then(|said| said.to_str().ok()?.trim().parse::<u64>().ok());
-    Some(seconds.map_or(PAUSE, Duration::from_secs)).filter(|pause| *pause <= PAUSE_AT_MOST)
+    Some(http::retry_after(answer).unwrap_or(PAUSE)).filter(|pause| *pause <= PAUSE_AT_MOST)
 }
 
 /// Those of a key's voices that are its owner's.
@@ -236,14 +223,8 @@ fn owners(voices: &VoiceList) -> VoiceList {
 }
 
 /// The whole of an answer's body, up to `most` bytes.
-async fn whole(mut answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
-    let mut body = Vec::new();
-    let unreachable = |_: reqwest::Error| VoiceLibraryError::Unreachable;
-    while let Some(chunk) = answer.chunk().await.map_err(unreachable)? {
-        if body.len() + chunk.len() > most {
-            return Err(VoiceLibraryError::Malformed("a page is too large"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+async fn whole(answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
+    let body = http::whole(answer, most).await;
+    let body = body.map_err(|_| VoiceLibraryError::Unreachable)?;
+    body.ok_or(VoiceLibraryError::Malformed("a page is too large"))
 }

@@ -9,12 +9,12 @@ use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::whatsapp::{
     Doubt, OutgoingText, Refusal, SendError, WhatsAppApi, is_busy_code,
 };
-use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
+use reqwest::header::AUTHORIZATION;
 use reqwest::{Response, StatusCode, Url};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::SettingsError;
+use crate::{SettingsError, http};
 
 /// The section of the settings, in whose name faults are told.
 const SECTION: &str = "whatsapp";
@@ -120,9 +120,8 @@ impl WhatsAppApi for CloudApi {
             .url
             .join(&format!("{}/messages", text.phone_number_id))
             .map_err(|_| no_number)?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {access_token}"))
-            .map_err(|_| SendError::Refused(Refusal::Token))?;
-        authorization.set_sensitive(true);
+        let authorization =
+            http::credential("Bearer ", access_token).ok_or(SendError::Refused(Refusal::Token))?;
         let request = self.client.post(url).header(AUTHORIZATION, authorization);
         let request = request.json(&RequestBody {
             messaging_product: "whatsapp",
@@ -155,7 +154,7 @@ fn failure(error: &reqwest::Error) -> SendError {
 
 async fn read(answer: Response) -> Result<String, SendError> {
     let status = answer.status();
-    let wait = asked_wait(&answer);
+    let wait = http::retry_after(&answer).map(|wait| wait.min(LONGEST_WAIT));
     if status.is_success() {
         let body = body(answer).await.map_err(SendError::Unknown)?;
         let read: Result<AnswerBody, _> = serde_json::from_slice(&body);
@@ -185,20 +184,7 @@ async fn read(answer: Response) -> Result<String, SendError> {
     }))
 }
 
-/// `Retry-After` in seconds.
-fn asked_wait(answer: &Response) -> Option<Duration> {
-    let header = answer.headers().get(RETRY_AFTER)?;
-    let seconds: u64 = header.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
-}
-
-async fn body(mut answer: Response) -> Result<Vec<u8>, Doubt> {
-    let mut body = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(|_| Doubt::NoAnswer)? {
-        if body.len() + piece.len() > MAX_ANSWER_BYTES {
-            return Err(Doubt::Form);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
+async fn body(answer: Response) -> Result<Vec<u8>, Doubt> {
+    let body = http::whole(answer, MAX_ANSWER_BYTES).await;
+    body.map_err(|_| Doubt::NoAnswer)?.ok_or(Doubt::Form)
 }

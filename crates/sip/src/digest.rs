@@ -49,7 +49,7 @@ pub(crate) fn judge(shared: &Shared, call: &Transaction, from: IpAddr) -> Verdic
         let trunk = &state.trunk;
         trunk.accept_digest
             && trunk.credential.as_ref().is_some_and(|known| {
-                known.user == claim.username
+                known.username == claim.username
                     && verify_digest(&claim, &known.password, &Method::Invite, header.value())
             })
     });

@@ -258,34 +258,32 @@ impl TrunkState {
 
     /// A number's address at the carrier.
     pub(crate) fn uri(&self, number: &str) -> sip::Uri {
-        let mut uri = sip::Uri {
-            scheme: Some(Scheme::Sip),
-            auth: Some(sip::Auth {
-                user: number.to_owned(),
-                password: None,
-            }),
-            host_with_port: self.trunk.authority(),
-            ..sip::Uri::default()
-        };
-        if self.trunk.transport != Transport::Udp {
-            uri.params
-                .push(sip::Param::Transport(self.trunk.transport.into()));
-        }
-        uri
+        let transport = self.trunk.transport.into();
+        uri(number, self.trunk.authority(), transport)
     }
 
     /// A number's address as ours.
     pub(crate) fn our_uri(&self, number: &str) -> sip::Uri {
-        sip::Uri {
-            scheme: Some(Scheme::Sip),
-            auth: Some(sip::Auth {
-                user: number.to_owned(),
-                password: None,
-            }),
-            host_with_port: self.trunk.from_domain.clone(),
-            ..sip::Uri::default()
-        }
+        let domain = self.trunk.from_domain.clone();
+        uri(number, domain, sip::Transport::Udp)
     }
+}
+
+/// An address that names its transport, unless that is the usual one.
+fn uri(user: &str, place: sip::HostWithPort, transport: sip::Transport) -> sip::Uri {
+    let mut uri = sip::Uri {
+        scheme: Some(Scheme::Sip),
+        auth: Some(sip::Auth {
+            user: user.to_owned(),
+            password: None,
+        }),
+        host_with_port: place,
+        ..sip::Uri::default()
+    };
+    if transport != sip::Transport::Udp {
+        uri.params.push(sip::Param::Transport(transport));
+    }
+    uri
 }
 
 impl Shared {
@@ -317,20 +315,7 @@ impl Shared {
 
     /// Where requests of a dialog reach us.
     pub(crate) fn contact(&self, transport: sip::Transport) -> sip::Uri {
-        let ours = self.our_address(transport);
-        let mut contact = sip::Uri {
-            scheme: Some(Scheme::Sip),
-            auth: Some(sip::Auth {
-                user: "offhook".to_owned(),
-                password: None,
-            }),
-            host_with_port: ours.addr,
-            ..sip::Uri::default()
-        };
-        if transport != sip::Transport::Udp {
-            contact.params.push(sip::Param::Transport(transport));
-        }
-        contact
+        uri("offhook", self.our_address(transport).addr, transport)
     }
 
     /// Whether a datagram to this address can leave; connections choose their own address.

@@ -44,14 +44,7 @@ pub(crate) async fn call(
         destination: Some(destination),
         content_type: Some(SDP.to_owned()),
         offer: Some(invite.offer.clone().into_bytes()),
-        credential: state.trunk.credential.as_ref().map(|credential| {
-            rsipstack::dialog::authenticate::Credential {
-                username: credential.user.clone(),
-                password: credential.password.clone(),
-                realm: None,
-                auth_username: None,
-            }
-        }),
+        credential: state.trunk.credential.clone(),
         headers: Some(headers),
         call_id: Some(format!("{handle}@{CALL_ID_DOMAIN}")),
         ..InviteOption::default()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rsipstack::dialog::authenticate::{AuthRetry, Credential, handle_client_authenticate};
+use rsipstack::dialog::authenticate::{AuthRetry, handle_client_authenticate};
 use rsipstack::dialog::dialog::DialogSnapshot;
 use rsipstack::sip::uri::ParamsExt;
 use rsipstack::sip::{
@@ -118,13 +118,7 @@ async fn bye(shared: &Arc<Shared>, trunk: usize, dialog: &Dialog) -> Result<(), 
     transaction.destination = Some(destination.clone());
     let sent = transaction.send().await;
     sent.map_err(|_| EndError::NotConnected)?;
-    let credential = shared.trunks[trunk].trunk.credential.as_ref();
-    let credential = credential.map(|known| Credential {
-        username: known.user.clone(),
-        password: known.password.clone(),
-        realm: None,
-        auth_username: None,
-    });
+    let credential = &shared.trunks[trunk].trunk.credential;
     let mut challenged = AuthRetry::new();
     let mut number = first_number(dialog);
     while let Some(message) = transaction.receive().await {
@@ -135,7 +129,7 @@ async fn bye(shared: &Arc<Shared>, trunk: usize, dialog: &Dialog) -> Result<(), 
             continue;
         }
         let code = response.status_code.code();
-        match (&response.status_code, &credential) {
+        match (&response.status_code, credential) {
             (
                 StatusCode::Unauthorized | StatusCode::ProxyAuthenticationRequired,
                 Some(credential),

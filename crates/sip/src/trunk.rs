@@ -5,48 +5,35 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use rsipstack::dialog::authenticate::Credential;
 use rsipstack::sip;
-use serde::Deserialize;
 
 use crate::settings::Transport;
 
 /// A trunk as a configuration file describes it; [`check`](Self::check) makes a [`Trunk`] of it.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Default)]
 pub struct TrunkSettings {
     /// What it is called here: lower-case letters, digits, `-` and `_`, at most 40.
     pub name: String,
     /// The carrier's server: `sip.example.com`, `192.0.2.1:5070`, or `sip:sip.example.com;transport=tcp`.
     pub server: String,
     /// `udp` (the default), `tcp` or `tls`.
-    #[serde(default)]
     pub transport: Option<String>,
     /// Who we are when the carrier challenges us (401 or 407).
-    #[serde(default)]
     pub user: Option<String>,
     /// The secret that goes with it.
-    #[serde(default)]
     pub password: Option<String>,
     /// The domain of our own address, if it is not the server's.
-    #[serde(default)]
     pub from_domain: Option<String>,
     /// Which header says who calls: `from` (the default), `p-asserted-identity` or `remote-party-id`; the latter two
     /// come beside `From`.
-    #[serde(default)]
     pub caller_id_header: Option<String>,
     /// Addresses and networks that calls may come from, beside the server's own.
-    #[serde(default)]
     pub allowed_sources: Vec<String>,
     /// Whether calls may also come from anywhere, for a caller that knows `user` and `password`.
-    #[serde(default)]
     pub accept_digest: bool,
     /// The seconds between two looks at whether the carrier answers; 0 never looks.
-    #[serde(default = "default_keep_alive")]
     pub keep_alive_seconds: u64,
-}
-
-const fn default_keep_alive() -> u64 {
-    30
 }
 
 /// Without the password.
@@ -81,13 +68,6 @@ pub(crate) enum CallerId {
     RemotePartyId,
 }
 
-/// Who we are to a carrier.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Credential {
-    pub(crate) user: String,
-    pub(crate) password: String,
-}
-
 /// A trunk whose settings were checked.
 #[derive(Clone)]
 pub struct Trunk {
@@ -95,6 +75,7 @@ pub struct Trunk {
     pub(crate) host: sip::Host,
     pub(crate) port: Option<u16>,
     pub(crate) transport: Transport,
+    /// Who we are to the carrier.
     pub(crate) credential: Option<Credential>,
     pub(crate) from_domain: sip::HostWithPort,
     pub(crate) caller_id: CallerId,
@@ -291,15 +272,19 @@ fn check_credential(
         (None, None) => Ok(None),
         (Some(_), None) => fault("password", "is missing: `user` goes with one"),
         (None, Some(_)) => fault("user", "is missing: `password` goes with one"),
-        (Some(user), Some(_)) if !sound(&user) => fault(
-            "user",
-            "must be 1 to 128 characters without quotation marks and backslashes",
-        ),
-        (Some(_), Some(password)) if !sound(&password) => fault(
-            "password",
-            "must be 1 to 128 characters without quotation marks and backslashes",
-        ),
-        (Some(user), Some(password)) => Ok(Some(Credential { user, password })),
+        (Some(user), Some(password)) => {
+            let form = "must be 1 to 128 characters without quotation marks and backslashes";
+            for (field, text) in [("user", &user), ("password", &password)] {
+                if !sound(text) {
+                    return fault(field, form);
+                }
+            }
+            Ok(Some(Credential {
+                username: user,
+                password,
+                ..Credential::default()
+            }))
+        }
     }
 }
 
@@ -333,14 +318,7 @@ mod tests {
         TrunkSettings {
             name: "carrier".to_owned(),
             server: "sip.example.com".to_owned(),
-            transport: None,
-            user: None,
-            password: None,
-            from_domain: None,
-            caller_id_header: None,
-            allowed_sources: Vec::new(),
-            accept_digest: false,
-            keep_alive_seconds: 30,
+            ..TrunkSettings::default()
         }
     }
 

@@ -31,11 +31,15 @@ pub struct TestDatabase {
 #[derive(Debug)]
 enum Place {
     Directory(TempDir),
-    Server {
-        maintenance: String,
-        name: String,
-        files: TempDir,
-    },
+    Server(Server),
+}
+
+/// A database of a PostgreSQL server.
+#[derive(Debug)]
+struct Server {
+    maintenance: String,
+    name: String,
+    files: TempDir,
 }
 
 impl TestDatabase {
@@ -77,11 +81,11 @@ impl TestDatabase {
                 connections: 16,
                 wait: StoreConfig::WAIT,
             },
-            place: Arc::new(Place::Server {
+            place: Arc::new(Place::Server(Server {
                 maintenance,
                 name,
                 files: must("a temporary directory", tempfile::tempdir()),
-            }),
+            })),
         }
     }
 
@@ -116,9 +120,13 @@ impl TestDatabase {
 
     /// The address of its PostgreSQL server's maintenance database; `None` on SQLite.
     pub fn maintenance(&self) -> Option<&str> {
+        self.server().map(|server| server.maintenance.as_str())
+    }
+
+    fn server(&self) -> Option<&Server> {
         match &*self.place {
             Place::Directory(_) => None,
-            Place::Server { maintenance, .. } => Some(maintenance),
+            Place::Server(server) => Some(server),
         }
     }
 
@@ -127,18 +135,11 @@ impl TestDatabase {
     /// # Panics
     /// On SQLite, whose file is beside the service and does not go, and if the server refuses.
     pub async fn cut_off(&self) {
-        let Place::Server {
-            maintenance, name, ..
-        } = &*self.place
-        else {
+        let Some(server) = self.server() else {
             panic!("only a server can be out of reach");
         };
-        let client = connect(maintenance).await;
-        run(
-            &client,
-            &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
-        )
-        .await;
+        let close = format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", server.name);
+        run(&connect(&server.maintenance).await, &close).await;
         self.end_sessions().await;
     }
 
@@ -147,59 +148,44 @@ impl TestDatabase {
     /// # Panics
     /// On SQLite, and if the server refuses.
     pub async fn end_sessions(&self) {
-        let Place::Server {
-            maintenance, name, ..
-        } = &*self.place
-        else {
+        let Some(server) = self.server() else {
             panic!("only a server has sessions");
         };
         let end = format!(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'",
+            server.name
         );
-        run(&connect(maintenance).await, &end).await;
+        run(&connect(&server.maintenance).await, &end).await;
     }
 
     /// A directory that all who use this PostgreSQL database share; `None` on SQLite.
     pub fn files(&self) -> Option<&Path> {
-        match &*self.place {
-            Place::Directory(_) => None,
-            Place::Server { files, .. } => Some(files.path()),
-        }
+        self.server().map(|server| server.files.path())
     }
 
     /// The directory that holds the SQLite file; `None` on PostgreSQL.
     pub fn directory(&self) -> Option<&Path> {
         match &*self.place {
             Place::Directory(directory) => Some(directory.path()),
-            Place::Server { .. } => None,
+            Place::Server(_) => None,
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Server {
     fn drop(&mut self) {
-        let Self::Server {
-            maintenance, name, ..
-        } = self
-        else {
-            return;
-        };
         if std::env::var_os(THROWAWAY_VARIABLE).is_some() {
             return;
         }
-        let (maintenance, name) = (maintenance.clone(), name.clone());
+        let maintenance = self.maintenance.clone();
+        let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         // On a thread of its own, as a test's runtime may be on its way out.
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
             must("a runtime", runtime).block_on(async {
-                let client = connect(&maintenance).await;
-                run(
-                    &client,
-                    &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
-                )
-                .await;
+                run(&connect(&maintenance).await, &drop).await;
             });
         });
         // A failing test's own message is worth more than this thread's.
@@ -221,11 +207,8 @@ async fn make_template(maintenance: &str, client: &Client, name: &str) {
         .await;
     if must("the list of databases", known).is_none() {
         let raw = format!("{name}_raw");
-        run(
-            client,
-            &format!("DROP DATABASE IF EXISTS {raw} WITH (FORCE)"),
-        )
-        .await;
+        let anew = format!("DROP DATABASE IF EXISTS {raw} WITH (FORCE)");
+        run(client, &anew).await;
         run(client, &format!("CREATE DATABASE {raw}")).await;
         let config = StoreConfig::Postgres {
             url: with_database(maintenance, &raw),
@@ -235,11 +218,8 @@ async fn make_template(maintenance: &str, client: &Client, name: &str) {
         must("the template migrates", Store::migrate(&config).await);
         run(client, &format!("ALTER DATABASE {raw} RENAME TO {name}")).await;
     }
-    run(
-        client,
-        &format!("SELECT pg_advisory_unlock({TEMPLATE_LOCK})"),
-    )
-    .await;
+    let unlock = format!("SELECT pg_advisory_unlock({TEMPLATE_LOCK})");
+    run(client, &unlock).await;
 }
 
 /// A number that changes with PostgreSQL's migrations.

@@ -41,7 +41,7 @@ impl RedisServer {
             let directory = must("a directory", tempfile::tempdir());
             let mut server = Self {
                 port,
-                child: spawn(&["--port", &port.to_string()], &directory),
+                child: spawn(&format!("--port {port}"), &directory),
                 directory,
             };
             server.answers().await;
@@ -57,23 +57,9 @@ impl RedisServer {
     pub fn start_tls(certificate: &Path, key: &Path) -> Self {
         let port = free_port();
         let directory = must("a directory", tempfile::tempdir());
-        let (text, certificate, key) = (
-            port.to_string(),
-            certificate.to_string_lossy(),
-            key.to_string_lossy(),
-        );
-        let arguments = [
-            "--port",
-            "0",
-            "--tls-port",
-            &text,
-            "--tls-cert-file",
-            &certificate,
-            "--tls-key-file",
-            &key,
-            "--tls-auth-clients",
-            "no",
-        ];
+        let (certificate, key) = (certificate.display(), key.display());
+        let files = format!("--tls-cert-file {certificate} --tls-key-file {key}");
+        let arguments = format!("--port 0 --tls-port {port} {files} --tls-auth-clients no");
         Self {
             port,
             child: spawn(&arguments, &directory),
@@ -99,7 +85,7 @@ impl RedisServer {
 
     /// Starts it again after it was killed, empty and on the same port; returns once it answers.
     pub async fn start_again(&mut self) {
-        self.child = spawn(&["--port", &self.port.to_string()], &self.directory);
+        self.child = spawn(&format!("--port {}", self.port), &self.directory);
         self.answers().await;
         let is_up = matches!(self.child.try_wait(), Ok(None));
         assert!(is_up, "redis-server ended: somebody else has its port");
@@ -158,10 +144,10 @@ impl Drop for RedisServer {
     }
 }
 
-fn spawn(arguments: &[&str], directory: &TempDir) -> Child {
+fn spawn(arguments: &str, directory: &TempDir) -> Child {
     let started = Command::new("redis-server")
         .args(["--bind", "127.0.0.1"])
-        .args(arguments)
+        .args(arguments.split(' '))
         .args(["--save", "", "--appendonly", "no"])
         .arg("--dir")
         .arg(directory.path())

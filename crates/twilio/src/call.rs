@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 
 use crate::carrier::Lines;
-use crate::client::{Placing, TwilioClient, TwilioError};
+use crate::client::{Order, TwilioClient, TwilioError};
 use crate::line::{Line, Signal, Text, is_set};
 use crate::status::{CallStatus, failure_of_code, failure_of_status};
 use crate::stream;
@@ -54,31 +54,6 @@ const MOST_BEHIND: u32 = 5;
 
 /// The waits before Twilio is asked again to end a call.
 const END_AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
-
-/// What is to be placed.
-pub(crate) struct Order {
-    pub(crate) from: offhook_domain::E164,
-    pub(crate) to: offhook_domain::E164,
-    pub(crate) twiml: String,
-    pub(crate) status_url: String,
-    pub(crate) verdict_url: Option<String>,
-    pub(crate) ring: Duration,
-    pub(crate) longest: Option<Duration>,
-}
-
-impl Order {
-    fn placing(&self) -> Placing<'_> {
-        Placing {
-            from: &self.from,
-            to: &self.to,
-            twiml: &self.twiml,
-            status_url: &self.status_url,
-            verdict_url: self.verdict_url.as_deref(),
-            ring: self.ring,
-            longest: self.longest,
-        }
-    }
-}
 
 /// A request to place a call, and its answer. It goes on by itself once the call has shown itself.
 type Asking = Pin<Box<dyn Future<Output = Result<String, TwilioError>> + Send>>;
@@ -222,10 +197,7 @@ impl Call {
 
     fn asking(&self, order: &Arc<Order>) -> Asking {
         let (client, order) = (self.client.clone(), Arc::clone(order));
-        Box::pin(async move {
-            let placing = order.placing();
-            client.place(&placing).await
-        })
+        Box::pin(async move { client.place(&order).await })
     }
 
     /// Waits for a call whose answer was lost. One that is to be ended is not waited for: it is ended when it shows itself.

@@ -22,8 +22,8 @@ use tokio::time::Instant;
 use url::form_urlencoded;
 
 use crate::CALLBACK_PATH;
-use crate::call::{Call, Order, Progress, end};
-use crate::client::{TwilioClient, TwilioError};
+use crate::call::{Call, Progress, end};
+use crate::client::{Order, TwilioClient, TwilioError};
 use crate::line::{Control, Line, Mouth, SIGNALS_WAITING, Signal};
 use crate::login::Login;
 use crate::settings::{SettingsError, TwilioSettings, address, is_sid};

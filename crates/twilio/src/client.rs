@@ -65,14 +65,14 @@ pub enum TwilioError {
 }
 
 /// A call that is to be placed.
-pub(crate) struct Placing<'a> {
-    pub(crate) from: &'a E164,
-    pub(crate) to: &'a E164,
-    pub(crate) twiml: &'a str,
+pub(crate) struct Order {
+    pub(crate) from: E164,
+    pub(crate) to: E164,
+    pub(crate) twiml: String,
     /// Where what becomes of it is told.
-    pub(crate) status_url: &'a str,
+    pub(crate) status_url: String,
     /// Where it is told who answered, if that matters.
-    pub(crate) verdict_url: Option<&'a str>,
+    pub(crate) verdict_url: Option<String>,
     /// How long it may ring.
     pub(crate) ring: Duration,
     /// How long it may last.
@@ -186,25 +186,25 @@ impl TwilioClient {
     ///
     /// # Errors
     /// [`TwilioError`]; after [`TwilioError::Unknown`] it may have been placed.
-    pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<String> {
+    pub(crate) async fn place(&self, order: &Order) -> Result<String> {
         let (ring, longest);
         let mut members = vec![
-            ("To", placing.to.as_str()),
-            ("From", placing.from.as_str()),
-            ("Twiml", placing.twiml),
-            ("StatusCallback", placing.status_url),
+            ("To", order.to.as_str()),
+            ("From", order.from.as_str()),
+            ("Twiml", &order.twiml),
+            ("StatusCallback", &order.status_url),
             ("StatusCallbackMethod", "POST"),
         ];
         for event in ["initiated", "ringing", "answered", "completed"] {
             members.push(("StatusCallbackEvent", event));
         }
-        ring = placing.ring.as_secs().to_string();
+        ring = order.ring.as_secs().to_string();
         members.push(("Timeout", &ring));
-        if let Some(limit) = placing.longest {
+        if let Some(limit) = order.longest {
             longest = limit.as_secs().to_string();
             members.push(("TimeLimit", &longest));
         }
-        if let Some(url) = placing.verdict_url {
+        if let Some(url) = &order.verdict_url {
             members.extend([
                 ("MachineDetection", "Enable"),
                 ("AsyncAmd", "true"),

@@ -115,92 +115,83 @@ mod tests {
         Url::parse(text).unwrap()
     }
 
-    fn signature(algorithm: hmac::Algorithm, secret: &str, url: &str) -> String {
+    fn by_key(algorithm: hmac::Algorithm, secret: &str, url: &str) -> String {
         let key = hmac::Key::new(algorithm, secret.as_bytes());
         STANDARD.encode(hmac::sign(&key, signed_text(url, &form()).as_bytes()))
+    }
+
+    /// As Twilio signs with the account's token.
+    fn by_token(url: &str) -> String {
+        by_key(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN, url)
     }
 
     /// The example of Twilio's documentation, "Webhooks security".
     #[test]
     fn the_documented_example_is_twilios() {
         let signatures = Signatures::new(Some(TOKEN), None);
-        let url = url("https://mycompany.com/myapp.php?foo=1&bar=2");
+        let address = "https://mycompany.com/myapp.php?foo=1&bar=2";
         let signed = "RSOYDt4T1cUTdK1PDd93/VVr8B8=";
-        assert_eq!(signed.len(), 28);
-        let ours = signature(
-            hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-            TOKEN,
-            "https://mycompany.com/myapp.php?foo=1&bar=2",
-        );
-        assert!(signatures.verify(&url, &form(), &ours, None));
-        assert_eq!(ours, signed);
+        assert_eq!(by_token(address), signed);
+        assert!(signatures.verify(&url(address), &form(), signed, None));
     }
 
     #[test]
     fn the_port_may_be_written_or_not() {
         let signatures = Signatures::new(Some(TOKEN), None);
-        let legacy = hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
-        for told in ["https://a.example/x", "https://a.example:8443/x"] {
-            for signed in ["https://a.example/x", "https://a.example:8443/x"] {
-                let with = url("https://a.example:8443/x");
-                let sound =
-                    signatures.verify(&with, &form(), &signature(legacy, TOKEN, signed), None);
-                assert!(sound, "{told} {signed}");
-            }
+        for (told, signed) in [
+            ("https://a.example:8443/x", "https://a.example/x"),
+            ("https://a.example:8443/x", "https://a.example:8443/x"),
+            ("https://a.example/x", "https://a.example:443/x"),
+        ] {
+            let sound = signatures.verify(&url(told), &form(), &by_token(signed), None);
+            assert!(sound, "{told} {signed}");
         }
-        let usual = signature(legacy, TOKEN, "https://a.example:443/x");
-        assert!(signatures.verify(&url("https://a.example/x"), &form(), &usual, None));
     }
 
     #[test]
     fn a_shared_key_signs_by_sha_256_and_stands_for_nothing_else() {
         let both = Signatures::new(Some(TOKEN), Some("shared"));
-        let address = "https://a.example/x";
-        let by_shared = signature(hmac::HMAC_SHA256, "shared", address);
-        let by_token = signature(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN, address);
-        let settings = Some("key=webhooks_shared_key_1, algorithm=HMAC_SHA256");
-        let url = url(address);
-        assert!(both.verify(&url, &form(), &by_shared, settings));
-        assert!(both.verify(&url, &form(), &by_token, None));
-        assert!(!both.verify(&url, &form(), &by_shared, None));
-        assert!(!both.verify(&url, &form(), &by_token, settings));
-        assert!(!both.verify(&url, &form(), &by_token, Some("algorithm=HMAC_SHA1")));
-        assert!(!both.verify(&url, &form(), &by_token, Some("")));
         let token_alone = Signatures::new(Some(TOKEN), None);
-        assert!(!token_alone.verify(&url, &form(), &by_shared, settings));
-        let as_if = signature(hmac::HMAC_SHA256, TOKEN, address);
-        assert!(!token_alone.verify(&url, &form(), &as_if, settings));
         let neither = Signatures::new(None, None);
-        assert!(!neither.verify(
-            &url,
-            &form(),
-            &signature(hmac::HMAC_SHA256, "", address),
-            settings
-        ));
+        let address = "https://a.example/x";
+        let by_token = by_token(address);
+        let [by_shared, as_if, by_nothing] =
+            ["shared", TOKEN, ""].map(|key| by_key(hmac::HMAC_SHA256, key, address));
+        let settings = Some("key=webhooks_shared_key_1, algorithm=HMAC_SHA256");
+        for (signatures, signature, settings, is_sound) in [
+            (&both, &by_shared, settings, true),
+            (&both, &by_token, None, true),
+            (&both, &by_shared, None, false),
+            (&both, &by_token, settings, false),
+            (&both, &by_token, Some("algorithm=HMAC_SHA1"), false),
+            (&both, &by_token, Some(""), false),
+            (&token_alone, &by_shared, settings, false),
+            (&token_alone, &as_if, settings, false),
+            (&neither, &by_nothing, settings, false),
+        ] {
+            let sound = signatures.verify(&url(address), &form(), signature, settings);
+            assert_eq!(sound, is_sound, "{signature} {settings:?}");
+        }
     }
 
     #[test]
     fn what_was_changed_is_forged() {
         let signatures = Signatures::new(Some(TOKEN), None);
-        let good = signature(
-            hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-            TOKEN,
-            "https://a.example/x",
-        );
+        let address = "https://a.example/x";
+        let good = by_token(address);
         let mut changed = form();
         changed[2].1.push('5');
-        assert!(!signatures.verify(&url("https://a.example/x"), &changed, &good, None));
-        assert!(!signatures.verify(&url("https://a.example/y"), &form(), &good, None));
-        for bad in [
-            "",
-            "no base64 %",
-            &good[..20],
-            "AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        let nothing = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        for (address, form, signature) in [
+            (address, changed, good.as_str()),
+            ("https://a.example/y", form(), &good),
+            (address, form(), ""),
+            (address, form(), "no base64 %"),
+            (address, form(), &good[..20]),
+            (address, form(), nothing),
         ] {
-            assert!(
-                !signatures.verify(&url("https://a.example/x"), &form(), bad, None),
-                "{bad}"
-            );
+            let sound = signatures.verify(&url(address), &form, signature, None);
+            assert!(!sound, "{address} {signature}");
         }
     }
 }

@@ -331,28 +331,14 @@ mod tests {
 
     #[test]
     fn numbers_may_be_texts() {
-        for (format, good) in [
-            (
-                json!({"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}),
-                true,
-            ),
-            (
-                json!({"encoding": "audio/x-mulaw", "sampleRate": "8000", "channels": "1"}),
-                true,
-            ),
-            (
-                json!({"encoding": "audio/x-mulaw", "sampleRate": 16000, "channels": 1}),
-                false,
-            ),
-            (
-                json!({"encoding": "audio/l16", "sampleRate": 8000, "channels": 1}),
-                false,
-            ),
-            (
-                json!({"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 2}),
-                false,
-            ),
+        for (encoding, rate, channels, good) in [
+            ("audio/x-mulaw", json!(8000), json!(1), true),
+            ("audio/x-mulaw", json!("8000"), json!("1"), true),
+            ("audio/x-mulaw", json!(16000), json!(1), false),
+            ("audio/l16", json!(8000), json!(1), false),
+            ("audio/x-mulaw", json!(8000), json!(2), false),
         ] {
+            let format = json!({"encoding": encoding, "sampleRate": rate, "channels": channels});
             let read: MediaFormat = serde_json::from_value(format.clone()).unwrap();
             assert_eq!(read.is_telephony(), good, "{format}");
         }

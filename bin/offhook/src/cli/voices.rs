@@ -34,29 +34,18 @@ impl VoicesCommand {
                 None => provider.to_string(),
                 Some(account) => format!("{provider} for account {account}"),
             };
-            match &outcome.result {
-                Ok((voices, changes)) => {
-                    rows.push(json!({
-                        "provider": provider,
-                        "account_id": outcome.account,
-                        "voices": voices,
-                        "written": changes.written,
-                        "deleted": changes.deleted,
-                        "error": null,
-                    }));
-                    words.push(format!("{who}: {voices} voices"));
-                }
-                Err(error) => {
-                    rows.push(json!({
-                        "provider": provider,
-                        "account_id": outcome.account,
-                        "voices": null,
-                        "written": 0,
-                        "deleted": 0,
-                        "error": error.to_string(),
-                    }));
-                    failed.push(format!("{who}: {error}"));
-                }
+            let done = outcome.result.as_ref();
+            rows.push(json!({
+                "provider": provider,
+                "account_id": outcome.account,
+                "voices": done.ok().map(|(voices, _)| voices),
+                "written": done.map_or(0, |(_, changes)| changes.written),
+                "deleted": done.map_or(0, |(_, changes)| changes.deleted),
+                "error": done.err().map(ToString::to_string),
+            }));
+            match done {
+                Ok((voices, _)) => words.push(format!("{who}: {voices} voices")),
+                Err(error) => failed.push(format!("{who}: {error}")),
             }
         }
         if json || !words.is_empty() {

@@ -40,14 +40,25 @@ impl Api {
         self.exchange(request).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    /// `doing` is what an error says that this was for.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: Value,
+        doing: &'static str,
+    ) -> anyhow::Result<Value> {
         let request = self.http.post(format!("{}{path}", self.base));
-        self.exchange(request.json(body)).await
+        self.exchange(request.json(&body)).await.context(doing)
     }
 
-    pub(crate) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub(crate) async fn put(
+        &self,
+        path: &str,
+        body: Value,
+        doing: &'static str,
+    ) -> anyhow::Result<Value> {
         let request = self.http.put(format!("{}{path}", self.base));
-        self.exchange(request.json(body)).await
+        self.exchange(request.json(&body)).await.context(doing)
     }
 
     /// What is at a path, as it is.

@@ -54,14 +54,7 @@ impl Callee {
         let trunk = TrunkSettings {
             name: TRUNK.to_owned(),
             server: Ipv4Addr::LOCALHOST.to_string(),
-            transport: None,
-            user: None,
-            password: None,
-            from_domain: None,
-            caller_id_header: None,
-            allowed_sources: Vec::new(),
-            accept_digest: false,
-            keep_alive_seconds: 0,
+            ..TrunkSettings::default()
         };
         let listen = Listen::on(Transport::Udp, (Ipv4Addr::LOCALHOST, 0).into());
         let (trunks, incoming) =

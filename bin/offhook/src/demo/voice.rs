@@ -96,14 +96,7 @@ impl Staging {
         let trunk = TrunkSettings {
             name: TRUNK.to_owned(),
             server: callee.address().to_string(),
-            transport: None,
-            user: None,
-            password: None,
-            from_domain: None,
-            caller_id_header: None,
-            allowed_sources: Vec::new(),
-            accept_digest: false,
-            keep_alive_seconds: 0,
+            ..TrunkSettings::default()
         };
         let loopback = std::net::Ipv4Addr::LOCALHOST.into();
         settings.sip = Some(SipSettings {

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 
 use super::{Finding, Hop};
-use crate::demo::Api;
+use crate::demo::{Api, text};
 use crate::receiver::Receiver;
 use crate::serve::{self, Running};
 use crate::settings::{Flags, Settings};
@@ -27,14 +27,12 @@ const CUSTOMER: &str = "+14155550123";
 pub(super) async fn look() -> Finding {
     match place().await {
         Ok(turns) => HOP.good(format!(
-                "one through a service of its own was placed, held for {turns} turns and reported, signed"
-            ),
-        ),
+            "one through a service of its own was placed, held for {turns} turns and reported, signed"
+        )),
         Err(error) => HOP.failed(format!(
-                "one through a service of its own did not succeed ({error:#}): see that the temporary directory can be \
-                 written (TMPDIR) and that loopback connections are allowed"
-            ),
-        ),
+            "one through a service of its own did not succeed ({error:#}): see that the temporary directory can be \
+             written (TMPDIR) and that loopback connections are allowed"
+        )),
     }
 }
 
@@ -70,44 +68,23 @@ async fn hold(running: &Running) -> anyhow::Result<usize> {
     let api = Api::new(format!("http://{}", running.address()), token)?;
     let mut receiver = Receiver::start("127.0.0.1:0".parse()?).await?;
     let body = json!({ "url": receiver.url() });
-    let endpoint = api
-        .post("/v1/webhooks", &body)
-        .await
-        .context("making an endpoint")?;
-    let secret = endpoint["secret"]
-        .as_str()
-        .context("the endpoint has no secret")?;
-    receiver.trust(secret.parse()?);
+    let endpoint = api.post("/v1/webhooks", body, "making an endpoint").await?;
+    receiver.trust(text(&endpoint, "secret")?.parse()?);
     let config = json!({
         "system_prompt": "say: Goodbye!",
         "first_message": "Hello, this is a test.",
         "llm": { "provider": "scripted", "model": "scripted" },
     });
     let body = json!({ "name": "Doctor", "language": "en-US", "config": config });
-    let agent = api
-        .post("/v1/agents", &body)
-        .await
-        .context("making an agent")?;
-    let agent = agent["id"].as_str().context("the agent has no id")?;
+    let agent = api.post("/v1/agents", body, "making an agent").await?;
+    let agent = text(&agent, "id")?;
     let publish = format!("/v1/agents/{agent}/publish");
-    api.post(&publish, &json!({}))
-        .await
-        .context("publishing the agent")?;
+    let published = api.post(&publish, json!({}), "publishing the agent");
+    published.await?;
     let body = json!({ "agent_id": agent, "to": CUSTOMER });
-    let call = api
-        .post("/v1/calls", &body)
-        .await
-        .context("placing the call")?;
-    let handle = call["id"].as_str().context("the call has no id")?;
-    let turns = ended(&api, handle).await?;
-    let mut missing = vec!["call.initiated", "call.completed"];
-    while !missing.is_empty() {
-        let event = receiver.next().await.context("the receiver ended")?;
-        if let Err(why) = &event.verdict {
-            bail!("the signature of {} is wrong: {why}", event.event);
-        }
-        missing.retain(|kind| *kind != event.event);
-    }
+    let call = api.post("/v1/calls", body, "placing the call").await?;
+    let turns = ended(&api, &text(&call, "id")?).await?;
+    receiver.both(|_| {}).await?;
     Ok(turns)
 }
 

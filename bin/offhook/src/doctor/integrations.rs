@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use offhook_egress::Failure;
 use offhook_providers::{ApplicationSettings, token_url};
+use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Client, StatusCode};
 use serde_json::Value;
 use url::form_urlencoded;
 
+use super::upstream::said;
 use super::{Finding, Hop};
 use crate::settings::Settings;
 
@@ -18,9 +19,6 @@ const HOP: Hop = Hop("integrations");
 
 /// How long an application may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// What is read of the answer: a refusal is a few hundred bytes.
-const MOST_BYTES: usize = 64 * 1024;
 
 /// A refresh token that nobody has.
 const INVENTED: &str = "offhook-doctor-invented-this";
@@ -49,26 +47,22 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         findings.push(match ask(url, application).await {
             Ok(Answer::Refused) => settled(settings, &key),
             Ok(Answer::Client) => HOP.failed(format!(
-                    "`{key}`: its token_url does not take this service's client: correct `{key}.client_id` and \
-                     `{key}.client_secret`; {lapses}"
-                ),
-            ),
+                "`{key}`: its token_url does not take this service's client: correct `{key}.client_id` and \
+                 `{key}.client_secret`; {lapses}"
+            )),
             Ok(Answer::Busy(status)) => HOP.warning(format!(
-                    "`{key}`: its token_url answers with HTTP status {}: look at the application's status page",
-                    status.as_u16()
-                ),
-            ),
+                "`{key}`: its token_url answers with HTTP status {}: look at the application's status page",
+                status.as_u16()
+            )),
             Ok(Answer::Other(status)) => HOP.failed(format!(
-                    "`{key}`: what answers at its token_url, with HTTP status {}, is no token endpoint: correct \
-                     `{key}.token_url`; {lapses}",
-                    status.as_u16()
-                ),
-            ),
+                "`{key}`: what answers at its token_url, with HTTP status {}, is no token endpoint: correct \
+                 `{key}.token_url`; {lapses}",
+                status.as_u16()
+            )),
             Err(fault) => HOP.failed(format!(
-                    "`{key}`: its token_url gives no answer ({fault}): let this machine reach it, or correct \
-                     `{key}.token_url`; {lapses}"
-                ),
-            ),
+                "`{key}`: its token_url gives no answer ({fault}): let this machine reach it, or correct \
+                 `{key}.token_url`; {lapses}"
+            )),
         });
     }
     findings
@@ -79,22 +73,24 @@ fn settled(settings: &Settings, key: &str) -> Finding {
         Some(url) => {
             let url = url.trim_end_matches('/');
             HOP.good(format!(
-                    "`{key}`: its token_url answers as it should; the redirect URL to register there is \
-                     {url}/portal/integrations/callback"
-                ),
-            )
+                "`{key}`: its token_url answers as it should; the redirect URL to register there is \
+                 {url}/portal/integrations/callback"
+            ))
         }
         None => HOP.warning(format!(
-                "`{key}`: its token_url answers as it should, and `http.public_url` is not set: set it, as the application \
-                 sends members back to an address that is registered there"
-            ),
-        ),
+            "`{key}`: its token_url answers as it should, and `http.public_url` is not set: set it, as the application \
+             sends members back to an address that is registered there"
+        )),
     }
 }
 
 /// What it says to the invented token, which it is asked to renew as the service renews others.
 async fn ask(url: &str, application: &ApplicationSettings) -> Result<Answer, String> {
-    let client = client().ok_or_else(|| "TLS cannot be set up".to_owned())?;
+    // As the service asks: redirects are not followed.
+    let client = offhook_egress::trusted_client()
+        .ok()
+        .and_then(|client| client.timeout(LIMIT).build().ok())
+        .ok_or("TLS cannot be set up")?;
     let form = form_urlencoded::Serializer::new(String::new())
         .append_pair("grant_type", "refresh_token")
         .append_pair("refresh_token", INVENTED)
@@ -109,27 +105,15 @@ async fn ask(url: &str, application: &ApplicationSettings) -> Result<Answer, Str
         .send()
         .await;
     let fault = |error: reqwest::Error| Failure::of(&error).as_str().to_owned();
-    let mut answer = asked.map_err(fault)?;
+    let answer = asked.map_err(fault)?;
     let status = answer.status();
     let is_patience =
         [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
     if status.is_server_error() || is_patience {
         return Ok(Answer::Busy(status));
     }
-    let mut body = Vec::new();
-    while body.len() < MOST_BYTES
-        && let Some(chunk) = answer.chunk().await.map_err(fault)?
-    {
-        body.extend_from_slice(&chunk);
-    }
-    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said = said(answer).await.map_err(fault)?;
     Ok(meant(&said).unwrap_or(Answer::Other(status)))
-}
-
-/// As the service asks: redirects are not followed.
-fn client() -> Option<Client> {
-    let client = offhook_egress::trusted_client().ok()?.timeout(LIMIT);
-    client.build().ok()
 }
 
 /// A refusal in the words that are documented for all (RFC 6749, 5.2), or in HubSpot's; `None` where there is none.

@@ -16,19 +16,18 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(super) async fn look(settings: &Settings) -> Option<Finding> {
     let base_url = settings.legacy_base_url.as_deref()?;
     Some(match ask(base_url).await {
-        Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => HOP.good("the address of `legacy.base_url` answers, and asks for a key; the accounts' own keys were not tried",
+        Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => HOP.good(
+            "the address of `legacy.base_url` answers, and asks for a key; the accounts' own keys were not tried",
         ),
         Ok(status) => HOP.warning(format!(
-                "the address of `legacy.base_url` answers a request without a key with {}, where the provider would answer \
-                 with 401: see that it is the provider's, without the path's /v1",
-                status.as_u16()
-            ),
-        ),
+            "the address of `legacy.base_url` answers a request without a key with {}, where the provider would answer \
+             with 401: see that it is the provider's, without the path's /v1",
+            status.as_u16()
+        )),
         Err(error) => HOP.failed(format!(
-                "the address of `legacy.base_url` does not answer ({error}): see the setting, this machine's way out to it, and \
-                 for https its roots of TLS (ca-certificates); proxies of the environment are not used"
-            ),
-        ),
+            "the address of `legacy.base_url` does not answer ({error}): see the setting, this machine's way out to it, and \
+             for https its roots of TLS (ca-certificates); proxies of the environment are not used"
+        )),
     })
 }
 

@@ -6,7 +6,7 @@ use offhook_engine::ports::EmbeddingError;
 use offhook_providers::embeddings;
 use tokio::time::timeout;
 
-use super::upstream::Question;
+use super::upstream::{Question, Shape};
 use super::{Finding, Hop};
 use crate::settings::Settings;
 
@@ -23,9 +23,9 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
             hop: MODELS,
             section: &format!("models.{name}"),
             base_url: base(&provider.base_url),
-            path: "models",
+            shape: Shape::OpenAi,
             list: "models",
-            key: bearer(provider.api_key.as_deref()),
+            api_key: provider.api_key.as_deref(),
             may_lack_path: true,
         };
         question.ask().await
@@ -61,9 +61,8 @@ pub(super) async fn vectors(settings: &Settings) -> Option<Finding> {
                 EmbeddingError::Malformed(_) => "correct `knowledge.embeddings.base_url`",
             };
             EMBEDDINGS.failed(format!(
-                    "`{model}` makes no vectors, so that documents are found by their words alone ({error}): {remedy}"
-                ),
-            )
+                "`{model}` makes no vectors, so that documents are found by their words alone ({error}): {remedy}"
+            ))
         }
     })
 }
@@ -72,9 +71,4 @@ pub(super) async fn vectors(settings: &Settings) -> Option<Finding> {
 fn base(url: &str) -> &str {
     let url = url.trim_end_matches('/');
     url.strip_suffix("/chat/completions").unwrap_or(url)
-}
-
-/// A key as most services want it.
-pub(super) fn bearer(key: Option<&str>) -> Option<(&'static str, String)> {
-    key.map(|key| ("authorization", format!("Bearer {key}")))
 }

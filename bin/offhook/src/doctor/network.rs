@@ -22,13 +22,11 @@ pub(super) async fn carrier(settings: &Settings) -> Finding {
         return CARRIER.good("the simulated network of this process");
     };
     match connect(url).await {
-        Ok(()) => CARRIER.good("the simulator of `simulator.url` can be connected to",
-        ),
+        Ok(()) => CARRIER.good("the simulator of `simulator.url` can be connected to"),
         Err(error) => CARRIER.failed(format!(
-                "the simulator of `simulator.url` cannot be connected to ({error:#}): start it with `offhook simulator`, or \
-                 correct the setting"
-            ),
-        ),
+            "the simulator of `simulator.url` cannot be connected to ({error:#}): start it with `offhook simulator`, or \
+             correct the setting"
+        )),
     }
 }
 
@@ -36,13 +34,11 @@ pub(super) async fn carrier(settings: &Settings) -> Finding {
 pub(super) async fn collector(settings: &Settings) -> Option<Finding> {
     let telemetry = settings.telemetry.as_ref()?;
     Some(match connect(&telemetry.otlp_endpoint).await {
-        Ok(()) => TRACES.good("the collector of `telemetry.otlp_endpoint` can be connected to",
-        ),
+        Ok(()) => TRACES.good("the collector of `telemetry.otlp_endpoint` can be connected to"),
         Err(error) => TRACES.failed(format!(
-                "the collector of `telemetry.otlp_endpoint` cannot be connected to, so traces are lost ({error:#}): start it, \
-                 or correct the setting"
-            ),
-        ),
+            "the collector of `telemetry.otlp_endpoint` cannot be connected to, so traces are lost ({error:#}): start it, \
+             or correct the setting"
+        )),
     })
 }
 

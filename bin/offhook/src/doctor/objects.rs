@@ -25,10 +25,9 @@ pub(super) async fn look(settings: &Settings) -> Finding {
     }
     if matches!(settings.objects, ObjectsSettings::Own) && settings.redis_url.is_some() {
         return HOP.warning(format!(
-                "{place} is this machine's own, where other processes do not find files: set `storage.objects` to a bucket, \
-                 or to a directory that is the same one on every machine"
-            ),
-        );
+            "{place} is this machine's own, where other processes do not find files: set `storage.objects` to a bucket, \
+             or to a directory that is the same one on every machine"
+        ));
     }
     HOP.good(format!("{place}: a file was written, read and deleted"))
 }

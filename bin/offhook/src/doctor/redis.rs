@@ -66,11 +66,10 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
     let redis = format!("Redis {version} at {place}");
     if about.took > CHECK_LIMIT {
         return HOP.failed(format!(
-                "{redis} took {} ms for one check, and a check has {} ms: move it nearer, or see what keeps it",
-                about.took.as_millis(),
-                CHECK_LIMIT.as_millis()
-            ),
-        );
+            "{redis} took {} ms for one check, and a check has {} ms: move it nearer, or see what keeps it",
+            about.took.as_millis(),
+            CHECK_LIMIT.as_millis()
+        ));
     }
     let skew = Duration::from_micros(about.ahead_us.unsigned_abs());
     if skew > SKEW_AT_MOST {
@@ -79,28 +78,24 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
             false => "behind",
         };
         return HOP.failed(format!(
-                "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
-                 both by chrony or ntpd, which slew them",
-                skew.as_secs_f64()
-            ),
-        );
+            "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
+             both by chrony or ntpd, which slew them",
+            skew.as_secs_f64()
+        ));
     }
     let is_another = |other: &String| about.name.as_ref() != Some(other);
     if others.iter().any(is_another) {
         return HOP.failed(format!(
-                "{redis} is not the one that every running process on this database counts in, so they do not share their \
-                 limits: give every process the same `redis_url`"
-            ),
-        );
+            "{redis} is not the one that every running process on this database counts in, so they do not share their \
+             limits: give every process the same `redis_url`"
+        ));
     }
     match about.eviction.as_deref() {
         Some("noeviction") => HOP.good(format!("{redis} counts and forgets nothing")),
         Some(policy) => HOP.warning(format!(
-                "{redis} forgets counts when its memory is full ({policy}): set `maxmemory-policy noeviction`"
-            ),
-        ),
-        None => HOP.good(format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction"),
-        ),
+            "{redis} forgets counts when its memory is full ({policy}): set `maxmemory-policy noeviction`"
+        )),
+        None => HOP.good(format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction")),
     }
 }
 
@@ -122,37 +117,22 @@ mod tests {
     #[test]
     fn a_redis_that_evicts_is_slow_or_has_another_time_is_told() {
         let whole = Some("noeviction");
-        for (about, state, said) in [
-            (about(whole, 0, 1), State::Good, "forgets nothing"),
-            (about(None, 0, 1), State::Good, "is not told"),
-            (
-                about(Some("allkeys-lru"), 0, 1),
-                State::Warning,
-                "(allkeys-lru): set `maxmemory-policy noeviction`",
-            ),
-            (
-                about(whole, 3_000_000, 1),
-                State::Failed,
-                "3.0 s ahead of this machine's",
-            ),
-            (
-                about(whole, -9_000_000, 1),
-                State::Failed,
-                "9.0 s behind this machine's",
-            ),
-            (
-                about(whole, 0, 150),
-                State::Failed,
-                "took 150 ms for one check",
-            ),
+        let evicts = Some("allkeys-lru");
+        let remedy = "(allkeys-lru): set `maxmemory-policy noeviction`";
+        for (eviction, ahead_s, took_ms, state, said) in [
+            (whole, 0, 1, State::Good, "forgets nothing"),
+            (None, 0, 1, State::Good, "is not told"),
+            (evicts, 0, 1, State::Warning, remedy),
+            (whole, 3, 1, State::Failed, "3.0 s ahead of this machine's"),
+            (whole, -9, 1, State::Failed, "9.0 s behind this machine's"),
+            (whole, 0, 150, State::Failed, "took 150 ms for one check"),
         ] {
+            let about = about(eviction, ahead_s * 1_000_000, took_ms);
             let found = judge(&about, "redis.internal:6379", &["one".to_owned()]);
             assert_eq!(found.state, state, "{found:?}");
             assert!(found.sentence.contains(said), "{found:?}");
-            let begins = found
-                .sentence
-                .starts_with("Redis 7.4.1 at redis.internal:6379 ");
-            assert!(begins, "{found:?}");
+            let begins = "Redis 7.4.1 at redis.internal:6379 ";
+            assert!(found.sentence.starts_with(begins), "{found:?}");
         }
     }
 
@@ -160,12 +140,12 @@ mod tests {
     fn another_one_than_running_processes_count_in_is_a_fault() {
         let about = about(Some("noeviction"), 0, 1);
         for (others, state) in [
-            (vec![], State::Good),
-            (vec!["one"], State::Good),
-            (vec!["two"], State::Failed),
-            (vec!["one", "two"], State::Failed),
+            (&[][..], State::Good),
+            (&["one"], State::Good),
+            (&["two"], State::Failed),
+            (&["one", "two"], State::Failed),
         ] {
-            let others: Vec<String> = others.into_iter().map(str::to_owned).collect();
+            let others: Vec<_> = others.iter().map(ToString::to_string).collect();
             let found = judge(&about, "h:1", &others);
             assert_eq!(found.state, state, "{found:?}");
         }

@@ -1,13 +1,13 @@
 //! The service that serves from this data directory, if one does.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{Finding, Hop};
-use crate::data_dir;
 use crate::settings::Settings;
+use crate::{data_dir, links};
 
 const HOP: Hop = Hop("service");
 
@@ -24,37 +24,22 @@ pub(super) async fn look(settings: &Settings) -> Option<Finding> {
     Some(match ask(address, "/readyz").await {
         Ok((200, _)) => HOP.good(format!("the one at {address} is ready")),
         Ok((status, body)) => HOP.failed(format!(
-                "the one at {address} is not ready ({status}): {}; put that right, and it is ready by itself",
-                body["reason"].as_str().unwrap_or("no reason given")
-            ),
-        ),
+            "the one at {address} is not ready ({status}): {}; put that right, and it is ready by itself",
+            body["reason"].as_str().unwrap_or("no reason given")
+        )),
         Err(error) => HOP.failed(format!(
-                "nothing answers at {address}, where one should serve ({error}): start it, or remove the file `listen` \
-                 from the data directory if it was killed and is to stay so"
-            ),
-        ),
+            "nothing answers at {address}, where one should serve ({error}): start it, or remove the file `listen` \
+             from the data directory if it was killed and is to stay so"
+        )),
     })
 }
 
 /// Status and body of a GET at the service on this machine.
 pub(crate) async fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(u16, Value)> {
-    let url = format!("http://{}{path}", here(address));
+    let url = links::on_this_machine("http", address) + path;
     let request = crate::parts::http_client()?.get(url).timeout(LIMIT);
     let response = request.send().await.map_err(reqwest::Error::without_url)?;
     let status = response.status().as_u16();
     let body = response.bytes().await.unwrap_or_default();
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
-}
-
-/// An address of this machine that a listener on `address` can be reached by.
-pub(crate) const fn here(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
-            SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), v4.port())
-        }
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
-            SocketAddr::new(std::net::IpAddr::V6(Ipv6Addr::LOCALHOST), v6.port())
-        }
-        other => other,
-    }
 }

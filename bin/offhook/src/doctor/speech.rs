@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider};
+use offhook_providers::{SpeechProgram, SpeechProvider};
 
-use super::models::bearer;
-use super::upstream::Question;
+use super::upstream::{Question, Shape};
 use super::{Finding, Hop};
 use crate::settings::Settings;
 
@@ -15,49 +14,28 @@ const HOP: Hop = Hop("speech");
 pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
     let asked = settings.speech.iter().map(async |(name, provider)| {
         let section = format!("speech.{name}");
-        match provider {
+        let (shape, list, at) = match provider {
             SpeechProvider::Exec { listen, speak } => {
-                programs(&section, listen.as_ref(), speak.as_ref())
+                return programs(&section, listen.as_ref(), speak.as_ref());
             }
-            SpeechProvider::Deepgram(at) => {
-                let key = at.api_key.as_ref();
-                let key = key.map(|key| ("authorization", format!("Token {key}")));
-                ask(&section, at, ("v1/models", "models"), key).await
-            }
-            SpeechProvider::ElevenLabs(at, _) => {
-                let key = at.api_key.as_ref().map(|key| ("xi-api-key", key.clone()));
-                ask(&section, at, ("v2/voices?page_size=1", "voices"), key).await
-            }
-            SpeechProvider::Cartesia(at, _) => {
-                let key = bearer(at.api_key.as_deref());
-                ask(&section, at, ("voices?limit=1", "voices"), key).await
-            }
-            SpeechProvider::OpenAi(at) => {
-                let key = bearer(at.api_key.as_deref());
-                ask(&section, at, ("models", "models"), key).await
-            }
-        }
+            SpeechProvider::Deepgram(at) => (Shape::Deepgram, "models", at),
+            SpeechProvider::ElevenLabs(at, _) => (Shape::ElevenLabs, "voices", at),
+            SpeechProvider::Cartesia(at, _) => (Shape::Cartesia, "voices", at),
+            SpeechProvider::OpenAi(at) => (Shape::OpenAi, "models", at),
+        };
+        let question = Question {
+            hop: HOP,
+            section: &section,
+            base_url: &at.base_url,
+            shape,
+            list,
+            api_key: at.api_key.as_deref(),
+            // What stands in for one of these services may speak and list nothing.
+            may_lack_path: true,
+        };
+        question.ask().await
     });
     futures_util::future::join_all(asked).await
-}
-
-async fn ask(
-    section: &str,
-    at: &SpeechEndpoint,
-    (path, list): (&'static str, &'static str),
-    key: Option<(&'static str, String)>,
-) -> Finding {
-    let question = Question {
-        hop: HOP,
-        section,
-        base_url: &at.base_url,
-        path,
-        list,
-        key,
-        // What stands in for one of these services may speak and list nothing.
-        may_lack_path: true,
-    };
-    question.ask().await
 }
 
 fn programs(

@@ -18,9 +18,9 @@ pub(super) async fn look(settings: &TwilioSettings) -> Finding {
         }
     };
     match client.is_active().await {
-        Ok(true) => CARRIER.good("Twilio opens the account of `twilio.account_sid`, and it may make calls",
-        ),
-        Ok(false) => CARRIER.failed("Twilio has suspended or closed the account of `twilio.account_sid`: look into Twilio's console",
+        Ok(true) => CARRIER.good("Twilio opens the account of `twilio.account_sid`, and it may make calls"),
+        Ok(false) => CARRIER.failed(
+            "Twilio has suspended or closed the account of `twilio.account_sid`: look into Twilio's console",
         ),
         Err(TwilioError::Refused {
             status: 401 | 403, ..
@@ -30,7 +30,6 @@ pub(super) async fn look(settings: &TwilioSettings) -> Finding {
         Err(error @ TwilioError::RateLimited(_)) => {
             CARRIER.failed(format!("{error}: look again in a minute"))
         }
-        Err(error) => CARRIER.failed(format!("{error}: correct `twilio.base_url`, or let this machine reach it"),
-        ),
+        Err(error) => CARRIER.failed(format!("{error}: correct `twilio.base_url`, or let this machine reach it")),
     }
 }

@@ -26,14 +26,35 @@ pub(super) struct Question<'a> {
     pub(super) section: &'a str,
     /// Where the service is: `<section>.base_url`.
     pub(super) base_url: &'a str,
-    /// The path below it, with its query.
-    pub(super) path: &'static str,
+    /// Whose interface it has.
+    pub(super) shape: Shape,
     /// What it lists, such as "models".
     pub(super) list: &'static str,
-    /// The key as the service wants it, `<section>.api_key`, if there is one.
-    pub(super) key: Option<(&'static str, String)>,
+    /// `<section>.api_key`, if there is one.
+    pub(super) api_key: Option<&'a str>,
     /// Whether a service that has no such path may be a good one all the same.
     pub(super) may_lack_path: bool,
+}
+
+/// Whose interface a service has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    Cartesia,
+    Deepgram,
+    ElevenLabs,
+    OpenAi,
+}
+
+impl Shape {
+    /// The path of its list with a query that keeps it short, and where it wants a key.
+    const fn asked(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Cartesia => ("voices?limit=1", "authorization", "Bearer "),
+            Self::Deepgram => ("v1/models", "authorization", "Token "),
+            Self::ElevenLabs => ("v2/voices?page_size=1", "xi-api-key", ""),
+            Self::OpenAi => ("models", "authorization", "Bearer "),
+        }
+    }
 }
 
 /// The version of its interface that a service of Cartesia's shape is asked in.
@@ -50,10 +71,9 @@ impl Question<'_> {
         let place = place(&url);
         let Some((client, headers)) = self.client() else {
             return hop.failed(format!(
-                    "`{section}` cannot be asked: see that `{section}.api_key` is one line of plain characters, and that the \
-                     system's roots of TLS are installed (ca-certificates)"
-                ),
-            );
+                "`{section}` cannot be asked: see that `{section}.api_key` is one line of plain characters, and that the \
+                 system's roots of TLS are installed (ca-certificates)"
+            ));
         };
         let began = Instant::now();
         let answer = client.get(url).headers(headers).send().await;
@@ -68,15 +88,17 @@ impl Question<'_> {
     }
 
     fn url(&self) -> Option<Url> {
-        let whole = format!("{}/{}", self.base_url.trim_end_matches('/'), self.path);
+        let (path, ..) = self.shape.asked();
+        let whole = format!("{}/{path}", self.base_url.trim_end_matches('/'));
         Url::parse(&whole).ok().filter(Url::has_host)
     }
 
     fn client(&self) -> Option<(Client, HeaderMap)> {
         let mut headers = HeaderMap::new();
         headers.insert(VERSION.0, HeaderValue::from_static(VERSION.1));
-        if let Some((name, value)) = &self.key {
-            let mut value = HeaderValue::from_str(value).ok()?;
+        let (_, name, scheme) = self.shape.asked();
+        if let Some(key) = self.api_key {
+            let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).ok()?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
@@ -91,16 +113,14 @@ impl Question<'_> {
         let (hop, section) = (self.hop, self.section);
         match is_json(answer).await {
             Ok(true) => hop.good(format!(
-                    "`{section}`: {place} lists {}, after {} ms",
-                    self.list,
-                    began.elapsed().as_millis()
-                ),
-            ),
+                "`{section}`: {place} lists {}, after {} ms",
+                self.list,
+                began.elapsed().as_millis()
+            )),
             Ok(false) => hop.failed(format!(
-                    "`{section}`: {place} answers, and not as such a service does: correct `{section}.base_url`, which its \
-                     paths follow"
-                ),
-            ),
+                "`{section}`: {place} answers, and not as such a service does: correct `{section}.base_url`, which its \
+                 paths follow"
+            )),
             Err(failure) => self.unreached(place, failure),
         }
     }
@@ -136,42 +156,34 @@ impl Question<'_> {
             ),
         };
         self.hop.failed(format!(
-                "`{section}`: {place} cannot be asked, as {what}: {remedy}, or correct `{section}.base_url`"
-            ),
-        )
+            "`{section}`: {place} cannot be asked, as {what}: {remedy}, or correct `{section}.base_url`"
+        ))
     }
 
     fn refused(&self, place: &str, status: u16) -> Finding {
         let (hop, section, list) = (self.hop, self.section, self.list);
         let says = format!("`{section}`: {place} answers with {status}");
         match status {
-            401 | 403 if self.key.is_none() => hop.failed(format!("{says} as it wants a key: set `{section}.api_key`"),
-            ),
+            401 | 403 if self.api_key.is_none() => hop.failed(format!("{says} as it wants a key: set `{section}.api_key`")),
             401 => hop.failed(format!(
-                    "{says}, so it does not know the key: correct `{section}.api_key`, or let that key list {list}"
-                ),
-            ),
+                "{says}, so it does not know the key: correct `{section}.api_key`, or let that key list {list}"
+            )),
             403 => hop.failed(format!(
-                    "{says}, so the key may not list {list}: allow it there, or give another `{section}.api_key`"
-                ),
-            ),
+                "{says}, so the key may not list {list}: allow it there, or give another `{section}.api_key`"
+            )),
             404 | 405 if self.may_lack_path => hop.warning(format!(
-                    "{says}: it has no list of {list} by which the key could be tried; if agents get no answer either, correct \
-                     `{section}.base_url`"
-                ),
-            ),
+                "{says}: it has no list of {list} by which the key could be tried; if agents get no answer either, correct \
+                 `{section}.base_url`"
+            )),
             429 => hop.warning(format!(
-                    "{says}, so it has too much to do, or the key's share is used up: see the limits of its plan"
-                ),
-            ),
+                "{says}, so it has too much to do, or the key's share is used up: see the limits of its plan"
+            )),
             500.. => hop.failed(format!(
-                    "{says}, a fault of its own: see its status page or its log, and try again later"
-                ),
-            ),
+                "{says}, a fault of its own: see its status page or its log, and try again later"
+            )),
             _ => hop.failed(format!(
-                    "{says}, where it should list {list}: correct `{section}.base_url`, which its paths follow"
-                ),
-            ),
+                "{says}, where it should list {list}: correct `{section}.base_url`, which its paths follow"
+            )),
         }
     }
 }
@@ -183,6 +195,17 @@ fn place(url: &Url) -> String {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     }
+}
+
+/// What a service says in JSON, if it does so in 64 KiB: a refusal is a few hundred bytes.
+pub(super) async fn said(mut answer: Response) -> reqwest::Result<Value> {
+    let mut body = Vec::new();
+    while body.len() < 64 * 1024
+        && let Some(chunk) = answer.chunk().await?
+    {
+        body.extend_from_slice(&chunk);
+    }
+    Ok(serde_json::from_slice(&body).unwrap_or_default())
 }
 
 /// Whether a whole answer is a JSON object or list.

@@ -4,18 +4,15 @@
 use std::time::Duration;
 
 use offhook_providers::WhatsAppSettings;
-use serde_json::Value;
 use tokio::time::timeout;
 
+use super::upstream::said;
 use super::{Finding, Hop};
 use crate::parts;
 
 const HOP: Hop = Hop("whatsapp");
 
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// What is read of the answer: a refusal is a few hundred bytes.
-const MOST_BYTES: usize = 64 * 1024;
 
 pub(super) async fn look(settings: &WhatsAppSettings) -> Finding {
     let asked = timeout(LIMIT, ask(settings)).await;
@@ -33,9 +30,8 @@ pub(super) async fn look(settings: &WhatsAppSettings) -> Finding {
 
 fn failed(why: &str) -> Finding {
     HOP.failed(format!(
-            "customers on WhatsApp are not answered: {why}; see `whatsapp.base_url`, and that the way to it is open"
-        ),
-    )
+        "customers on WhatsApp are not answered: {why}; see `whatsapp.base_url`, and that the way to it is open"
+    ))
 }
 
 /// The status of the answer, and whether it is a refusal of the Graph API: an object with an `error` that has a code.
@@ -44,18 +40,12 @@ async fn ask(settings: &WhatsAppSettings) -> Result<(u16, bool), String> {
     let base = settings.base_url.trim_end_matches('/');
     let asked = client.get(format!("{base}/{}/", settings.version));
     let answer = asked.send().await;
-    let mut answer = answer.map_err(|error| match error.is_connect() {
+    let answer = answer.map_err(|error| match error.is_connect() {
         true => "no connection can be opened".to_owned(),
         false => "the connection was closed before an answer".to_owned(),
     })?;
     let status = answer.status();
-    let mut body = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await
-        && body.len() < MOST_BYTES
-    {
-        body.extend_from_slice(&chunk);
-    }
-    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said = said(answer).await.unwrap_or_default();
     let is_refusal = status.is_client_error() && said["error"]["code"].is_i64();
     Ok((status.as_u16(), is_refusal))
 }

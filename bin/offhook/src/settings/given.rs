@@ -140,6 +140,14 @@ impl Given {
         names
     }
 
+    /// A section, such as `models.openai`.
+    pub(super) fn section(&mut self, name: impl Into<String>) -> Section<'_> {
+        Section {
+            given: self,
+            name: name.into(),
+        }
+    }
+
     /// Reads a setting, if it is given. `read` says what is wrong with a value, as a sentence that follows the key.
     pub(super) fn read<T>(
         &mut self,
@@ -199,6 +207,57 @@ impl Given {
     }
 }
 
+/// A section of the settings.
+pub(super) struct Section<'a> {
+    given: &'a mut Given,
+    name: String,
+}
+
+impl Section<'_> {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole key of one of its settings.
+    pub(super) fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.name)
+    }
+
+    /// As [`Given::read`].
+    pub(super) fn read<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(Raw) -> Result<T, String>,
+    ) -> Result<Option<T>> {
+        let key = self.key(name);
+        self.given.read(&key, read)
+    }
+
+    /// As [`Given::read`], of what has a default.
+    pub(super) fn read_or<T>(
+        &mut self,
+        name: &str,
+        default: T,
+        read: impl FnOnce(Raw) -> Result<T, String>,
+    ) -> Result<T> {
+        Ok(self.read(name, read)?.unwrap_or(default))
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>> {
+        self.read(name, Raw::text)
+    }
+
+    /// Whether a switch is on that is off where nothing is said.
+    pub(super) fn is_on(&mut self, name: &str) -> Result<bool> {
+        self.read_or(name, false, Raw::bool)
+    }
+
+    /// That one of its settings is missing, and why it is needed.
+    pub(super) fn missing(&self, name: &str, why: &str) -> SettingsError {
+        SettingsError::missing(&self.key(name), why)
+    }
+}
+
 fn is_ours(name: &str) -> bool {
     name.starts_with(PREFIX)
         && !IGNORED.contains(&name)
@@ -250,6 +309,15 @@ impl Raw {
             None => self.value.as_bool(),
         };
         value.ok_or_else(|| "must be true or false".to_owned())
+    }
+
+    /// One of these words.
+    pub(super) fn one_of<T: Copy>(self, words: &[(&str, T)]) -> Result<T, String> {
+        let text = self.text()?;
+        let named = words.iter().find(|(word, _)| *word == text);
+        named
+            .map(|(_, meant)| *meant)
+            .ok_or_else(|| format!("must be {}", listed(words)))
     }
 
     /// A whole number from `min` to `max`.
@@ -305,4 +373,11 @@ impl Raw {
         });
         texts.collect()
     }
+}
+
+/// Words as a sentence names them: `a, b or c`.
+pub(super) fn listed<T>(words: &[(&str, T)]) -> String {
+    let mut names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let last = names.pop().unwrap_or_default();
+    format!("{} or {last}", names.join(", "))
 }

@@ -19,36 +19,26 @@ pub(crate) enum ObjectsSettings {
     Bucket(S3Settings),
 }
 
-/// The settings of a bucket, each with the variables that AWS's own tools read, which stand in where it is not given.
-const OF_A_BUCKET: [(&str, &[&str]); 5] = [
-    (
-        "storage.s3.endpoint",
-        &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
-    ),
-    ("storage.s3.region", &["AWS_REGION", "AWS_DEFAULT_REGION"]),
-    ("storage.s3.access_key_id", &["AWS_ACCESS_KEY_ID"]),
-    ("storage.s3.secret_access_key", &["AWS_SECRET_ACCESS_KEY"]),
-    ("storage.s3.session_token", &["AWS_SESSION_TOKEN"]),
-];
-
 pub(super) fn objects(given: &mut Given) -> Result<ObjectsSettings> {
     let place = given.read("storage.objects", place)?;
-    let mut texts = Vec::new();
-    for (key, _) in OF_A_BUCKET {
-        let text = match key {
-            "storage.s3.endpoint" => given.read(key, base_url)?,
-            _ => given.read(key, Raw::text)?,
-        };
-        texts.push(text);
-    }
+    let mut section = given.section("storage.s3");
+    let endpoint = section.read("endpoint", base_url)?;
+    let region = section.text("region")?;
+    let access_key_id = section.text("access_key_id")?;
+    let secret_access_key = section.text("secret_access_key")?;
+    let session_token = section.text("session_token")?;
     let Some(Place::Bucket { bucket, prefix }) = place else {
-        if let Some((key, _)) = std::iter::zip(OF_A_BUCKET, &texts)
-            .find(|(_, text)| text.is_some())
-            .map(|(setting, _)| setting)
-        {
+        let unread = [
+            ("endpoint", &endpoint),
+            ("region", &region),
+            ("access_key_id", &access_key_id),
+            ("secret_access_key", &secret_access_key),
+            ("session_token", &session_token),
+        ];
+        if let Some((name, _)) = unread.into_iter().find(|(_, text)| text.is_some()) {
             return Err(SettingsError(format!(
-                "setting `{key}` is without effect: it is for a bucket, and `storage.objects` names none; remove it, \
-                 or give `storage.objects` as s3://<bucket>/<prefix>"
+                "setting `storage.s3.{name}` is without effect: it is for a bucket, and `storage.objects` names none; \
+                 remove it, or give `storage.objects` as s3://<bucket>/<prefix>"
             )));
         }
         return Ok(match place {
@@ -56,33 +46,31 @@ pub(super) fn objects(given: &mut Given) -> Result<ObjectsSettings> {
             _ => ObjectsSettings::Own,
         });
     };
-    let mut texts = std::iter::zip(OF_A_BUCKET, texts).map(|((_, variables), text)| {
-        text.or_else(|| {
-            variables
-                .iter()
-                .find_map(|name| given.of_others(name))
-                .map(str::to_owned)
+    // The variables that AWS's own tools read stand in for what is not given.
+    let of_aws = |text: Option<String>, variables: &[&str]| {
+        let stands_in = || variables.iter().find_map(|name| given.of_others(name));
+        text.or_else(|| stands_in().map(str::to_owned))
+    };
+    let needed = |text, name: &str, variable| {
+        of_aws(text, &[variable]).ok_or_else(|| {
+            let why = format!(
+                "give it, or {variable} in the environment; credentials of the machine are not looked for"
+            );
+            SettingsError::missing(&format!("storage.s3.{name}"), &why)
         })
-    });
-    let mut next = || texts.next().flatten();
-    let (endpoint, region) = (next(), next());
-    let (access_key_id, secret_access_key, session_token) = (next(), next(), next());
-    let missing = |key: &str, variable: &str| {
-        SettingsError(format!(
-            "setting `{key}` is missing: give it, or {variable} in the environment; credentials of the machine are \
-             not looked for"
-        ))
     };
     Ok(ObjectsSettings::Bucket(S3Settings {
         bucket,
         prefix,
-        endpoint,
-        region,
-        access_key_id: access_key_id
-            .ok_or_else(|| missing("storage.s3.access_key_id", "AWS_ACCESS_KEY_ID"))?,
-        secret_access_key: secret_access_key
-            .ok_or_else(|| missing("storage.s3.secret_access_key", "AWS_SECRET_ACCESS_KEY"))?,
-        session_token,
+        endpoint: of_aws(endpoint, &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]),
+        region: of_aws(region, &["AWS_REGION", "AWS_DEFAULT_REGION"]),
+        access_key_id: needed(access_key_id, "access_key_id", "AWS_ACCESS_KEY_ID")?,
+        secret_access_key: needed(
+            secret_access_key,
+            "secret_access_key",
+            "AWS_SECRET_ACCESS_KEY",
+        )?,
+        session_token: of_aws(session_token, &["AWS_SESSION_TOKEN"]),
     }))
 }
 
@@ -121,15 +109,10 @@ fn place(raw: Raw) -> Result<Place, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Flags, Settings};
+    use crate::settings::tests::{refuses, variables};
 
-    fn settings(variables: &[(&str, &str)]) -> Result<ObjectsSettings, String> {
-        let variables = variables
-            .iter()
-            .map(|(name, value)| (name.into(), value.into()));
-        Settings::from_parts(Flags::default(), variables)
-            .map(|settings| settings.objects)
-            .map_err(|error| error.to_string())
+    fn settings(all: &[(&str, &str)]) -> Result<ObjectsSettings, String> {
+        variables(all).map(|settings| settings.objects)
     }
 
     #[test]
@@ -170,14 +153,17 @@ mod tests {
 
     #[test]
     fn a_bucket_without_credentials_or_with_a_strange_name_is_refused() {
-        let refused = settings(&[
-            ("OFFHOOK_STORAGE__OBJECTS", "s3://files"),
-            ("AWS_ACCESS_KEY_ID", "id"),
-        ]);
-        let refused = refused.unwrap_err();
-        assert!(
-            refused.contains("`storage.s3.secret_access_key` is missing"),
-            "{refused}"
+        refuses(
+            r#"
+            storage.objects = "s3://files"
+            AWS_ACCESS_KEY_ID=id
+            => setting `storage.s3.secret_access_key` is missing: give it, or AWS_SECRET_ACCESS_KEY in the environment;
+               credentials of the machine are not looked for
+
+            storage.objects = "/mnt/files"
+            storage.s3.region = "eu-west-1"
+            => setting `storage.s3.region` is without effect: it is for a bucket, and `storage.objects` names none;…
+            "#,
         );
         for wrong in [
             "gs://files",

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use offhook_domain::{Plan, PlanTerms, Plans, VoiceProvider};
 use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
 use url::{Position, Url};
 
-use super::given::{Given, Raw};
+use super::given::{Given, Raw, Section};
 use super::integrations::integrations;
 use super::objects::objects;
 use super::sip::sip;
@@ -42,12 +43,30 @@ const DAY_SECONDS: u32 = 86_400;
 /// Providers that are built in.
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
+/// Why a service's `base_url` is needed.
+pub(super) const NO_BASE_URL: &str = "give the URL that the service's paths follow";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CarrierName {
+    Simulator,
+    Sip,
+    Twilio,
+}
+
+const CARRIERS: [(&str, CarrierName); 3] = [
+    ("simulator", CarrierName::Simulator),
+    ("sip", CarrierName::Sip),
+    ("twilio", CarrierName::Twilio),
+];
+
+const LOG_FORMATS: [(&str, LogFormat); 2] =
+    [("pretty", LogFormat::Pretty), ("json", LogFormat::Json)];
+
 pub(super) fn settings(given: &mut Given) -> Result<Settings> {
-    let carrier = given.read("calls.carrier", carrier)?;
-    let is_sip = carrier == Some(CarrierName::Sip);
-    let is_twilio = carrier == Some(CarrierName::Twilio);
-    let http = http(given)?;
+    let carrier = given.read("calls.carrier", |raw| raw.one_of(&CARRIERS))?;
+    let http = http(&mut given.section("http"))?;
     let database_url = given.read("database_url", database_url)?;
+    let is_twilio = carrier == Some(CarrierName::Twilio);
     let twilio = twilio(given, is_twilio, &http, database_url.is_some())?;
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
@@ -59,15 +78,11 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings> {
         master_key_file: given.read("master_key_file", path)?,
         objects: objects(given)?,
         http,
-        limits: LimitSettings {
-            ip_per_minute: per_minute(given, "limits.ip_per_minute", IP_PER_MINUTE)?,
-            call_ip_per_minute: per_minute(given, "limits.call_ip_per_minute", CALL_IP_PER_MINUTE)?,
-            enabled: given.read("limits.enabled", Raw::bool)?.unwrap_or(true),
-        },
+        limits: limits(&mut given.section("limits"))?,
         plans: plans(given)?,
-        webhooks: webhooks(given)?,
-        calls: calls(given)?,
-        sip: sip(given, is_sip)?,
+        webhooks: webhooks(&mut given.section("webhooks"))?,
+        calls: calls(&mut given.section("calls"))?,
+        sip: sip(given, carrier == Some(CarrierName::Sip))?,
         twilio,
         speech: speech(given)?,
         simulator: SimulatorSettings {
@@ -79,94 +94,86 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings> {
         voices: voices(given)?,
         whatsapp: whatsapp(given)?,
         integrations: integrations(given)?,
-        embeddings: embeddings(given)?,
-        telemetry: telemetry(given)?,
+        embeddings: embeddings(&mut given.section("knowledge.embeddings"))?,
+        telemetry: telemetry(&mut given.section("telemetry"))?,
         metrics_listen: given.read("metrics.listen", metrics_address)?,
         log_format: given
-            .read("log.format", log_format)?
+            .read("log.format", |raw| raw.one_of(&LOG_FORMATS))?
             .unwrap_or(LogFormat::Pretty),
     })
 }
 
-fn http(given: &mut Given) -> Result<HttpSettings> {
+fn http(section: &mut Section<'_>) -> Result<HttpSettings> {
     Ok(HttpSettings {
-        tls: tls(given)?,
-        public_url: given.read("http.public_url", origin)?,
-        behind_tls_proxy: given
-            .read("http.behind_tls_proxy", Raw::bool)?
-            .unwrap_or(false),
-        trusted_proxies: given
-            .read("http.trusted_proxies", networks)?
-            .unwrap_or_default(),
-        cors_origins: given
-            .read("http.cors_origins", origins)?
-            .unwrap_or_default(),
+        tls: tls(section)?,
+        public_url: section.read("public_url", origin)?,
+        behind_tls_proxy: section.is_on("behind_tls_proxy")?,
+        trusted_proxies: section.read_or("trusted_proxies", Vec::new(), networks)?,
+        cors_origins: section.read_or("cors_origins", Vec::new(), origins)?,
     })
 }
 
-fn tls(given: &mut Given) -> Result<Option<TlsSettings>> {
-    let cert = given.read("http.tls_cert", path)?;
-    let key = given.read("http.tls_key", path)?;
-    let lone = |given: &str, missing: &str, what: &str| {
-        SettingsError(format!(
-            "setting `{given}` needs `{missing}`: name the file of {what}, or remove both"
-        ))
+fn tls(section: &mut Section<'_>) -> Result<Option<TlsSettings>> {
+    let cert = section.read("tls_cert", path)?;
+    let key = section.read("tls_key", path)?;
+    let needs = |given, missing, what: &str| {
+        let remedy = format!("name the file of {what}, or remove both");
+        SettingsError::needs(given, missing, &remedy)
     };
     match (cert, key) {
         (Some(cert), Some(key)) => Ok(Some(TlsSettings { cert, key })),
-        (Some(_), None) => Err(lone("http.tls_cert", "http.tls_key", "its private key")),
-        (None, Some(_)) => Err(lone("http.tls_key", "http.tls_cert", "the certificate")),
+        (Some(_), None) => Err(needs("http.tls_cert", "http.tls_key", "its private key")),
+        (None, Some(_)) => Err(needs("http.tls_key", "http.tls_cert", "the certificate")),
         (None, None) => Ok(None),
     }
 }
 
-fn webhooks(given: &mut Given) -> Result<WebhookSettings> {
-    Ok(WebhookSettings {
-        allow_private_targets: given
-            .read("webhooks.allow_private_targets", Raw::bool)?
-            .unwrap_or(false),
-        retry_offsets: given
-            .read("webhooks.retry_offsets", offsets)?
-            .unwrap_or(offhook_dispatch::RETRY_OFFSETS),
-        auto_disable: given
-            .read("webhooks.auto_disable", Raw::bool)?
-            .unwrap_or(false),
+fn limits(section: &mut Section<'_>) -> Result<LimitSettings> {
+    Ok(LimitSettings {
+        ip_per_minute: section.read_or("ip_per_minute", IP_PER_MINUTE, per_minute)?,
+        call_ip_per_minute: section.read_or(
+            "call_ip_per_minute",
+            CALL_IP_PER_MINUTE,
+            per_minute,
+        )?,
+        enabled: section.read_or("enabled", true, Raw::bool)?,
     })
 }
 
-fn calls(given: &mut Given) -> Result<CallSettings> {
-    let mut seconds = |key, min, default| {
-        given
-            .read(key, |raw| raw.integer(min, DAY_SECONDS))
-            .map(|seconds| Duration::from_secs(u64::from(seconds.unwrap_or(default))))
+fn webhooks(section: &mut Section<'_>) -> Result<WebhookSettings> {
+    let offsets_by_default = offhook_dispatch::RETRY_OFFSETS;
+    Ok(WebhookSettings {
+        allow_private_targets: section.is_on("allow_private_targets")?,
+        retry_offsets: section.read_or("retry_offsets", offsets_by_default, offsets)?,
+        auto_disable: section.is_on("auto_disable")?,
+    })
+}
+
+fn calls(section: &mut Section<'_>) -> Result<CallSettings> {
+    let mut seconds = |name, min, default| {
+        let seconds = section.read_or(name, default, |raw| raw.integer(min, DAY_SECONDS));
+        seconds.map(|seconds| Duration::from_secs(seconds.into()))
     };
     Ok(CallSettings {
-        max_queue: seconds("calls.max_queue_seconds", 1, MAX_QUEUE_SECONDS)?,
-        drain: seconds("calls.drain_seconds", 0, DRAIN_SECONDS)?,
-        allowed_prefixes: given
-            .read("calls.allowed_prefixes", prefixes)?
-            .unwrap_or_default(),
+        max_queue: seconds("max_queue_seconds", 1, MAX_QUEUE_SECONDS)?,
+        drain: seconds("drain_seconds", 0, DRAIN_SECONDS)?,
+        allowed_prefixes: section.read_or("allowed_prefixes", Vec::new(), prefixes)?,
     })
 }
 
 fn plans(given: &mut Given) -> Result<Plans> {
     let mut plans = Plans::default();
     for plan in Plan::ALL {
-        let terms = terms(given, plan.as_str(), plans.terms(plan))?;
-        *plans.terms_mut(plan) = terms;
+        let mut section = given.section(format!("plans.{plan}"));
+        read_terms(&mut section, plans.terms_mut(plan))?;
     }
     Ok(plans)
 }
 
-fn terms(given: &mut Given, plan: &str, default: &PlanTerms) -> Result<PlanTerms> {
-    let mut terms = default.clone();
-    let key = |name: &str| format!("plans.{plan}.{name}");
-    terms.requests_per_minute = per_minute(
-        given,
-        &key("requests_per_minute"),
-        terms.requests_per_minute,
-    )?;
-    let bounded = [
+fn read_terms(section: &mut Section<'_>, terms: &mut PlanTerms) -> Result<()> {
+    let rate = terms.requests_per_minute;
+    terms.requests_per_minute = section.read_or("requests_per_minute", rate, per_minute)?;
+    for (name, min, max, term) in [
         ("retention_days", 1, MAX_DAYS, &mut terms.retention_days),
         ("seats_max", 1, MAX_AMOUNT, &mut terms.seats_max),
         ("usd_per_month", 0, MAX_AMOUNT, &mut terms.usd_per_month),
@@ -176,84 +183,61 @@ fn terms(given: &mut Given, plan: &str, default: &PlanTerms) -> Result<PlanTerms
             MAX_AMOUNT,
             &mut terms.credits_per_month,
         ),
-    ];
-    for (name, min, max, term) in bounded {
-        if let Some(value) = given.read(&key(name), |raw| raw.integer_or_none(min, max))? {
-            *term = value;
-        }
+    ] {
+        *term = section.read_or(name, *term, |raw| raw.integer_or_none(min, max))?;
     }
-    if let Some(value) = given.read(&key("engine_module"), Raw::bool)? {
-        terms.engine_module = value;
-    }
-    if let Some(value) = given.read(&key("live_calls"), |raw| raw.integer(0, MAX_LIVE_CALLS))? {
-        terms.live_calls = value;
-    }
-    Ok(terms)
+    terms.engine_module = section.read_or("engine_module", terms.engine_module, Raw::bool)?;
+    let calls = |raw: Raw| raw.integer(0, MAX_LIVE_CALLS);
+    terms.live_calls = section.read_or("live_calls", terms.live_calls, calls)?;
+    Ok(())
 }
 
 fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>> {
     let mut models = BTreeMap::new();
     for provider in given.names_in("models") {
-        let key = |name: &str| format!("models.{provider}.{name}");
         if BUILT_IN.contains(&provider.as_str()) {
-            let fault = format!(
+            return Err(SettingsError(format!(
                 "section `models.{provider}`: this provider is built in and takes no settings"
-            );
-            return Err(SettingsError(fault));
+            )));
         }
-        let base_url = given.read(&key("base_url"), base_url)?;
-        let api_key = given.read(&key("api_key"), Raw::text)?;
-        let base_url = base_url.ok_or_else(|| {
-            let key = key("base_url");
-            SettingsError(format!(
-                "setting `{key}` is missing: give the URL that the service's paths follow"
-            ))
-        })?;
+        let mut section = given.section(format!("models.{provider}"));
+        let base_url = section.read("base_url", base_url)?;
+        let api_key = section.text("api_key")?;
+        let base_url = base_url.ok_or_else(|| section.missing("base_url", NO_BASE_URL))?;
         models.insert(provider, ProviderSettings { base_url, api_key });
     }
     // Named so that an unknown setting can be told what was meant.
-    given.read("models.<provider>.base_url", Raw::text)?;
-    given.read("models.<provider>.api_key", Raw::text)?;
+    let mut section = given.section("models.<provider>");
+    section.text("base_url")?;
+    section.text("api_key")?;
     Ok(models)
 }
 
 fn voices(given: &mut Given) -> Result<BTreeMap<VoiceProvider, VoiceLibrarySettings>> {
     let mut voices = BTreeMap::new();
     for provider in VoiceProvider::ALL.iter().copied() {
-        let key = |name: &str| format!("voices.{provider}.{name}");
-        let base_url = given.read(&key("base_url"), base_url)?;
-        let api_key = given.read(&key("api_key"), Raw::text)?;
-        let missing = |name: &str| {
-            let key = key(name);
-            SettingsError(format!(
-                "setting `{key}` is missing: a voice provider needs `base_url` and `api_key`"
-            ))
-        };
+        let mut section = given.section(format!("voices.{provider}"));
+        let base_url = section.read("base_url", base_url)?;
+        let api_key = section.text("api_key")?;
+        let why = "a voice provider needs `base_url` and `api_key`";
         match (base_url, api_key) {
             (None, None) => {}
             (Some(base_url), Some(api_key)) => {
-                let settings = VoiceLibrarySettings { base_url, api_key };
-                voices.insert(provider, settings);
+                voices.insert(provider, VoiceLibrarySettings { base_url, api_key });
             }
-            (None, _) => return Err(missing("base_url")),
-            (_, None) => return Err(missing("api_key")),
+            (None, _) => return Err(section.missing("base_url", why)),
+            (_, None) => return Err(section.missing("api_key", why)),
         }
     }
     Ok(voices)
 }
 
-fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>> {
-    let base_url = given.read("knowledge.embeddings.base_url", base_url)?;
-    let model = given.read("knowledge.embeddings.model", Raw::text)?;
-    let api_key = given.read("knowledge.embeddings.api_key", Raw::text)?;
-    let dimensions = given.read("knowledge.embeddings.dimensions", |raw| {
-        raw.integer(1, MAX_DIMENSIONS)
-    })?;
-    let missing = |name: &str| {
-        SettingsError(format!(
-            "setting `knowledge.embeddings.{name}` is missing: embeddings need `base_url` and `model`"
-        ))
-    };
+fn embeddings(section: &mut Section<'_>) -> Result<Option<EmbeddingsSettings>> {
+    let base_url = section.read("base_url", base_url)?;
+    let model = section.text("model")?;
+    let api_key = section.text("api_key")?;
+    let dimensions = section.read("dimensions", |raw| raw.integer(1, MAX_DIMENSIONS))?;
+    let why = "embeddings need `base_url` and `model`";
     match (base_url, model) {
         (Some(base_url), Some(model)) => Ok(Some(EmbeddingsSettings {
             base_url,
@@ -262,44 +246,43 @@ fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>> {
             dimensions,
         })),
         (None, None) if api_key.is_none() && dimensions.is_none() => Ok(None),
-        (None, _) => Err(missing("base_url")),
-        (_, None) => Err(missing("model")),
+        (None, _) => Err(section.missing("base_url", why)),
+        (_, None) => Err(section.missing("model", why)),
     }
 }
 
-fn telemetry(given: &mut Given) -> Result<Option<TelemetrySettings>> {
-    let endpoint = given.read("telemetry.otlp_endpoint", base_url)?;
-    let sample = given.read("telemetry.sample", |raw| raw.positive(1.0))?;
+fn telemetry(section: &mut Section<'_>) -> Result<Option<TelemetrySettings>> {
+    let endpoint = section.read("otlp_endpoint", base_url)?;
+    let sample = section.read("sample", |raw| raw.positive(1.0))?;
     match (endpoint, sample) {
         (Some(otlp_endpoint), sample) => Ok(Some(TelemetrySettings {
             otlp_endpoint,
             sample: sample.unwrap_or(1.0),
         })),
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(SettingsError(
-            "setting `telemetry.sample` needs `telemetry.otlp_endpoint`: name the collector, or remove it"
-                .to_owned(),
+        (None, Some(_)) => Err(SettingsError::needs(
+            "telemetry.sample",
+            "telemetry.otlp_endpoint",
+            "name the collector, or remove it",
         )),
     }
 }
 
-fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32> {
-    let value = given.read(key, |raw| raw.integer(1, MAX_PER_MINUTE))?;
-    Ok(value.unwrap_or(default))
+fn per_minute(raw: Raw) -> Result<u32, String> {
+    raw.integer(1, MAX_PER_MINUTE)
 }
 
 pub(super) fn path(raw: Raw) -> Result<PathBuf, String> {
     raw.text().map(PathBuf::from)
 }
 
-fn address(raw: Raw) -> Result<SocketAddr, String> {
-    let wrong = || "must be an IP address and a port, such as 127.0.0.1:8080".to_owned();
-    raw.text()?.parse().map_err(|_| wrong())
+/// What a text stands for; `must` says what it must be.
+pub(super) fn parsed<T: FromStr>(raw: Raw, must: &str) -> Result<T, String> {
+    raw.text()?.parse().map_err(|_| format!("must be {must}"))
 }
 
-pub(super) fn socket_address(raw: Raw) -> Result<SocketAddr, String> {
-    let wrong = || "must be an IP address and a port, such as 192.0.2.10:5060".to_owned();
-    raw.text()?.parse().map_err(|_| wrong())
+fn address(raw: Raw) -> Result<SocketAddr, String> {
+    parsed(raw, "an IP address and a port, such as 127.0.0.1:8080")
 }
 
 /// The figures are served in the clear and without a key, so not where anybody could read them.
@@ -336,31 +319,6 @@ fn redis_url(raw: Raw) -> Result<Secret, String> {
     }
 }
 
-fn log_format(raw: Raw) -> Result<LogFormat, String> {
-    match raw.text()?.as_str() {
-        "pretty" => Ok(LogFormat::Pretty),
-        "json" => Ok(LogFormat::Json),
-        _ => Err("must be pretty or json".to_owned()),
-    }
-}
-
-/// `calls.carrier`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CarrierName {
-    Simulator,
-    Sip,
-    Twilio,
-}
-
-fn carrier(raw: Raw) -> Result<CarrierName, String> {
-    match raw.text()?.as_str() {
-        "simulator" => Ok(CarrierName::Simulator),
-        "sip" => Ok(CarrierName::Sip),
-        "twilio" => Ok(CarrierName::Twilio),
-        _ => Err("must be simulator, sip or twilio".to_owned()),
-    }
-}
-
 /// Scheme and host, with a port perhaps; a slash at the end is dropped.
 pub(super) fn origin(raw: Raw) -> Result<String, String> {
     let text = raw.text()?;
@@ -371,12 +329,19 @@ pub(super) fn origin(raw: Raw) -> Result<String, String> {
 }
 
 fn as_origin(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    let is_bare = matches!(&url[Position::BeforePath..], "" | "/")
-        && url.username().is_empty()
-        && url.password().is_none();
-    (matches!(url.scheme(), "http" | "https") && is_bare)
-        .then(|| url.origin().ascii_serialization())
+    let url = open_url(text)?;
+    let is_bare = matches!(&url[Position::BeforePath..], "" | "/");
+    is_bare.then(|| url.origin().ascii_serialization())
+}
+
+/// An address of the web without user name and password.
+fn open_url(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+    })
 }
 
 fn origins(raw: Raw) -> Result<Vec<String>, String> {
@@ -444,16 +409,6 @@ fn duration(text: &str) -> Option<Duration> {
 
 pub(super) fn base_url(raw: Raw) -> Result<String, String> {
     let text = raw.text()?;
-    let url = Url::parse(&text).ok();
-    let is_good = url.is_some_and(|url| {
-        matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.username().is_empty()
-            && url.password().is_none()
-    });
-    if is_good {
-        Ok(text)
-    } else {
-        Err("must be a whole http or https URL without user name and password, such as https://api.openai.com/v1".to_owned())
-    }
+    let must = "must be a whole http or https URL without user name and password, such as https://api.openai.com/v1";
+    open_url(&text).map(|_| text).ok_or_else(|| must.to_owned())
 }

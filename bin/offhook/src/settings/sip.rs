@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use offhook_media::ports::PortRange;
 use offhook_sip::{Transport, TrunkSettings};
 
-use super::given::{Given, Raw};
-use super::read::{path, socket_address};
+use super::given::{Given, Raw, Section};
+use super::read::{parsed, path};
 use super::{Result, SettingsError, TlsSettings};
 
 /// The ports of calls' sound: of 500 calls.
@@ -63,14 +63,18 @@ pub(crate) struct RtpSettings {
     pub(crate) from_anywhere: bool,
 }
 
+/// Each transport, as its setting in `sip` is called.
+const TRANSPORTS: [(&str, Transport); 3] = [
+    ("udp", Transport::Udp),
+    ("tcp", Transport::Tcp),
+    ("tls", Transport::Tls),
+];
+
 impl SipListener {
     /// What its setting is called in `sip`.
-    pub(crate) const fn name(self) -> &'static str {
-        match self.transport {
-            Transport::Udp => "udp",
-            Transport::Tcp => "tcp",
-            Transport::Tls => "tls",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        let named = TRANSPORTS.iter().find(|(_, one)| *one == self.transport);
+        named.map_or("", |(name, _)| name)
     }
 }
 
@@ -85,23 +89,18 @@ impl SipSettings {
 pub(super) fn sip(given: &mut Given, is_carrier: bool) -> Result<Option<SipSettings>> {
     let is_given = !given.names_in("sip").is_empty();
     let trunk = given.read("calls.trunk", Raw::text)?;
+    let mut section = given.section("sip");
     let mut listeners = Vec::new();
-    for (name, transport) in [
-        ("udp", Transport::Udp),
-        ("tcp", Transport::Tcp),
-        ("tls", Transport::Tls),
-    ] {
-        listeners.extend(listener(given, name, transport)?);
+    for (name, transport) in TRANSPORTS {
+        listeners.extend(listener(&mut section, name, transport)?);
     }
-    let has_tls = listeners
-        .iter()
-        .any(|listener| listener.transport == Transport::Tls);
-    let tls = certificate(given, has_tls)?;
+    let has_tls = is_listened(&listeners, Transport::Tls);
+    let tls = certificate(&mut section, has_tls)?;
     let rtp = Rtp {
-        address: given.read("sip.rtp_address", ip_address)?,
-        external: given.read("sip.rtp_external", ip_address)?,
-        ports: given.read("sip.rtp_ports", ports)?,
-        from_anywhere: given.read("sip.rtp_from_anywhere", Raw::bool)?,
+        address: section.read("rtp_address", ip_address)?,
+        external: section.read("rtp_external", ip_address)?,
+        ports: section.read("rtp_ports", ports)?,
+        from_anywhere: section.is_on("rtp_from_anywhere")?,
     };
     let mut trunks = Vec::new();
     for name in given.names_in("sip.trunks") {
@@ -130,23 +129,31 @@ pub(super) fn sip(given: &mut Given, is_carrier: bool) -> Result<Option<SipSetti
     }))
 }
 
-fn listener(given: &mut Given, name: &str, transport: Transport) -> Result<Option<SipListener>> {
-    let (key, external_key) = (format!("sip.{name}"), format!("sip.{name}_external"));
-    let address = given.read(&key, socket_address)?;
-    let external = given.read(&external_key, external_address)?;
+fn is_listened(listeners: &[SipListener], transport: Transport) -> bool {
+    listeners.iter().any(|one| one.transport == transport)
+}
+
+fn listener(
+    section: &mut Section<'_>,
+    name: &str,
+    transport: Transport,
+) -> Result<Option<SipListener>> {
+    let external_name = format!("{name}_external");
+    let (key, external_key) = (section.key(name), section.key(&external_name));
+    let must = "an IP address and a port, such as 192.0.2.10:5060";
+    let address: Option<SocketAddr> = section.read(name, |raw| parsed(raw, must))?;
+    let external = section.read(&external_name, external_address)?;
     let Some(address) = address else {
-        if external.is_some() {
-            return Err(SettingsError(format!(
-                "setting `{external_key}` needs `{key}`: give the address to listen on, or remove it"
-            )));
-        }
-        return Ok(None);
+        let remedy = "give the address to listen on, or remove it";
+        let needs = |_| SettingsError::needs(&external_key, &key, remedy);
+        return external.map(needs).map_or(Ok(None), Err);
     };
     if address.ip().is_unspecified() && external.is_none() {
-        return Err(SettingsError(format!(
-            "setting `{external_key}` is missing: `{key}` is every address of this machine, and a carrier is told one; \
-             give the address that it reaches, or listen on that one alone"
-        )));
+        let why = format!(
+            "`{key}` is every address of this machine, and a carrier is told one; give the address that it reaches, or \
+             listen on that one alone"
+        );
+        return Err(SettingsError::missing(&external_key, &why));
     }
     let external =
         external.map(|(ip, port)| SocketAddr::new(ip, port.unwrap_or_else(|| address.port())));
@@ -157,28 +164,25 @@ fn listener(given: &mut Given, name: &str, transport: Transport) -> Result<Optio
     }))
 }
 
-fn certificate(given: &mut Given, has_tls: bool) -> Result<Option<TlsSettings>> {
-    let cert = given.read("sip.tls_cert", path)?;
-    let key = given.read("sip.tls_key", path)?;
+fn certificate(section: &mut Section<'_>, has_tls: bool) -> Result<Option<TlsSettings>> {
+    let cert = section.read("tls_cert", path)?;
+    let key = section.read("tls_key", path)?;
+    let needs = |given, missing, what: &str| {
+        Err(SettingsError::needs(
+            given,
+            missing,
+            &format!("name the file of {what}"),
+        ))
+    };
     match (has_tls, cert, key) {
         (true, Some(cert), Some(key)) => Ok(Some(TlsSettings { cert, key })),
         (false, None, None) => Ok(None),
-        (true, None, _) => Err(SettingsError(
-            "setting `sip.tls` needs `sip.tls_cert`: name the file of the listener's certificate"
-                .to_owned(),
-        )),
-        (true, Some(_), None) => Err(SettingsError(
-            "setting `sip.tls_cert` needs `sip.tls_key`: name the file of its private key"
-                .to_owned(),
-        )),
+        (true, None, _) => needs("sip.tls", "sip.tls_cert", "the listener's certificate"),
+        (true, Some(_), None) => needs("sip.tls_cert", "sip.tls_key", "its private key"),
         (false, cert, _) => {
-            let setting = if cert.is_some() {
-                "sip.tls_cert"
-            } else {
-                "sip.tls_key"
-            };
+            let setting = if cert.is_some() { "cert" } else { "key" };
             Err(SettingsError(format!(
-                "setting `{setting}` is without effect: it is the listener's of `sip.tls`; give that, or remove it"
+                "setting `sip.tls_{setting}` is without effect: it is the listener's of `sip.tls`; give that, or remove it"
             )))
         }
     }
@@ -189,7 +193,7 @@ struct Rtp {
     address: Option<IpAddr>,
     external: Option<IpAddr>,
     ports: Option<PortRange>,
-    from_anywhere: Option<bool>,
+    from_anywhere: bool,
 }
 
 impl Rtp {
@@ -203,10 +207,10 @@ impl Rtp {
             (external, _) => external,
         };
         if address.is_unspecified() && external.is_none() {
-            return Err(SettingsError(
-                "setting `sip.rtp_external` is missing: `sip.rtp_address` is every address of this machine, and a call's \
-                 description names one; give the address that carriers reach"
-                    .to_owned(),
+            return Err(SettingsError::missing(
+                "sip.rtp_external",
+                "`sip.rtp_address` is every address of this machine, and a call's description names one; give the \
+                 address that carriers reach",
             ));
         }
         let ports = match self.ports {
@@ -218,36 +222,28 @@ impl Rtp {
             address,
             external,
             ports,
-            from_anywhere: self.from_anywhere.unwrap_or(false),
+            from_anywhere: self.from_anywhere,
         })
     }
 }
 
 fn trunk_settings(given: &mut Given, name: String) -> Result<TrunkSettings> {
-    let key = |setting: &str| format!("sip.trunks.{name}.{setting}");
-    let server = given.read(&key("server"), Raw::text)?;
-    let server = server.ok_or_else(|| {
-        SettingsError(format!(
-            "setting `{}` is missing: give the carrier's server, such as sip.example.com",
-            key("server")
-        ))
-    })?;
+    let mut section = given.section(format!("sip.trunks.{name}"));
+    let server = section.text("server")?;
+    let why = "give the carrier's server, such as sip.example.com";
     let settings = TrunkSettings {
-        server,
-        transport: given.read(&key("transport"), Raw::text)?,
-        user: given.read(&key("user"), Raw::text)?,
-        password: given.read(&key("password"), Raw::text)?,
-        from_domain: given.read(&key("from_domain"), Raw::text)?,
-        caller_id_header: given.read(&key("caller_id_header"), Raw::text)?,
-        allowed_sources: given
-            .read(&key("allowed_sources"), Raw::list)?
-            .unwrap_or_default(),
-        accept_digest: given
-            .read(&key("accept_digest"), Raw::bool)?
-            .unwrap_or(false),
-        keep_alive_seconds: given
-            .read(&key("keep_alive_seconds"), |raw| raw.integer(0, 3_600))?
-            .unwrap_or(KEEP_ALIVE_SECONDS)
+        server: server.ok_or_else(|| section.missing("server", why))?,
+        transport: section.text("transport")?,
+        user: section.text("user")?,
+        password: section.text("password")?,
+        from_domain: section.text("from_domain")?,
+        caller_id_header: section.text("caller_id_header")?,
+        allowed_sources: section.read_or("allowed_sources", Vec::new(), Raw::list)?,
+        accept_digest: section.is_on("accept_digest")?,
+        keep_alive_seconds: section
+            .read_or("keep_alive_seconds", KEEP_ALIVE_SECONDS, |raw| {
+                raw.integer(0, 3_600)
+            })?
             .into(),
         name: name.clone(),
     };
@@ -255,7 +251,7 @@ fn trunk_settings(given: &mut Given, name: String) -> Result<TrunkSettings> {
         let (field, fault) = (error.field, error.fault);
         return Err(SettingsError(match field {
             "name" => format!("section `sip.trunks.{name}`: its name {fault}"),
-            _ => format!("setting `{}`: {fault}", key(field)),
+            _ => format!("setting `{}`: {fault}", section.key(field)),
         }));
     }
     Ok(settings)
@@ -271,10 +267,10 @@ fn check_trunks(listeners: &[SipListener], trunks: &[TrunkSettings]) -> Result<(
         ));
     }
     if listeners.is_empty() {
-        return Err(SettingsError(
-            "setting `sip.udp` is missing: `calls.carrier` is `sip`, and the carrier has to reach this machine; give the \
-             address to listen on, such as 192.0.2.10:5060, or that of `sip.tcp` or `sip.tls`"
-                .to_owned(),
+        return Err(SettingsError::missing(
+            "sip.udp",
+            "`calls.carrier` is `sip`, and the carrier has to reach this machine; give the address to listen on, such as \
+             192.0.2.10:5060, or that of `sip.tcp` or `sip.tls`",
         ));
     }
     for trunk in trunks {
@@ -282,20 +278,20 @@ fn check_trunks(listeners: &[SipListener], trunks: &[TrunkSettings]) -> Result<(
         let Ok(transport) = trunk.clone().check().map(|trunk| trunk.transport()) else {
             continue;
         };
-        let is_listened = listeners
-            .iter()
-            .any(|listener| listener.transport == transport);
         let missing = match transport {
-            Transport::Udp if !is_listened => "udp",
-            Transport::Tcp if !is_listened => "tcp",
-            Transport::Udp | Transport::Tcp | Transport::Tls => continue,
+            Transport::Udp => "udp",
+            Transport::Tcp => "tcp",
+            // What is encrypted goes out by connections of our own.
+            Transport::Tls => continue,
         };
-        return Err(SettingsError(format!(
-            "setting `sip.{missing}` is missing: the trunk `{}` speaks by {}, and is answered there; give the address to \
-             listen on",
-            trunk.name,
-            missing.to_ascii_uppercase()
-        )));
+        if !is_listened(listeners, transport) {
+            let why = format!(
+                "the trunk `{}` speaks by {}, and is answered there; give the address to listen on",
+                trunk.name,
+                missing.to_ascii_uppercase()
+            );
+            return Err(SettingsError::missing(&format!("sip.{missing}"), &why));
+        }
     }
     Ok(())
 }
@@ -310,16 +306,15 @@ fn chosen(named: Option<String>, trunks: &[TrunkSettings]) -> Result<String> {
             "setting `calls.trunk` names no trunk of `sip.trunks`: it has `{known}`"
         ))),
         (None, [only]) => Ok((*only).to_owned()),
-        (None, _) => Err(SettingsError(format!(
-            "setting `calls.trunk` is missing: there are the trunks `{known}`; name the one by which calls go out"
-        ))),
+        (None, _) => Err(SettingsError::missing(
+            "calls.trunk",
+            &format!("there are the trunks `{known}`; name the one by which calls go out"),
+        )),
     }
 }
 
 fn ip_address(raw: Raw) -> Result<IpAddr, String> {
-    let text = raw.text()?;
-    text.parse()
-        .map_err(|_| "must be an IP address, such as 203.0.113.7".to_owned())
+    parsed(raw, "an IP address, such as 203.0.113.7")
 }
 
 /// An address, with a port where the router has another one.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 
-use super::given::{Given, Raw};
-use super::read::base_url;
+use super::given::{Given, Raw, Section, listed};
+use super::read::{NO_BASE_URL, base_url};
 use super::{Result, SettingsError};
 
 /// The provider that is built in.
@@ -46,35 +46,18 @@ enum Kind {
     Exec,
 }
 
-impl Kind {
-    const ALL: [(&str, Self); 5] = [
-        ("deepgram", Self::Deepgram),
-        ("elevenlabs", Self::ElevenLabs),
-        ("cartesia", Self::Cartesia),
-        ("openai", Self::OpenAi),
-        ("exec", Self::Exec),
-    ];
+const KINDS: [(&str, Kind); 5] = [
+    ("deepgram", Kind::Deepgram),
+    ("elevenlabs", Kind::ElevenLabs),
+    ("cartesia", Kind::Cartesia),
+    ("openai", Kind::OpenAi),
+    ("exec", Kind::Exec),
+];
 
-    fn name(self) -> &'static str {
-        let named = Self::ALL.iter().find(|(_, kind)| *kind == self);
-        named.map_or("", |(name, _)| *name)
-    }
-
-    const fn has_transport(self) -> bool {
-        matches!(self, Self::ElevenLabs | Self::Cartesia)
-    }
-}
-
-/// What is said of one provider.
-struct Said {
-    name: String,
-    kind: Kind,
-    base_url: Option<String>,
-    api_key: Option<String>,
-    transport: Option<SpeechTransport>,
-    listen: Program,
-    speak: Program,
-}
+const TRANSPORTS: [(&str, SpeechTransport); 2] = [
+    ("websocket", SpeechTransport::WebSocket),
+    ("http", SpeechTransport::Http),
+];
 
 /// What is said of one program.
 struct Program {
@@ -92,8 +75,8 @@ pub(super) fn speech(given: &mut Given) -> Result<BTreeMap<String, SpeechProvide
                 "section `speech.scripted`: this provider is built in and takes no settings";
             return Err(SettingsError(fault.to_owned()));
         }
-        let said = said(given, name)?;
-        providers.insert(said.name.clone(), said.provider()?);
+        let provider = provider(&mut given.section(format!("speech.{name}")))?;
+        providers.insert(name, provider);
     }
     for name in NAMES {
         given.read(&format!("speech.<provider>.{name}"), Raw::text)?;
@@ -101,99 +84,75 @@ pub(super) fn speech(given: &mut Given) -> Result<BTreeMap<String, SpeechProvide
     Ok(providers)
 }
 
-fn said(given: &mut Given, name: String) -> Result<Said> {
-    let key = |setting: &str| format!("speech.{name}.{setting}");
-    let kind = given.read(&key("kind"), kind)?;
+fn provider(section: &mut Section<'_>) -> Result<SpeechProvider> {
+    let kind = section.read("kind", |raw| raw.one_of(&KINDS))?;
     let kind = kind.ok_or_else(|| {
-        SettingsError(format!(
-            "setting `{}` is missing: give the shape of the service's interface, {}",
-            key("kind"),
-            kinds()
-        ))
+        let why = format!(
+            "give the shape of the service's interface, {}",
+            listed(&KINDS)
+        );
+        section.missing("kind", &why)
     })?;
-    Ok(Said {
-        kind,
-        base_url: given.read(&key("base_url"), base_url)?,
-        api_key: given.read(&key("api_key"), Raw::text)?,
-        transport: given.read(&key("transport"), transport)?,
-        listen: program(given, &key("listen"))?,
-        speak: program(given, &key("speak"))?,
-        name,
+    let base_url = section.read("base_url", base_url)?;
+    let api_key = section.text("api_key")?;
+    let transport = section.read("transport", |raw| raw.one_of(&TRANSPORTS))?;
+    let listen = program(section, "listen")?;
+    let speak = program(section, "speak")?;
+    let is_program = kind == Kind::Exec;
+    let has_transport = matches!(kind, Kind::ElevenLabs | Kind::Cartesia);
+    for (setting, is_unread) in [
+        ("base_url", base_url.is_some() && is_program),
+        ("api_key", api_key.is_some() && is_program),
+        ("transport", transport.is_some() && !has_transport),
+        ("listen", listen.is_given() && !is_program),
+        ("speak", speak.is_given() && !is_program),
+    ] {
+        if is_unread {
+            let named = KINDS.iter().find(|(_, one)| *one == kind);
+            return Err(SettingsError(format!(
+                "setting `{}` is without effect: kind `{}` does not read it; remove it",
+                section.key(setting),
+                named.map_or("", |(name, _)| name)
+            )));
+        }
+    }
+    if is_program {
+        let listen = listen.settings(section, "listen")?;
+        let speak = speak.settings(section, "speak")?;
+        if listen.is_none() && speak.is_none() {
+            return Err(SettingsError(format!(
+                "section `{}`: a local program needs `listen.command`, `speak.command` or both",
+                section.name()
+            )));
+        }
+        return Ok(SpeechProvider::Exec { listen, speak });
+    }
+    let endpoint = ProviderSettings {
+        base_url: base_url.ok_or_else(|| section.missing("base_url", NO_BASE_URL))?,
+        api_key,
+    };
+    let transport = transport.unwrap_or_default();
+    Ok(match kind {
+        Kind::Deepgram => SpeechProvider::Deepgram(endpoint),
+        Kind::ElevenLabs => SpeechProvider::ElevenLabs(endpoint, transport),
+        Kind::Cartesia => SpeechProvider::Cartesia(endpoint, transport),
+        Kind::OpenAi | Kind::Exec => SpeechProvider::OpenAi(endpoint),
     })
 }
 
-fn program(given: &mut Given, section: &str) -> Result<Program> {
-    let key = |setting: &str| format!("{section}.{setting}");
+fn program(section: &mut Section<'_>, way: &str) -> Result<Program> {
+    let key = |setting: &str| format!("{way}.{setting}");
     // The sound that a program makes says its own rate.
-    let sample_rate = match section.ends_with(".listen") {
-        true => given.read(&key("sample_rate"), |raw| raw.integer(8_000, 48_000))?,
-        false => None,
+    let sample_rate = match way {
+        "listen" => section.read(&key("sample_rate"), |raw| raw.integer(8_000, 48_000))?,
+        _ => None,
     };
     Ok(Program {
-        command: given.read(&key("command"), command)?,
+        command: section.read(&key("command"), command)?,
         sample_rate,
-        limit: given.read(&key("limit_seconds"), |raw| raw.integer(1, 60))?,
-        at_once: given.read(&key("at_once"), |raw| raw.integer(1, 256))?,
+        limit: section.read(&key("limit_seconds"), |raw| raw.integer(1, 60))?,
+        at_once: section.read(&key("at_once"), |raw| raw.integer(1, 256))?,
     })
-}
-
-impl Said {
-    fn provider(self) -> Result<SpeechProvider> {
-        self.check_effects()?;
-        if self.kind == Kind::Exec {
-            let (listen, speak) = (
-                self.listen.program(&self.name, "listen")?,
-                self.speak.program(&self.name, "speak")?,
-            );
-            if listen.is_none() && speak.is_none() {
-                return Err(SettingsError(format!(
-                    "section `speech.{}`: a local program needs `listen.command`, `speak.command` or both",
-                    self.name
-                )));
-            }
-            return Ok(SpeechProvider::Exec { listen, speak });
-        }
-        let base_url = self.base_url.ok_or_else(|| {
-            SettingsError(format!(
-                "setting `speech.{}.base_url` is missing: give the URL that the service's paths follow",
-                self.name
-            ))
-        })?;
-        let endpoint = SpeechEndpoint {
-            base_url,
-            api_key: self.api_key,
-        };
-        let transport = self.transport.unwrap_or_default();
-        Ok(match self.kind {
-            Kind::Deepgram => SpeechProvider::Deepgram(endpoint),
-            Kind::ElevenLabs => SpeechProvider::ElevenLabs(endpoint, transport),
-            Kind::Cartesia => SpeechProvider::Cartesia(endpoint, transport),
-            Kind::OpenAi | Kind::Exec => SpeechProvider::OpenAi(endpoint),
-        })
-    }
-
-    /// Refuses what this kind of provider does not read.
-    fn check_effects(&self) -> Result<()> {
-        let is_program = self.kind == Kind::Exec;
-        let unread = [
-            ("base_url", self.base_url.is_some() && is_program),
-            ("api_key", self.api_key.is_some() && is_program),
-            (
-                "transport",
-                self.transport.is_some() && !self.kind.has_transport(),
-            ),
-            ("listen", self.listen.is_given() && !is_program),
-            ("speak", self.speak.is_given() && !is_program),
-        ];
-        let Some((setting, _)) = unread.into_iter().find(|(_, is_unread)| *is_unread) else {
-            return Ok(());
-        };
-        Err(SettingsError(format!(
-            "setting `speech.{}.{setting}` is without effect: kind `{}` does not read it; remove it",
-            self.name,
-            self.kind.name()
-        )))
-    }
 }
 
 impl Program {
@@ -204,15 +163,12 @@ impl Program {
             || self.at_once.is_some()
     }
 
-    fn program(self, provider: &str, way: &str) -> Result<Option<SpeechProgram>> {
+    fn settings(self, section: &Section<'_>, way: &str) -> Result<Option<SpeechProgram>> {
         let is_given = self.is_given();
         let Some(command) = self.command else {
-            if is_given {
-                return Err(SettingsError(format!(
-                    "setting `speech.{provider}.{way}.command` is missing: name the program and its arguments"
-                )));
-            }
-            return Ok(None);
+            let why = "name the program and its arguments";
+            let missing = || section.missing(&format!("{way}.command"), why);
+            return if is_given { Err(missing()) } else { Ok(None) };
         };
         Ok(Some(SpeechProgram {
             command,
@@ -220,28 +176,6 @@ impl Program {
             limit: Duration::from_secs(self.limit.unwrap_or(LIMIT_SECONDS).into()),
             at_once: usize::try_from(self.at_once.unwrap_or(AT_ONCE)).unwrap_or(1),
         }))
-    }
-}
-
-fn kinds() -> String {
-    let names = Kind::ALL.map(|(name, _)| name);
-    let (last, others) = names.split_last().unwrap_or((&"", &[]));
-    format!("{} or {last}", others.join(", "))
-}
-
-fn kind(raw: Raw) -> Result<Kind, String> {
-    let text = raw.text()?;
-    let named = Kind::ALL.iter().find(|(name, _)| *name == text);
-    named
-        .map(|(_, kind)| *kind)
-        .ok_or_else(|| format!("must be {}", kinds()))
-}
-
-fn transport(raw: Raw) -> Result<SpeechTransport, String> {
-    match raw.text()?.as_str() {
-        "websocket" => Ok(SpeechTransport::WebSocket),
-        "http" => Ok(SpeechTransport::Http),
-        _ => Err("must be websocket or http".to_owned()),
     }
 }
 

@@ -28,8 +28,31 @@ fn file(text: &str) -> Result<Settings, String> {
     load(text, &[], Flags::default())
 }
 
-fn variable(name: &str, value: &str) -> Result<Settings, String> {
-    load("", &[(name, value)], Flags::default())
+/// Settings of variables alone.
+pub(crate) fn variables(all: &[(&str, &str)]) -> Result<Settings, String> {
+    load("", all, Flags::default())
+}
+
+/// Each case of these, with a blank line between two, is a file, which may have variables among its lines, and behind `=>`
+/// the sentence that refuses it; `…` stands for how that goes on. No sentence repeats what is `hunter2` in the file.
+pub(super) fn refuses(cases: &str) {
+    for case in cases.trim().split("\n\n") {
+        let (given, sentence) = case.split_once("=>").unwrap();
+        let lines = given.lines().map(str::trim);
+        let (variables, file): (Vec<_>, Vec<_>) =
+            lines.partition(|line| line.starts_with("OFFHOOK_") || line.starts_with("AWS_"));
+        let variables: Vec<_> = variables
+            .iter()
+            .filter_map(|line| line.split_once('='))
+            .collect();
+        let refused = refusal(load(&file.join("\n"), &variables, Flags::default()));
+        let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+        match sentence.strip_suffix('…') {
+            Some(begins) => assert!(refused.starts_with(begins), "{refused}"),
+            None => assert_eq!(refused, sentence),
+        }
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
 }
 
 fn refusal(result: Result<Settings, String>) -> String {
@@ -77,7 +100,7 @@ fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
 
 #[test]
 fn every_key_is_a_variable_too() {
-    let variables = [
+    let settings = variables(&[
         ("OFFHOOK_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true"),
         ("OFFHOOK_WEBHOOKS__RETRY_OFFSETS", "1s, 200ms,1d"),
         (
@@ -100,8 +123,8 @@ fn every_key_is_a_variable_too() {
         ("OFFHOOK_LOG__FORMAT", "json"),
         ("OFFHOOK_DATABASE_URL", "postgres://h/123"),
         ("OFFHOOK_MASTER_KEY_FILE", "7"),
-    ];
-    let settings = load("", &variables, Flags::default()).unwrap();
+    ])
+    .unwrap();
     assert!(settings.webhooks.allow_private_targets);
     let offsets = settings
         .webhooks
@@ -189,32 +212,26 @@ fn a_file_holds_every_section() {
 
 #[test]
 fn an_unknown_key_is_named_with_the_likely_one() {
-    for (sentence, result) in [
-        (
-            "unknown setting `webhooks.auto_disabled` in DIR/offhook.toml: did you mean `webhooks.auto_disable`?",
-            file("[webhooks]\nauto_disabled = true"),
-        ),
-        (
-            "unknown setting `OFFHOOK_HTTP_PUBLIC_URL` in the environment: did you mean OFFHOOK_HTTP__PUBLIC_URL?",
-            variable("OFFHOOK_HTTP_PUBLIC_URL", "https://x.example.com"),
-        ),
-        (
-            "unknown setting `zebra` in DIR/offhook.toml: remove it",
-            file("zebra = 1"),
-        ),
-        (
-            "unknown setting `zoo` in DIR/offhook.toml: remove it",
-            file("[zoo]"),
-        ),
-        (
-            "unknown setting `plans.gold.live_calls` in DIR/offhook.toml: did you mean `plans.pro.live_calls`?",
-            file("[plans.gold]\nlive_calls = 3"),
-        ),
-    ] {
-        assert_eq!(refusal(result), sentence);
-    }
-    assert!(
-        refusal(variable("OFFHOOK_Listen", "x")).starts_with("unknown setting `OFFHOOK_Listen`")
+    refuses(
+        r#"
+        webhooks.auto_disabled = true
+        => unknown setting `webhooks.auto_disabled` in DIR/offhook.toml: did you mean `webhooks.auto_disable`?
+
+        OFFHOOK_HTTP_PUBLIC_URL=https://x.example.com
+        => unknown setting `OFFHOOK_HTTP_PUBLIC_URL` in the environment: did you mean OFFHOOK_HTTP__PUBLIC_URL?
+
+        zebra = 1
+        => unknown setting `zebra` in DIR/offhook.toml: remove it
+
+        [zoo]
+        => unknown setting `zoo` in DIR/offhook.toml: remove it
+
+        plans.gold.live_calls = 3
+        => unknown setting `plans.gold.live_calls` in DIR/offhook.toml: did you mean `plans.pro.live_calls`?
+
+        OFFHOOK_Listen=x
+        => unknown setting `OFFHOOK_Listen`…
+        "#,
     );
 }
 
@@ -225,7 +242,7 @@ fn an_empty_section_that_exists_is_no_unknown_key() {
 
 #[test]
 fn what_kubernetes_and_tests_put_into_the_environment_is_ignored() {
-    let variables = [
+    variables(&[
         ("OFFHOOK_PORT", "tcp://10.0.0.1:80"),
         ("OFFHOOK_PORT_80_TCP_ADDR", "10.0.0.1"),
         ("OFFHOOK_SERVICE_HOST", "10.0.0.1"),
@@ -234,85 +251,79 @@ fn what_kubernetes_and_tests_put_into_the_environment_is_ignored() {
         ("OFFHOOK_TEST_POSTGRES", "postgres://h"),
         ("OFFHOOKING", "1"),
         ("PATH", "/bin"),
-    ];
-    load("", &variables, Flags::default()).unwrap();
+    ])
+    .unwrap();
 }
 
 #[test]
 fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
-    for (sentence, result) in [
-        (
-            "setting `listen` (from --listen) must be an IP address and a port, such as 127.0.0.1:8080",
-            load(
-                "",
-                &[],
-                Flags {
-                    listen: Some("localhost".to_owned()),
-                    ..Flags::default()
-                },
-            ),
-        ),
-        (
-            "setting `calls.max_queue_seconds` (in DIR/offhook.toml) must be a whole number from 1 to 86400",
-            file("[calls]\nmax_queue_seconds = \"120\""),
-        ),
-        (
-            "setting `calls.drain_seconds` (from OFFHOOK_CALLS__DRAIN_SECONDS) must be a whole number from 0 to 86400",
-            variable("OFFHOOK_CALLS__DRAIN_SECONDS", "ten"),
-        ),
-        (
-            "setting `webhooks.auto_disable` (from OFFHOOK_WEBHOOKS__AUTO_DISABLE) must be true or false",
-            variable("OFFHOOK_WEBHOOKS__AUTO_DISABLE", "yes"),
-        ),
-        (
-            "setting `data_dir` (from OFFHOOK_DATA_DIR) is empty: remove it or give a value",
-            variable("OFFHOOK_DATA_DIR", ""),
-        ),
-        (
-            "setting `telemetry.sample` needs `telemetry.otlp_endpoint`: name the collector, or remove it",
-            variable("OFFHOOK_TELEMETRY__SAMPLE", "0.1"),
-        ),
-        (
-            "setting `metrics.listen` (in DIR/offhook.toml) must be a loopback or private address and a port, such as \
-             127.0.0.1:9464, as it is served without key and TLS",
-            file("metrics.listen = \"0.0.0.0:9464\""),
-        ),
-        (
-            "setting `redis_url` (from OFFHOOK_REDIS_URL) must be such as redis://user:password@host:6379/0, or \
-             rediss://… for TLS",
-            variable("OFFHOOK_REDIS_URL", "127.0.0.1:6379"),
-        ),
-        (
-            "setting `webhooks.retry_offsets` (in DIR/offhook.toml) must be three times, such as [\"5m\", \"30m\", \"2h\"]",
-            file("webhooks.retry_offsets = [\"5m\", \"30m\"]"),
-        ),
-        (
-            "setting `plans.pro.seats_max` (in DIR/offhook.toml) must be a whole number from 1 to 1000000000, or \"none\"",
-            file("plans.pro.seats_max = 0"),
-        ),
-        (
-            "setting `models.mine.base_url` is missing: give the URL that the service's paths follow",
-            file("models.mine.api_key = \"x\""),
-        ),
-        (
-            "setting `knowledge.embeddings.model` is missing: embeddings need `base_url` and `model`",
-            file("knowledge.embeddings.base_url = \"https://api.openai.com/v1\""),
-        ),
-        (
-            "setting `knowledge.embeddings.base_url` is missing: embeddings need `base_url` and `model`",
-            variable("OFFHOOK_KNOWLEDGE__EMBEDDINGS__API_KEY", "sk-x"),
-        ),
-        (
-            "setting `http.tls_cert` needs `http.tls_key`: name the file of its private key, or remove both",
-            file("http.tls_cert = \"cert.pem\""),
-        ),
-        (
-            "setting `http.tls_key` needs `http.tls_cert`: name the file of the certificate, or remove both",
-            variable("OFFHOOK_HTTP__TLS_KEY", "key.pem"),
-        ),
-    ] {
-        assert_eq!(refusal(result), sentence);
-    }
+    let flags = Flags {
+        listen: Some("localhost".to_owned()),
+        ..Flags::default()
+    };
+    assert_eq!(
+        refusal(load("", &[], flags)),
+        "setting `listen` (from --listen) must be an IP address and a port, such as 127.0.0.1:8080"
+    );
+    refuses(
+        r#"
+        calls.max_queue_seconds = "120"
+        => setting `calls.max_queue_seconds` (in DIR/offhook.toml) must be a whole number from 1 to 86400
+
+        OFFHOOK_CALLS__DRAIN_SECONDS=ten
+        => setting `calls.drain_seconds` (from OFFHOOK_CALLS__DRAIN_SECONDS) must be a whole number from 0 to 86400
+
+        OFFHOOK_WEBHOOKS__AUTO_DISABLE=yes
+        => setting `webhooks.auto_disable` (from OFFHOOK_WEBHOOKS__AUTO_DISABLE) must be true or false
+
+        OFFHOOK_DATA_DIR=
+        => setting `data_dir` (from OFFHOOK_DATA_DIR) is empty: remove it or give a value
+
+        OFFHOOK_TELEMETRY__SAMPLE=0.1
+        => setting `telemetry.sample` needs `telemetry.otlp_endpoint`: name the collector, or remove it
+
+        metrics.listen = "0.0.0.0:9464"
+        => setting `metrics.listen` (in DIR/offhook.toml) must be a loopback or private address and a port, such as
+           127.0.0.1:9464, as it is served without key and TLS
+
+        OFFHOOK_REDIS_URL=127.0.0.1:6379
+        => setting `redis_url` (from OFFHOOK_REDIS_URL) must be such as redis://user:password@host:6379/0, or rediss://…
+           for TLS
+
+        webhooks.retry_offsets = ["5m", "30m"]
+        => setting `webhooks.retry_offsets` (in DIR/offhook.toml) must be three times, such as ["5m", "30m", "2h"]
+
+        plans.pro.seats_max = 0
+        => setting `plans.pro.seats_max` (in DIR/offhook.toml) must be a whole number from 1 to 1000000000, or "none"
+
+        models.mine.api_key = "x"
+        => setting `models.mine.base_url` is missing: give the URL that the service's paths follow
+
+        knowledge.embeddings.base_url = "https://api.openai.com/v1"
+        => setting `knowledge.embeddings.model` is missing: embeddings need `base_url` and `model`
+
+        OFFHOOK_KNOWLEDGE__EMBEDDINGS__API_KEY=sk-x
+        => setting `knowledge.embeddings.base_url` is missing: embeddings need `base_url` and `model`
+
+        http.tls_cert = "cert.pem"
+        => setting `http.tls_cert` needs `http.tls_key`: name the file of its private key, or remove both
+
+        OFFHOOK_HTTP__TLS_KEY=key.pem
+        => setting `http.tls_key` needs `http.tls_cert`: name the file of the certificate, or remove both
+
+        OFFHOOK_DATABASE_URL=postgre://u:hunter2@h/d
+        => setting `database_url` (from OFFHOOK_DATABASE_URL) must begin with postgres://…
+
+        OFFHOOK_DATABASE_URL=sqlite://hunter2
+        => setting `database_url` (from OFFHOOK_DATABASE_URL) must begin with postgres://…
+
+        OFFHOOK_DATABASE_URL=hunter2
+        => setting `database_url` (from OFFHOOK_DATABASE_URL) must begin with postgres://…
+
+        OFFHOOK_WHATSAPP__VERSION=24.0
+        => setting `whatsapp.version` (from OFFHOOK_WHATSAPP__VERSION) must be a version of the Graph API, such as v24.0
+        "#,
+    );
     for text in [
         "limits.ip_per_minute = 0",
         "simulator.speed = 0",
@@ -326,6 +337,9 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
         "models.scripted.base_url = \"http://127.0.0.1\"",
         "models.mine.base_url = \"ftp://127.0.0.1\"",
         "log.format = \"loud\"",
+        "whatsapp.version = \"v24\"",
+        "whatsapp.version = \"v24.\"",
+        "whatsapp.version = \"v24.0/../me\"",
         "listen = 8080",
     ] {
         refusal(file(text));
@@ -390,15 +404,6 @@ fn a_plain_listener_that_others_can_reach_is_refused() {
         (tls.cert.to_str(), tls.key.to_str()),
         (Some("cert.pem"), Some("key.pem"))
     );
-}
-
-#[test]
-fn only_postgresql_is_a_database_url_and_the_sentence_does_not_repeat_it() {
-    for url in ["postgre://u:hunter2@h/d", "sqlite://hunter2", "hunter2"] {
-        let refused = refusal(variable("OFFHOOK_DATABASE_URL", url));
-        assert!(refused.contains("must begin with postgres://"), "{refused}");
-        assert!(!refused.contains("hunter2"), "{refused}");
-    }
 }
 
 #[test]

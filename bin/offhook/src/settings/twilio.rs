@@ -2,7 +2,7 @@
 
 use offhook_twilio::{Login, TwilioSettings};
 
-use super::given::{Given, Raw};
+use super::given::Given;
 use super::read::{base_url, origin};
 use super::{HttpSettings, Result, SettingsError};
 
@@ -15,13 +15,14 @@ pub(super) fn twilio(
     is_shared: bool,
 ) -> Result<Option<TwilioSettings>> {
     let is_given = !given.names_in("twilio").is_empty();
-    let address = given.read("twilio.base_url", base_url)?;
-    let account_sid = given.read("twilio.account_sid", Raw::text)?;
-    let auth_token = given.read("twilio.auth_token", Raw::text)?;
-    let key = given.read("twilio.api_key", Raw::text)?;
-    let secret = given.read("twilio.api_key_secret", Raw::text)?;
-    let signing_key = given.read("twilio.signing_key", Raw::text)?;
-    let node_url = given.read("twilio.node_url", origin)?;
+    let mut section = given.section("twilio");
+    let address = section.read("base_url", base_url)?;
+    let account_sid = section.text("account_sid")?;
+    let auth_token = section.text("auth_token")?;
+    let key = section.text("api_key")?;
+    let secret = section.text("api_key_secret")?;
+    let signing_key = section.text("signing_key")?;
+    let node_url = section.read("node_url", origin)?;
     if !is_carrier {
         return match is_given {
             false => Ok(None),
@@ -32,28 +33,23 @@ pub(super) fn twilio(
             )),
         };
     }
+    let missing = |name: &str, why: &str| Err(section.missing(name, why));
     let api_key = match (key, secret) {
         (Some(key), Some(secret)) => Some((key, secret)),
         (None, None) => None,
-        (Some(_), None) => {
-            return Err(missing("api_key_secret", "it goes with `twilio.api_key`"));
-        }
-        (None, Some(_)) => {
-            return Err(missing("api_key", "it goes with `twilio.api_key_secret`"));
-        }
+        (Some(_), None) => return missing("api_key_secret", "it goes with `twilio.api_key`"),
+        (None, Some(_)) => return missing("api_key", "it goes with `twilio.api_key_secret`"),
     };
-    let account_sid = account_sid.ok_or_else(|| {
-        missing(
-            "account_sid",
-            "name the account at Twilio that makes the calls, AC…",
-        )
-    })?;
+    let Some(account_sid) = account_sid else {
+        let why = "name the account at Twilio that makes the calls, AC…";
+        return missing("account_sid", why);
+    };
     if auth_token.is_none() && (api_key.is_none() || signing_key.is_none()) {
-        return Err(missing(
+        return missing(
             "auth_token",
             "what Twilio sends is signed with the account's token; only `twilio.api_key` together with \
              `twilio.signing_key` does without it",
-        ));
+        );
     }
     let parts = api_key.as_ref();
     let parts = parts.map(|(key, secret)| (key.as_str(), secret.as_str()));
@@ -76,8 +72,8 @@ fn our_url(node_url: Option<String>, http: &HttpSettings, is_shared: bool) -> Re
     let (setting, url) = match (node_url, &http.public_url) {
         (Some(url), _) => ("twilio.node_url", url),
         (None, _) if is_shared => {
-            return Err(missing(
-                "node_url",
+            return Err(SettingsError::missing(
+                "twilio.node_url",
                 "with PostgreSQL there may be several processes, and a call's sound must reach the one that holds the \
                  call; give the https address at which Twilio reaches this one, such as https://node1.voice.example.com \
                  (of a single process, that of `http.public_url`)",
@@ -85,10 +81,10 @@ fn our_url(node_url: Option<String>, http: &HttpSettings, is_shared: bool) -> Re
         }
         (None, Some(url)) => ("http.public_url", url.clone()),
         (None, None) => {
-            return Err(SettingsError(
-                "setting `http.public_url` is missing: `calls.carrier` is `twilio`, and Twilio reaches this service there; \
-                 give its https address, such as https://voice.example.com"
-                    .to_owned(),
+            return Err(SettingsError::missing(
+                "http.public_url",
+                "`calls.carrier` is `twilio`, and Twilio reaches this service there; give its https address, such as \
+                 https://voice.example.com",
             ));
         }
     };
@@ -99,8 +95,4 @@ fn our_url(node_url: Option<String>, http: &HttpSettings, is_shared: bool) -> Re
         "setting `{setting}` must begin with https://: `calls.carrier` is `twilio`, and what Twilio sends there, calls' \
          sound among it, must not travel in the clear"
     )))
-}
-
-fn missing(name: &str, why: &str) -> SettingsError {
-    SettingsError(format!("setting `twilio.{name}` is missing: {why}"))
 }

@@ -110,11 +110,6 @@ struct LogLine<'a> {
     node: offhook_domain::NodeId,
 }
 
-#[derive(Serialize)]
-struct CallsBody {
-    live: Vec<CallHandle>,
-}
-
 impl Network {
     async fn answer(
         self: Arc<Self>,
@@ -137,8 +132,7 @@ impl Network {
     }
 
     fn list(&self) -> Response<Body> {
-        let live = self.exchange.live();
-        let body = serde_json::to_vec(&CallsBody { live }).unwrap_or_default();
+        let body = serde_json::json!({ "live": self.exchange.live() }).to_string();
         Response::new(Full::new(Bytes::from(body)).boxed_unsync())
     }
 

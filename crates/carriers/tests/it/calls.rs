@@ -31,7 +31,7 @@ impl Clock for TokioClock {
 }
 
 pub(crate) fn number(text: &str) -> E164 {
-    text.parse().unwrap_or_else(|error| panic!("{error}"))
+    text.parse().unwrap()
 }
 
 pub(crate) fn handle(n: u16) -> CallHandle {
@@ -110,7 +110,7 @@ impl CallSink for Notes {
 }
 
 pub(crate) fn models() -> Arc<dyn Models> {
-    Arc::new(ModelRegistry::new([]).unwrap_or_else(|error| panic!("{error}")))
+    Arc::new(ModelRegistry::new([]).unwrap())
 }
 
 pub(crate) fn session(

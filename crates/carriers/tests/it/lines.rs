@@ -14,7 +14,7 @@ const SPEED: f64 = 40.0;
 
 async fn answered(carrier: &Arc<dyn Carrier>, n: u16) -> Leg {
     let dialed = carrier.dial(request(n, FRIEND)).await;
-    let mut leg = dialed.unwrap_or_else(|error| panic!("{error}"));
+    let mut leg = dialed.unwrap();
     let answer = async {
         while !matches!(
             leg.events.recv().await,

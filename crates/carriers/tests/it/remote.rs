@@ -17,12 +17,8 @@ use crate::calls::{FRIEND, TokioClock, call, handle, number, persona, request};
 const SPEED: f64 = 40.0;
 
 pub(crate) async fn start(log: Option<&Path>) -> (String, JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
-    let address = listener
-        .local_addr()
-        .unwrap_or_else(|error| panic!("{error}"));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
     let settings = SimulatorSettings {
         speed: SPEED,
         dial_log: log.map(Path::to_owned),
@@ -36,26 +32,18 @@ pub(crate) async fn start(log: Option<&Path>) -> (String, JoinHandle<()>) {
 }
 
 pub(crate) fn client(url: &str) -> RemoteSimulator {
-    RemoteSimulator::new(url).unwrap_or_else(|error| panic!("{error}"))
+    RemoteSimulator::new(url).unwrap()
 }
 
 /// The calls that go on at the simulator, read as any other client would.
 async fn live(url: &str) -> String {
     use tokio::io::AsyncWriteExt;
     let address = url.trim_start_matches("http://");
-    let mut socket = tokio::net::TcpStream::connect(address)
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
     let request = "GET /calls HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     let mut answer = String::new();
-    socket
-        .write_all(request.as_bytes())
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
-    socket
-        .read_to_string(&mut answer)
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
+    socket.write_all(request.as_bytes()).await.unwrap();
+    socket.read_to_string(&mut answer).await.unwrap();
     answer
         .split_once("\r\n\r\n")
         .map_or(String::new(), |(_, body)| body.to_owned())

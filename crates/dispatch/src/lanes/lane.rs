@@ -74,9 +74,8 @@ impl Supply {
 pub(super) struct Lane {
     /// Whose it is; known from the first claim on.
     pub(super) account: Option<AccountId>,
-    firsts: Supply,
-    retries: Supply,
-    resends: Supply,
+    /// By kind.
+    supplies: [Supply; Kind::ALL.len()],
     pub(super) running: Running,
     pub(super) window: usize,
     streak: u32,
@@ -91,9 +90,7 @@ impl Lane {
     pub(super) fn new(at: Instant) -> Self {
         Self {
             account: None,
-            firsts: Supply::default(),
-            retries: Supply::default(),
-            resends: Supply::default(),
+            supplies: Default::default(),
             running: Running::default(),
             window: SMALLEST_WINDOW,
             streak: 0,
@@ -104,23 +101,19 @@ impl Lane {
     }
 
     pub(super) fn supply(&self, kind: Kind) -> &Supply {
-        match kind {
-            Kind::First => &self.firsts,
-            Kind::Retry => &self.retries,
-            Kind::Resend => &self.resends,
-        }
+        &self.supplies[kind as usize]
     }
 
     pub(super) fn supply_mut(&mut self, kind: Kind) -> &mut Supply {
-        match kind {
-            Kind::First => &mut self.firsts,
-            Kind::Retry => &mut self.retries,
-            Kind::Resend => &mut self.resends,
-        }
+        &mut self.supplies[kind as usize]
+    }
+
+    fn queued_of(&self, kind: Kind) -> usize {
+        self.supply(kind).queue.len()
     }
 
     pub(super) fn queued(&self) -> usize {
-        Kind::ALL.iter().map(|k| self.supply(*k).queue.len()).sum()
+        Kind::ALL.map(|kind| self.queued_of(kind)).iter().sum()
     }
 
     /// How many attempts it holds, begun or not.
@@ -136,18 +129,18 @@ impl Lane {
     /// How many attempts of the schedule it could take, and how many of these may be no first ones. Nothing while most
     /// of what was claimed ahead is still there.
     pub(super) fn room(&self) -> (usize, usize) {
-        let (ahead, retries) = (self.ahead(), self.retries.queue.len());
-        let waiting = self.firsts.queue.len() + retries;
+        let (ahead, retries) = (self.ahead(), self.queued_of(Kind::Retry));
+        let waiting = self.queued_of(Kind::First) + retries;
         if ahead > 0 && waiting > ahead / 2 {
             return (0, 0);
         }
         let target = self.window + ahead;
-        let held = self.running.all - self.running.resends + waiting;
+        let held = self.running.all - self.running.of(Kind::Resend) + waiting;
         (
             target.saturating_sub(held),
             Kind::Retry
                 .part(target)
-                .saturating_sub(self.running.retries + retries),
+                .saturating_sub(self.running.of(Kind::Retry) + retries),
         )
     }
 
@@ -155,17 +148,13 @@ impl Lane {
     pub(super) fn room_for_resends(&self) -> usize {
         Kind::Resend
             .part(self.window)
-            .saturating_sub(self.running.resends + self.resends.queue.len())
+            .saturating_sub(self.running.of(Kind::Resend) + self.queued_of(Kind::Resend))
     }
 
     /// Whether the next plan has something for it: there is more to claim, or something has waited for a free slot.
     pub(super) fn wants_more(&self) -> bool {
         let is_short = self.queued() <= self.ahead() / 2;
-        let has_more = Kind::ALL.iter().any(|kind| {
-            let supply = self.supply(*kind);
-            supply.has_more || supply.due.is_some()
-        });
-        (is_short && has_more) || (self.queued() > 0 && self.running.all + 1 < self.window)
+        (is_short && self.has_more()) || (self.queued() > 0 && self.running.all + 1 < self.window)
     }
 
     /// Whether it has to make do with a share of the slots: it is slow, it fails, or nobody knows.
@@ -209,10 +198,12 @@ impl Lane {
 
     /// Whether nothing would be lost by forgetting it but how well it answered.
     pub(super) fn is_idle(&self) -> bool {
-        self.held() == 0
-            && Kind::ALL.iter().all(|kind| {
-                let supply = self.supply(*kind);
-                supply.due.is_none() && !supply.has_more
-            })
+        self.held() == 0 && !self.has_more()
+    }
+
+    /// Whether there is something that is not claimed, now or later.
+    fn has_more(&self) -> bool {
+        let mut supplies = self.supplies.iter();
+        supplies.any(|supply| supply.has_more || supply.due.is_some())
     }
 }

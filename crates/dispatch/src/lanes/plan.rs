@@ -97,7 +97,7 @@ impl Lanes {
             true => lane.room_for_resends().min(
                 Kind::Resend
                     .part(self.most)
-                    .saturating_sub(self.running.resends + shares.resends),
+                    .saturating_sub(self.running.of(Kind::Resend) + shares.resends),
             ),
             false => 0,
         };

@@ -10,7 +10,7 @@ use offhook_domain::{
     VoiceProvider, VoiceSource,
 };
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
-use offhook_providers::{SpeechEndpoint, SpeechProvider, SpeechTransport};
+use offhook_providers::{ProviderSettings, SpeechProvider, SpeechTransport};
 use offhook_testkit::TestDatabase;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -303,7 +303,7 @@ async fn key_sent_for(service: &TcpListener, voice_id: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone() {
     let service = must(TcpListener::bind("127.0.0.1:0").await);
-    let endpoint = SpeechEndpoint {
+    let endpoint = ProviderSettings {
         base_url: format!("http://{}", must(service.local_addr())),
         api_key: Some("k-deployment".to_owned()),
     };

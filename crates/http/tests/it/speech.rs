@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use offhook_domain::NumberProvider;
 use offhook_domain::json::Json;
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 use serde_json::{Value, json};
 
 use crate::app::{CUSTOMER, Setup, TestApp, rows, text};
@@ -15,7 +15,7 @@ const LISTED: &str = "f4d6bb07-f876-4464-ba70-cd48d8701890";
 
 /// Providers by the names that agents write, none of which is ever asked for a sound here.
 fn speech(names: &[&str]) -> Vec<(String, SpeechProvider)> {
-    let endpoint = || SpeechEndpoint {
+    let endpoint = || ProviderSettings {
         base_url: "http://127.0.0.1:1".to_owned(),
         api_key: Some("key".to_owned()),
     };

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::client::{Client, Failed};
 use super::numbers::Numbers;
-use crate::lenient;
+use crate::lenient::{self, Lenient, Text};
 
 /// Agents on a page.
 const PAGE_SIZE: &str = "100";
@@ -31,51 +31,46 @@ struct Page {
     has_more: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Summary {
-    #[serde(default, deserialize_with = "lenient::value")]
-    agent_id: Option<String>,
+    agent_id: Lenient<Option<String>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Definition {
     agent_id: String,
-    #[serde(default, deserialize_with = "lenient::text")]
-    name: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    conversation_config: Config,
+    name: Text,
+    conversation_config: Lenient<Config>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Config {
-    #[serde(default, deserialize_with = "lenient::object")]
-    agent: Speaker,
-    #[serde(default, deserialize_with = "lenient::object")]
-    tts: Tts,
+    agent: Lenient<Speaker>,
+    tts: Lenient<Tts>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Speaker {
-    #[serde(default, deserialize_with = "lenient::text")]
-    first_message: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    language: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    prompt: Prompt,
+    first_message: Text,
+    language: Text,
+    prompt: Lenient<Prompt>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Prompt {
-    #[serde(default, deserialize_with = "lenient::text")]
-    prompt: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    llm: Option<String>,
+    prompt: Text,
+    llm: Text,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Tts {
-    #[serde(default, deserialize_with = "lenient::text")]
-    voice_id: Option<String>,
+    voice_id: Text,
 }
 
 /// Every agent of the account, or none: a list of which a part is missing would archive the rest.
@@ -121,7 +116,7 @@ async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> 
         for agent in page.agents {
             // U+FFFD stands for what could not be read: it would name another agent, or none.
             let is_read = |id: &String| !id.is_empty() && !id.contains(char::REPLACEMENT_CHARACTER);
-            let id = agent.agent_id.filter(is_read);
+            let id = agent.agent_id.0.filter(is_read);
             ids.push(id.ok_or(Failed::Malformed)?);
         }
         match (page.has_more, page.next_cursor) {
@@ -163,16 +158,18 @@ async fn definition(client: &Client, key: &str, id: &str) -> Result<Option<Defin
 }
 
 fn agent(definition: Definition) -> LegacyAgent {
-    let Config { agent, tts } = definition.conversation_config;
+    let Config { agent, tts } = definition.conversation_config.0;
+    let (Lenient(agent), Lenient(tts)) = (agent, tts);
+    let Lenient(prompt) = agent.prompt;
     let id = definition.agent_id;
     LegacyAgent {
-        name: definition.name.unwrap_or_else(|| id.clone()),
+        name: definition.name.0.unwrap_or_else(|| id.clone()),
         id,
-        system_prompt: agent.prompt.prompt,
-        first_message: agent.first_message,
-        language: agent.language,
-        model: agent.prompt.llm,
-        voice_id: tts.voice_id,
+        system_prompt: prompt.prompt.0,
+        first_message: agent.first_message.0,
+        language: agent.language.0,
+        model: prompt.llm.0,
+        voice_id: tts.voice_id.0,
         phone_numbers: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::client::{Client, Failed};
 use super::numbers::{Line, Numbers};
-use crate::lenient;
+use crate::lenient::Id;
 
 /// The variable that carries our handle, beside the user's id.
 const HANDLE_VARIABLE: &str = "offhook_call_id";
@@ -49,8 +49,8 @@ impl<'a> ClientData<'a> {
 #[derive(Deserialize)]
 struct Placed {
     success: bool,
-    #[serde(default, deserialize_with = "lenient::id")]
-    conversation_id: Option<String>,
+    #[serde(default)]
+    conversation_id: Id,
 }
 
 /// Places a call by the operation for the number's lines. The request leaves before `place_by` or not at all.
@@ -91,7 +91,7 @@ pub(super) async fn place(
 
 /// What an answer comes to. Where there is a conversation somebody may be called, whatever else it says.
 fn taken(placed: Placed) -> Result<Option<String>, LegacyError> {
-    match placed.conversation_id {
+    match placed.conversation_id.0 {
         None if !placed.success => Err(LegacyError::Refused("it did not place the call")),
         conversation => Ok(conversation),
     }

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
-use offhook_egress::{SetupError, http_url, trusted_client};
+use offhook_egress::{SetupError, trusted_client};
 use offhook_engine::legacy::LegacyError;
-use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::HeaderName;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::SettingsError;
+use crate::{SettingsError, http};
 
 /// The provider's name in settings.
 const NAME: &str = "legacy";
@@ -37,7 +37,7 @@ const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 /// The provider's HTTP interface.
 #[derive(Clone)]
 pub(crate) struct Client {
-    http: reqwest::Client,
+    client: reqwest::Client,
     base: Url,
 }
 
@@ -101,17 +101,17 @@ impl Client {
     /// # Errors
     /// [`SettingsError`] if the address is none, or there is no TLS.
     pub(crate) fn new(base_url: &str) -> Result<Self, SettingsError> {
-        let base = http_url(base_url.trim_end_matches('/'))
-            .filter(|url| url.query().is_none() && url.fragment().is_none())
-            .filter(|url| url.username().is_empty() && url.password().is_none())
-            .ok_or_else(|| SettingsError::BaseUrl(NAME.to_owned()))?;
-        let http = trusted_client()?
+        let base = http::base_url(NAME, base_url)?;
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(SettingsError::BaseUrl(NAME.to_owned()));
+        }
+        let client = trusted_client()?
             .connect_timeout(CONNECT_LIMIT)
             .timeout(LIMIT)
             .pool_idle_timeout(crate::IDLE_LIMIT)
             .build()
             .map_err(SetupError::from)?;
-        Ok(Self { http, base })
+        Ok(Self { client, base })
     }
 
     /// Reads something.
@@ -121,8 +121,8 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, Failed> {
-        let answer = send(self.request(Method::GET, key, path, query)?).await?;
-        json(answer).await
+        let body = whole(send(self.request(Method::GET, key, path, query)?).await?).await?;
+        read_foreign(&body).map_err(|_| Failed::Malformed)
     }
 
     /// Asks for something to be done, once.
@@ -133,7 +133,7 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<T, Failed> {
         let request = self.request(Method::POST, key, path, &[])?.json(body);
-        let body = whole(send(request).await?, JSON_BYTES).await?;
+        let body = whole(send(request).await?).await?;
         // Not mended: what was done is asked for where this does not say it.
         serde_json::from_slice(&body).map_err(|_| Failed::Malformed)
     }
@@ -146,7 +146,7 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<(), Failed> {
         let request = self.request(Method::PATCH, key, path, &[])?.json(body);
-        let body = whole(send(request).await?, JSON_BYTES).await?;
+        let body = whole(send(request).await?).await?;
         // Whatever it says of the change, it is the provider that says it; it may say nothing.
         let is_its = body.is_empty() || serde_json::from_slice::<IgnoredAny>(&body).is_ok();
         is_its.then_some(()).ok_or(Failed::Malformed)
@@ -165,8 +165,7 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<RequestBuilder, Failed> {
-        let mut key = HeaderValue::from_str(key).map_err(|_| Failed::Key)?;
-        key.set_sensitive(true);
+        let key = http::credential("", key).ok_or(Failed::Key)?;
         let mut url = self.base.clone();
         url.path_segments_mut()
             .map_err(|()| Failed::Malformed)?
@@ -175,7 +174,7 @@ impl Client {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        Ok(self.http.request(method, url).header(KEY, key))
+        Ok(self.client.request(method, url).header(KEY, key))
     }
 }
 
@@ -202,28 +201,14 @@ async fn send(request: RequestBuilder) -> Result<Response, Failed> {
     }
 }
 
-/// What `Retry-After` asks for, in seconds; a date says nothing here, as the two clocks need not agree.
+/// What `Retry-After` asks for, as far as that is believed.
 fn wait(answer: &Response) -> Option<Duration> {
-    let value = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    let seconds = value.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+    http::retry_after(answer).map(|wait| wait.min(LONGEST_WAIT))
 }
 
-async fn json<T: DeserializeOwned>(answer: Response) -> Result<T, Failed> {
-    let body = whole(answer, JSON_BYTES).await?;
-    read_foreign(&body).map_err(|_| Failed::Malformed)
-}
-
-/// The whole of a body, up to `most` bytes.
-async fn whole(mut answer: Response, most: usize) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|_| Failed::Lost)? {
-        if body.len() + chunk.len() > most {
-            return Err(Failed::Malformed);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+async fn whole(answer: Response) -> Result<Vec<u8>, Failed> {
+    let body = http::whole(answer, JSON_BYTES).await;
+    body.map_err(|_| Failed::Lost)?.ok_or(Failed::Malformed)
 }
 
 #[cfg(test)]
@@ -266,23 +251,5 @@ mod tests {
         let client = Client::new("https://example.com").unwrap();
         let request = client.request(Method::GET, "a\nb", &["v1"], &[]);
         assert_eq!(request.err(), Some(Failed::Key));
-    }
-
-    #[test]
-    fn what_may_have_had_an_effect_is_never_said_to_be_asked_again() {
-        let unknown = [
-            Failed::Broken(Some(LIMIT)),
-            Failed::Broken(None),
-            Failed::Lost,
-            Failed::Malformed,
-        ];
-        for failed in unknown {
-            assert_eq!(failed.of_writing(), LegacyError::Unknown, "{failed:?}");
-        }
-        assert_eq!(Failed::Busy(None).of_writing(), LegacyError::Later(None));
-        assert_eq!(
-            Failed::Broken(Some(LIMIT)).of_reading(),
-            LegacyError::Later(Some(LIMIT))
-        );
     }
 }

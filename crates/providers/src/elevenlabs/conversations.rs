@@ -2,13 +2,12 @@
 
 use offhook_domain::{CallHandle, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyProgress, LegacyReference};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::client::{Client, Failed};
 use super::outcome::{Ending, Line, outcome};
 use super::transcript::{LONGEST, Said, seconds, turns};
-use crate::lenient;
+use crate::lenient::{Id, Lenient, List, Places, Text, readable};
 
 #[cfg(test)]
 mod tests;
@@ -22,103 +21,79 @@ const UNTOLD: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
 
 #[derive(Deserialize)]
 struct Page {
-    #[serde(deserialize_with = "lenient::elements")]
-    conversations: Vec<Summary>,
+    conversations: Places<Summary>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Summary {
-    #[serde(default, deserialize_with = "lenient::id")]
-    conversation_id: Option<String>,
+    conversation_id: Id,
 }
 
 /// What is read of a conversation; unknown members are passed over.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Conversation {
     /// Without it nobody can tell whose conversation it is.
-    #[serde(deserialize_with = "lenient::id")]
-    conversation_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    status: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    user_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::list")]
-    transcript: Vec<Said>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    metadata: Metadata,
-    #[serde(default, deserialize_with = "lenient::object")]
-    analysis: Analysis,
-    #[serde(default, deserialize_with = "lenient::object")]
-    conversation_initiation_client_data: Initiation,
-    #[serde(default, deserialize_with = "lenient::yes")]
-    has_audio: bool,
+    conversation_id: Id,
+    status: Text,
+    user_id: Text,
+    transcript: List<Said>,
+    metadata: Lenient<Metadata>,
+    analysis: Lenient<Analysis>,
+    conversation_initiation_client_data: Lenient<Initiation>,
+    has_audio: Lenient<bool>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Metadata {
-    #[serde(default, deserialize_with = "lenient::value")]
-    start_time_unix_secs: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::value")]
-    accepted_time_unix_secs: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::value")]
-    call_duration_secs: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    termination_reason: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    error: Fault,
-    #[serde(default, deserialize_with = "lenient::object")]
-    phone_call: PhoneCall,
+    start_time_unix_secs: Lenient<Option<f64>>,
+    accepted_time_unix_secs: Lenient<Option<f64>>,
+    call_duration_secs: Lenient<Option<f64>>,
+    termination_reason: Text,
+    error: Lenient<Fault>,
+    phone_call: Lenient<PhoneCall>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Fault {
-    #[serde(default, deserialize_with = "code")]
-    code: Option<i64>,
-}
-
-/// A code of SIP, as a number of any form or as a text; what is none is no code.
-fn code<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    let code = match Value::deserialize(from)? {
-        Value::Number(code) => code.to_string(),
-        Value::String(code) => code,
-        _ => return Ok(None),
-    };
-    Ok(code.trim().trim_end_matches(".0").parse().ok())
+    code: Lenient<Option<i64>>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct PhoneCall {
-    #[serde(default, deserialize_with = "lenient::text")]
-    call_result: Option<String>,
+    call_result: Text,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Analysis {
-    #[serde(default, deserialize_with = "lenient::text")]
-    transcript_summary: Option<String>,
+    transcript_summary: Text,
 }
 
 /// What a call began with, as the provider gives it back.
 #[derive(Deserialize, Default)]
+#[serde(default)]
 pub(super) struct Initiation {
-    #[serde(default, deserialize_with = "lenient::text")]
-    user_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    dynamic_variables: Variables,
+    user_id: Text,
+    dynamic_variables: Lenient<Variables>,
 }
 
 /// Our handle among a call's variables.
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Variables {
-    #[serde(default, deserialize_with = "lenient::text")]
-    offhook_call_id: Option<String>,
+    offhook_call_id: Text,
 }
 
 impl Initiation {
     /// Where our handle may be: among the variables, or as the user's id.
     pub(super) fn handles(&self) -> impl Iterator<Item = &str> {
-        let variable = self.dynamic_variables.offhook_call_id.as_deref();
-        variable.into_iter().chain(self.user_id.as_deref())
+        let variable = self.dynamic_variables.0.offhook_call_id.0.as_deref();
+        variable.into_iter().chain(self.user_id.0.as_deref())
     }
 }
 
@@ -143,7 +118,7 @@ pub(super) async fn id(
     }
     let found = find(client, key, reference).await;
     let found = found.map_err(Failed::of_reading)?;
-    Ok(found.and_then(|conversation| conversation.conversation_id))
+    Ok(found.and_then(|conversation| conversation.conversation_id.0))
 }
 
 async fn find(
@@ -159,8 +134,8 @@ async fn find(
     let path = ["v1", "convai", "conversations"];
     let page: Page = client.get(key, &path, &query).await?;
     let mut is_whole = true;
-    for listed in page.conversations {
-        let Some(id) = listed.conversation_id else {
+    for listed in readable(page.conversations) {
+        let Some(id) = listed.conversation_id.0 else {
             is_whole = false;
             continue;
         };
@@ -182,7 +157,7 @@ async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation
         .await
     {
         // Another conversation may be anybody's.
-        Ok(conversation) if conversation.conversation_id.as_deref() != Some(id) => {
+        Ok(conversation) if conversation.conversation_id.0.as_deref() != Some(id) => {
             Err(Failed::Malformed)
         }
         Ok(conversation) => Ok(Some(conversation)),
@@ -192,56 +167,37 @@ async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation
 }
 
 fn is_of(conversation: &Conversation, call: CallHandle) -> bool {
-    let user = conversation.user_id.as_deref().into_iter();
-    let mut handles = user.chain(conversation.conversation_initiation_client_data.handles());
+    let user = conversation.user_id.0.as_deref().into_iter();
+    let mut handles = user.chain(conversation.conversation_initiation_client_data.0.handles());
     handles.any(|handle| handle.parse() == Ok(call))
 }
 
 /// How a call goes by its conversation, at the times that it tells.
 fn told(conversation: Conversation) -> LegacyProgress {
-    let Conversation {
-        conversation_id,
-        status,
-        transcript,
-        metadata,
-        analysis,
-        has_audio,
-        ..
-    } = conversation;
-    let summary = analysis.transcript_summary;
-    let result = metadata.phone_call.call_result;
-    let error = metadata.error.code;
-    let status = status.as_deref().unwrap_or_default();
-    // By what is told beside a status that is not known.
-    let is_failed = error.is_some() || result.as_deref() == Some("failed");
-    let is_end = metadata.termination_reason.is_some()
-        || summary.is_some()
-        || matches!(result.as_deref(), Some("busy" | "no_answer" | "no-answer"));
-    let is_begun =
-        !transcript.is_empty() || matches!(result.as_deref(), Some("answered" | "voicemail"));
-    let line = match status {
-        "initiated" => Line::Rings,
+    let Lenient(metadata) = conversation.metadata;
+    let List(transcript) = conversation.transcript;
+    let Lenient(PhoneCall { call_result }) = metadata.phone_call;
+    let status = conversation.status.0.unwrap_or_default();
+    let line = match status.as_str() {
         "in-progress" => Line::Talks,
         "processing" | "done" => Line::Over,
         "failed" => Line::Failed,
-        // What the provider may think of later.
-        _ if is_failed => Line::Failed,
-        _ if is_end => Line::Over,
-        _ if is_begun => Line::Talks,
+        // `initiated`, and what the provider may think of later: of an end that it tells it has one of the above.
         _ => Line::Rings,
     };
-    let lasted = seconds(metadata.call_duration_secs.unwrap_or(0.0)).min(LONGEST);
+    let lasted = seconds(metadata.call_duration_secs.0.unwrap_or(0.0)).min(LONGEST);
     let ending = Ending {
         line,
-        result: result.as_deref(),
-        reason: metadata.termination_reason.as_deref().unwrap_or_default(),
-        error,
+        result: call_result.0.as_deref(),
+        reason: metadata.termination_reason.0.as_deref().unwrap_or_default(),
+        error: metadata.error.0.code.0,
         was_spoken: !lasted.is_zero() || !transcript.is_empty(),
     };
-    let began = metadata.accepted_time_unix_secs.filter(|at| *at > 0.0);
-    let began = began
-        .or(metadata.start_time_unix_secs)
-        .filter(|at| *at > 0.0);
+    let told = [
+        metadata.accepted_time_unix_secs,
+        metadata.start_time_unix_secs,
+    ];
+    let began = told.into_iter().find_map(|at| at.0.filter(|at| *at > 0.0));
     let began = began.map(|at| Timestamp::from_micros(0).plus(seconds(at)));
     let began = began.map_or(UNTOLD, |at| at.min(UNTOLD));
     let answered_at = ending.is_answered().then_some(began);
@@ -256,12 +212,17 @@ fn told(conversation: Conversation) -> LegacyProgress {
     let end = outcome.map(|outcome| LegacyEnd {
         outcome,
         ended_at: began.plus(lasted),
-        summary: summary.unwrap_or_default(),
-        recorded: has_audio && answered_at.is_some(),
-        is_told: matches!(status, "done" | "failed"),
+        summary: conversation
+            .analysis
+            .0
+            .transcript_summary
+            .0
+            .unwrap_or_default(),
+        recorded: conversation.has_audio.0 && answered_at.is_some(),
+        is_told: matches!(status.as_str(), "done" | "failed"),
     });
     LegacyProgress {
-        conversation: conversation_id,
+        conversation: conversation.conversation_id.0,
         reported: true,
         answered_at,
         turns,

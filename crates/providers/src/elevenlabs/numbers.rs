@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::client::{Client, Failed};
-use crate::lenient::{self, Element};
+use crate::lenient::{Id, Lenient, Places, Text, readable};
 
 /// How long a list is good for; a number that it lacks is looked for anew.
 const GOOD_FOR: Duration = Duration::from_secs(300);
@@ -57,25 +57,21 @@ impl Number {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Listed {
-    #[serde(default, deserialize_with = "lenient::id")]
-    phone_number_id: Option<String>,
+    phone_number_id: Id,
     /// Kinds of lines that the documentation does not know yet may have none.
-    #[serde(default, deserialize_with = "lenient::text")]
-    phone_number: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    label: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    provider: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    assigned_agent: Assigned,
+    phone_number: Text,
+    label: Text,
+    provider: Text,
+    assigned_agent: Lenient<Assigned>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Assigned {
-    #[serde(default, deserialize_with = "lenient::id")]
-    agent_id: Option<String>,
+    agent_id: Id,
 }
 
 /// Every number of the account. Those of other lines than the two that calls can be placed by are left out, and what
@@ -85,23 +81,22 @@ struct Assigned {
 /// [`Failed`], for the list as a whole.
 pub(crate) async fn list(client: &Client, key: &str) -> Result<Vec<Number>, Failed> {
     let path = ["v1", "convai", "phone-numbers"];
-    let listed: Vec<Element<Listed>> = client.get(key, &path, &[]).await?;
-    let listed = listed.into_iter().filter_map(|element| element.0);
-    Ok(listed.filter_map(number).collect())
+    let listed: Places<Listed> = client.get(key, &path, &[]).await?;
+    Ok(readable(listed).filter_map(number).collect())
 }
 
 fn number(listed: Listed) -> Option<Number> {
-    let line = match listed.provider.as_deref() {
+    let line = match listed.provider.0.as_deref() {
         Some("twilio") => Line::Twilio,
         Some("sip_trunk" | "sip-trunk") => Line::SipTrunk,
         _ => return None,
     };
     Some(Number {
-        id: listed.phone_number_id?,
-        number: listed.phone_number?.parse().ok()?,
-        label: listed.label.unwrap_or_default(),
+        id: listed.phone_number_id.0?,
+        number: listed.phone_number.0?.parse().ok()?,
+        label: listed.label.0.unwrap_or_default(),
         line,
-        agent: listed.assigned_agent.agent_id,
+        agent: listed.assigned_agent.0.agent_id.0,
     })
 }
 
@@ -187,45 +182,5 @@ impl Numbers {
         let remembered = self.0.lock();
         let one = remembered.get(key)?;
         (one.since.elapsed() < GOOD_FOR).then(|| one.numbers.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn listed(text: &str) -> Option<Number> {
-        number(serde_json::from_str(text).unwrap())
-    }
-
-    #[test]
-    fn numbers_of_both_kinds_are_read_and_what_cannot_place_calls_is_left_out() {
-        let twilio = listed(
-            r#"{"phone_number_id":"pn_1","phone_number":"+15005550123","label":"Desk","provider":"twilio",
-                "supports_outbound":true,"assigned_agent":{"agent_id":"agent_1","agent_name":"A"}}"#,
-        );
-        let twilio = twilio.unwrap();
-        assert_eq!(
-            (twilio.line, twilio.agent.as_deref()),
-            (Line::Twilio, Some("agent_1"))
-        );
-        let sip = listed(
-            r#"{"phone_number_id":"pn_2","phone_number":"+15005550124","provider":"sip_trunk","assigned_agent":null}"#,
-        );
-        let sip = sip.unwrap();
-        assert_eq!(
-            (sip.line, sip.agent, sip.label),
-            (Line::SipTrunk, None, String::new())
-        );
-        for other in [
-            r#"{"phone_number_id":"pn_3","phone_number":"+15005550125","provider":"exotel"}"#,
-            r#"{"phone_number_id":"pn_4","phone_number":"no number","provider":"twilio"}"#,
-            r#"{"phone_number_id":"pn_5","provider":"of_next_year"}"#,
-            r#"{"phone_number_id":"pn_6","phone_number":null,"provider":"sip_trunk"}"#,
-            r#"{"phone_number_id":7,"phone_number":"+15005550125","provider":"twilio"}"#,
-            r#"{"phone_number":"+15005550125","provider":"twilio"}"#,
-        ] {
-            assert_eq!(listed(other), None);
-        }
     }
 }

@@ -9,7 +9,7 @@ use ring::hmac;
 use serde::Deserialize;
 
 use super::conversations::Initiation;
-use crate::lenient;
+use crate::lenient::{Id, Lenient, Text};
 
 /// How far a message's time may be from ours, either way: the provider's own libraries allow as much.
 const TOLERANCE: Duration = Duration::from_secs(30 * 60);
@@ -21,20 +21,17 @@ const SIGNATURES: usize = 8;
 struct Event {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default, deserialize_with = "lenient::object")]
-    data: Data,
+    #[serde(default)]
+    data: Lenient<Data>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Data {
-    #[serde(default, deserialize_with = "lenient::id")]
-    conversation_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    user_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    conversation_initiation_client_data: Initiation,
-    #[serde(default, deserialize_with = "lenient::text")]
-    failure_reason: Option<String>,
+    conversation_id: Id,
+    user_id: Text,
+    conversation_initiation_client_data: Lenient<Initiation>,
+    failure_reason: Text,
 }
 
 /// Verifies a message before a word of it is read.
@@ -79,21 +76,21 @@ fn verify(secret: &str, signature: &str, body: &[u8], now: Timestamp) -> Result<
 }
 
 fn report(event: Event) -> Option<LegacyReport> {
-    let data = event.data;
+    let Lenient(data) = event.data;
     let failure = match event.kind.as_str() {
         "post_call_transcription" => None,
-        "call_initiation_failure" => Some(match data.failure_reason.as_deref() {
+        "call_initiation_failure" => Some(match data.failure_reason.0.as_deref() {
             Some("busy") => FailureReason::Busy,
             Some("no-answer" | "no_answer") => FailureReason::NoAnswer,
             _ => FailureReason::CarrierError,
         }),
         _ => return None,
     };
-    let user = data.user_id.as_deref().into_iter();
-    let mut handles = user.chain(data.conversation_initiation_client_data.handles());
+    let user = data.user_id.0.as_deref().into_iter();
+    let mut handles = user.chain(data.conversation_initiation_client_data.0.handles());
     let call: Option<CallHandle> = handles.find_map(|handle| handle.parse().ok());
     Some(LegacyReport {
-        conversation: data.conversation_id?,
+        conversation: data.conversation_id.0?,
         call,
         failure,
     })

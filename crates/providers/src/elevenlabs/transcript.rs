@@ -6,29 +6,25 @@ use offhook_domain::Timestamp;
 use offhook_engine::{Turn, TurnRole};
 use serde::Deserialize;
 
-use crate::lenient;
+use crate::lenient::{Lenient, List, Text};
 
 /// No call lasts longer.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 pub(super) struct Said {
-    #[serde(default, deserialize_with = "lenient::text")]
-    role: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    message: Option<String>,
-    #[serde(default, deserialize_with = "lenient::list")]
-    tool_calls: Vec<ToolCall>,
-    #[serde(default, deserialize_with = "lenient::value")]
-    time_in_call_secs: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::yes")]
-    interrupted: bool,
+    role: Text,
+    message: Text,
+    tool_calls: List<ToolCall>,
+    time_in_call_secs: Lenient<Option<f64>>,
+    interrupted: Lenient<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct ToolCall {
-    #[serde(default, deserialize_with = "lenient::text")]
-    tool_name: Option<String>,
+    tool_name: Text,
 }
 
 /// What was said. The provider tells in which second of the call each turn began, and not how long it took: what is
@@ -44,8 +40,8 @@ pub(super) fn turns(
     let mut second = Duration::ZERO;
     let mut told: Vec<(Duration, Turn)> = Vec::with_capacity(transcript.len());
     for said in transcript {
-        let at = seconds(said.time_in_call_secs.unwrap_or(0.0));
-        let interrupted = said.interrupted;
+        let at = seconds(said.time_in_call_secs.0.unwrap_or(0.0));
+        let interrupted = said.interrupted.0;
         let Some((role, text)) = words(said) else {
             continue;
         };
@@ -77,20 +73,20 @@ pub(super) fn turns(
 
 /// Who says what in a turn; `None` if it is empty.
 fn words(said: Said) -> Option<(TurnRole, String)> {
-    let role = match said.role.as_deref() {
+    let role = match said.role.0.as_deref() {
         Some("agent") => TurnRole::Agent,
         Some("user") => TurnRole::User,
         _ => TurnRole::Tool,
     };
-    match said.message {
+    match said.message.0 {
         Some(text) => Some((role, text)),
-        None => Some((TurnRole::Tool, tools(&said.tool_calls)?)),
+        None => Some((TurnRole::Tool, tools(&said.tool_calls.0)?)),
     }
 }
 
 /// The names of the tools that a turn without words used.
 fn tools(calls: &[ToolCall]) -> Option<String> {
-    let names = calls.iter().filter_map(|call| call.tool_name.as_deref());
+    let names = calls.iter().filter_map(|call| call.tool_name.0.as_deref());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
 }

@@ -122,19 +122,6 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_several_calls_come_mixed() {
-        let parts = [
-            r#"{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}"#,
-            r#"{"index":0,"function":{"arguments":"{\"x\""}}"#,
-            r#"{"index":1,"id":"b","function":{"name":"g"}}"#,
-            r#"{"index":1,"function":{"arguments":"{}"}}"#,
-            r#"{"index":0,"function":{"arguments":":1}"}}"#,
-        ];
-        let expected = vec![call("a", "f", r#"{"x":1}"#), call("b", "g", "{}")];
-        assert_eq!(whole(&parts), Ok(expected));
-    }
-
-    #[test]
     fn a_service_may_leave_the_index_out_or_give_it_twice() {
         let no_index = [
             r#"{"id":"a","function":{"name":"f","arguments":"{"}}"#,

@@ -4,7 +4,7 @@ use offhook_engine::ports::{Message, ModelError, ModelRequest, Role, ToolCall, T
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::lenient;
+use crate::lenient::Lenient;
 
 /// The body of a request.
 #[derive(Serialize)]
@@ -137,11 +137,10 @@ pub(super) struct Choice {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 pub(super) struct Delta {
-    #[serde(default, deserialize_with = "lenient::readable")]
-    pub(super) content: Option<String>,
-    #[serde(default, deserialize_with = "lenient::readable")]
-    pub(super) refusal: Option<String>,
+    pub(super) content: Lenient<Option<String>>,
+    pub(super) refusal: Lenient<Option<String>>,
     pub(super) tool_calls: Option<Vec<CallPart>>,
 }
 

@@ -2,19 +2,15 @@
 //! service's model, so that the agent's model plays no part. Sound comes as µ-law.
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
-use offhook_engine::ports::speech::{
-    SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
-};
+use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::json;
 
+use super::Result;
 use super::deepgram::Deepgram;
-use super::registry::{Mouth, with_headers};
+use super::registry::Mouth;
 use super::settings::{self, VOICE};
 use super::sound::Coding;
-use super::{Result, fetch};
 
 /// The speeds that the service knows.
 const SLOWEST: f64 = 0.7;
@@ -47,24 +43,9 @@ impl Mouth for Deepgram {
 #[async_trait]
 impl TextToSpeech for Deepgram {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
-        Ok(Box::new(Aura {
-            client: self.client.clone(),
-            url: self.speaking_url(&settings)?,
-            headers: self.endpoint.voice_credential(AUTHORIZATION, &settings)?,
-        }))
-    }
-}
-
-struct Aura {
-    client: reqwest::Client,
-    url: Url,
-    headers: Vec<(HeaderName, HeaderValue)>,
-}
-
-impl Synthesiser for Aura {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
-        let request = self.client.post(self.url.clone());
-        let request = request.json(&json!({"text": text.text}));
-        fetch::sound(with_headers(request, &self.headers), Coding::Ulaw)
+        let url = self.speaking_url(&settings)?;
+        let headers = self.endpoint.voice_credential(&settings)?;
+        let body = |text: &SpokenText| Ok(json!({"text": text.text}));
+        Ok(self.endpoint.each_text((url, headers), Coding::Ulaw, body))
     }
 }

@@ -4,22 +4,16 @@
 mod contexts;
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
-use offhook_egress::GuardedDialer;
-use offhook_engine::ports::speech::{
-    SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
-};
-use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
+use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
+use super::Result;
 use super::endpoint::Endpoint;
-use super::registry::{Mouth, SpeechTransport, with_headers};
+use super::registry::{Mouth, SpeechTransport};
 use super::settings::{self, VOICE};
-use super::socket::Upgrade;
 use super::sound::Coding;
 use super::utter::mouth;
-use super::{Result, fetch};
 
 /// The version of the interface that these shapes are of.
 const VERSION: (HeaderName, HeaderValue) = (
@@ -37,8 +31,6 @@ const FASTEST: f64 = 1.5;
 /// One deployment's access to the service.
 pub(super) struct Cartesia {
     pub(super) endpoint: Endpoint,
-    pub(super) dialer: GuardedDialer,
-    pub(super) client: reqwest::Client,
     pub(super) transport: SpeechTransport,
 }
 
@@ -86,39 +78,23 @@ impl Mouth for Cartesia {
 impl TextToSpeech for Cartesia {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         let voice = voice(&settings)?;
-        let mut headers = self.endpoint.voice_credential(AUTHORIZATION, &settings)?;
+        let mut headers = self.endpoint.voice_credential(&settings)?;
         headers.push(VERSION);
         match self.transport {
             SpeechTransport::WebSocket => {
-                let upgrade = Upgrade {
-                    dialer: self.dialer.clone(),
-                    url: self.endpoint.socket_url("tts/websocket", &[])?,
-                    headers,
-                };
+                let url = self.endpoint.socket_url("tts/websocket", &[])?;
+                let upgrade = self.endpoint.upgrade(url, headers);
                 mouth(upgrade, contexts::Contexts::new(voice)).await
             }
-            SpeechTransport::Http => Ok(Box::new(OverHttp {
-                client: self.client.clone(),
-                url: self.endpoint.url("tts/bytes", &[])?,
-                headers,
-                voice,
-            })),
+            SpeechTransport::Http => {
+                let url = self.endpoint.url("tts/bytes", &[])?;
+                let body = move |text: &SpokenText| {
+                    let mut body = voice.clone();
+                    body.insert("transcript".to_owned(), json!(text.text));
+                    Ok(Value::Object(body))
+                };
+                Ok(self.endpoint.each_text((url, headers), Coding::Ulaw, body))
+            }
         }
-    }
-}
-
-struct OverHttp {
-    client: reqwest::Client,
-    url: Url,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    voice: Map<String, Value>,
-}
-
-impl Synthesiser for OverHttp {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
-        let mut body = self.voice.clone();
-        body.insert("transcript".to_owned(), json!(text.text));
-        let request = self.client.post(self.url.clone()).json(&body);
-        fetch::sound(with_headers(request, &self.headers), Coding::Ulaw)
     }
 }

@@ -8,19 +8,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::Json;
-use offhook_egress::GuardedDialer;
 use offhook_engine::ports::speech::{
     Recogniser, RecogniserAbilities, RecogniserSettings, SpeechToText,
 };
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::Result;
 use super::endpoint::Endpoint;
 use super::listen::listen;
 use super::registry::Ear;
 use super::settings::{self, STT};
-use super::socket::Upgrade;
 
 /// Models whose turns the service finds.
 const FLUX: &str = "flux";
@@ -32,14 +29,21 @@ const ENDPOINTING_MS: i64 = 300;
 #[derive(Clone)]
 pub(super) struct Deepgram {
     pub(super) endpoint: Endpoint,
-    pub(super) dialer: GuardedDialer,
-    pub(super) client: reqwest::Client,
+    /// Of the models of `v2/listen`, which have an ear of their own.
+    finds_turns: bool,
 }
 
 /// How the service is to listen: the query of the connection.
 type Query = Vec<(&'static str, String)>;
 
 impl Deepgram {
+    pub(super) const fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            finds_turns: false,
+        }
+    }
+
     fn url(&self, settings: &RecogniserSettings) -> Result<Url> {
         let (path, query) = if is_flux(settings) {
             ("v2/listen", turning(settings)?)
@@ -47,10 +51,6 @@ impl Deepgram {
             ("v1/listen", streaming(settings)?)
         };
         self.endpoint.socket_url(path, &query)
-    }
-
-    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        self.endpoint.credential(AUTHORIZATION)
     }
 }
 
@@ -60,37 +60,21 @@ impl Ear for Deepgram {
     }
 
     fn of_model(&self, model: &str) -> Option<Arc<dyn SpeechToText>> {
-        let turning = || Arc::new(Turning(self.clone())) as Arc<dyn SpeechToText>;
-        model.starts_with(FLUX).then(turning)
-    }
-}
-
-/// The same for models that find turns.
-struct Turning(Deepgram);
-
-#[async_trait]
-impl SpeechToText for Turning {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
-        SpeechToText::open(&self.0, settings).await
-    }
-
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities {
-            partials: true,
-            turns: true,
-        }
+        let ear = Self {
+            finds_turns: true,
+            ..self.clone()
+        };
+        model
+            .starts_with(FLUX)
+            .then(|| Arc::new(ear) as Arc<dyn SpeechToText>)
     }
 }
 
 #[async_trait]
 impl SpeechToText for Deepgram {
     async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
-        let upgrade = Upgrade {
-            dialer: self.dialer.clone(),
-            url: self.url(&settings)?,
-            headers: self.headers(),
-        };
-        let socket = upgrade.open().await?;
+        let (url, headers) = (self.url(&settings)?, self.endpoint.credential());
+        let socket = self.endpoint.upgrade(url, headers).open().await?;
         Ok(if is_flux(&settings) {
             listen(socket, flux::Flux::default())
         } else {
@@ -98,11 +82,10 @@ impl SpeechToText for Deepgram {
         })
     }
 
-    /// Of the models of `v1/listen`: those of `v2/listen` have an ear of their own.
     fn abilities(&self) -> RecogniserAbilities {
         RecogniserAbilities {
             partials: true,
-            turns: false,
+            turns: self.finds_turns,
         }
     }
 }

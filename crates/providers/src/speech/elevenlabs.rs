@@ -4,23 +4,17 @@
 mod contexts;
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
 use offhook_domain::Fields;
-use offhook_egress::GuardedDialer;
-use offhook_engine::ports::speech::{
-    SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
-};
-use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
+use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
+use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
 
+use super::Result;
 use super::endpoint::Endpoint;
-use super::registry::{Mouth, SpeechTransport, with_headers};
+use super::registry::{Mouth, SpeechTransport};
 use super::settings::{self, VOICE};
-use super::socket::Upgrade;
 use super::sound::Coding;
 use super::utter::mouth;
-use super::{Result, fetch};
 
 pub(super) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 
@@ -37,8 +31,6 @@ const FASTEST: f64 = 1.2;
 /// One deployment's access to the service.
 pub(super) struct ElevenLabs {
     pub(super) endpoint: Endpoint,
-    pub(super) dialer: GuardedDialer,
-    pub(super) client: reqwest::Client,
     pub(super) transport: SpeechTransport,
 }
 
@@ -153,42 +145,21 @@ impl Mouth for ElevenLabs {
 impl TextToSpeech for ElevenLabs {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
         let voice = Voice::read(&settings)?;
-        let headers = self.endpoint.voice_credential(KEY, &settings)?;
+        let headers = self.endpoint.voice_credential(&settings)?;
         match self.transport {
             SpeechTransport::WebSocket => {
                 let path = format!("v1/text-to-speech/{}/multi-stream-input", voice.voice_id);
-                let upgrade = Upgrade {
-                    dialer: self.dialer.clone(),
-                    url: self.endpoint.socket_url(&path, &voice.query())?,
-                    headers,
-                };
+                let url = self.endpoint.socket_url(&path, &voice.query())?;
+                let upgrade = self.endpoint.upgrade(url, headers);
                 mouth(upgrade, contexts::Contexts::new(voice.manner())).await
             }
             SpeechTransport::Http => {
                 let path = format!("v1/text-to-speech/{}/stream", voice.voice_id);
                 let query = [("output_format", "ulaw_8000".to_owned())];
-                Ok(Box::new(OverHttp {
-                    client: self.client.clone(),
-                    url: self.endpoint.url(&path, &query)?,
-                    headers,
-                    voice,
-                }))
+                let url = self.endpoint.url(&path, &query)?;
+                let body = move |text: &SpokenText| Ok(voice.body(text));
+                Ok(self.endpoint.each_text((url, headers), Coding::Ulaw, body))
             }
         }
-    }
-}
-
-struct OverHttp {
-    client: reqwest::Client,
-    url: Url,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    voice: Voice,
-}
-
-impl Synthesiser for OverHttp {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
-        let request = self.client.post(self.url.clone());
-        let request = with_headers(request, &self.headers);
-        fetch::sound(request.json(&self.voice.body(&text)), Coding::Ulaw)
     }
 }

@@ -1,48 +1,70 @@
 //! Where a speech service is, and how to be let in.
 
-use offhook_engine::ports::speech::{SpeechError, VoiceSettings};
+use offhook_egress::{GuardedDialer, Policy};
+use offhook_engine::ports::speech::{SpeechError, SpokenText, Synthesiser, VoiceSettings};
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue, InvalidHeaderValue};
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::Value;
 
-use super::SpeechEndpoint;
-use crate::SettingsError;
+use super::fetch::EachText;
+use super::socket::Upgrade;
+use super::sound::Coding;
 use crate::speech::Result;
+use crate::{ProviderSettings, SettingsError, http, registry};
 
-/// A service as the deployment's configuration names it. Its URL is the operator's, so it may be private.
+/// By what services are reached. Their URLs are the operator's, so they may be private; no proxy of the environment is
+/// used, and no redirect followed.
+#[derive(Clone)]
+pub(super) struct Clients {
+    dialer: GuardedDialer,
+    http: reqwest::Client,
+}
+
+impl Clients {
+    /// # Errors
+    /// [`SettingsError::Setup`].
+    pub(super) fn new() -> Result<Self, SettingsError> {
+        let policy = Policy {
+            allow_private: true,
+        };
+        Ok(Self {
+            dialer: GuardedDialer::new(policy)?,
+            http: registry::client()?,
+        })
+    }
+}
+
+/// Headers of a request.
+pub(super) type Headers = Vec<(HeaderName, HeaderValue)>;
+
+/// A service as the deployment's configuration names it.
 #[derive(Clone)]
 pub(super) struct Endpoint {
+    clients: Clients,
     /// Ends with a slash.
     base: Url,
-    /// What stands before a key.
-    scheme: &'static str,
+    /// In what header a key stands, and what stands before it.
+    key_in: (HeaderName, &'static str),
     credential: Option<HeaderValue>,
 }
 
 impl Endpoint {
-    /// An endpoint whose credential is `scheme` and the key.
+    /// An endpoint whose key stands in this header, behind this scheme.
     ///
     /// # Errors
     /// [`SettingsError`], with the provider's name.
     pub(super) fn new(
         provider: &str,
-        settings: &SpeechEndpoint,
-        scheme: &'static str,
+        settings: &ProviderSettings,
+        key_in: (HeaderName, &'static str),
+        clients: &Clients,
     ) -> Result<Self, SettingsError> {
-        let base =
-            offhook_egress::http_url(&format!("{}/", settings.base_url.trim_end_matches('/')))
-                .filter(|url| url.query().is_none() && url.fragment().is_none())
-                .ok_or_else(|| SettingsError::BaseUrl(provider.to_owned()))?;
-        let credential = settings
-            .api_key
-            .as_ref()
-            .map(|key| {
-                credential(scheme, key).map_err(|_| SettingsError::ApiKey(provider.to_owned()))
-            })
-            .transpose()?;
+        let key = settings.api_key.as_deref();
         Ok(Self {
-            base,
-            scheme,
-            credential,
+            clients: clients.clone(),
+            base: http::base_url(provider, &settings.base_url)?,
+            credential: http::given_credential(provider, key_in.1, key)?,
+            key_in,
         })
     }
 
@@ -70,46 +92,73 @@ impl Endpoint {
         Ok(url)
     }
 
-    /// The credential in this header, if there is one.
-    pub(super) fn credential(&self, name: HeaderName) -> Vec<(HeaderName, HeaderValue)> {
+    /// The credential, if there is one.
+    pub(super) fn credential(&self) -> Headers {
         let value = self.credential.clone();
-        value.map(|value| (name, value)).into_iter().collect()
+        value
+            .map(|value| (self.key_in.0.clone(), value))
+            .into_iter()
+            .collect()
     }
 
-    /// What this voice is asked for with, in this header: the key that it brings along, and then no other.
+    /// What this voice is asked for with: the key that it brings along, and then no other.
     ///
     /// # Errors
     /// [`SpeechError::Protocol`] if no header can carry its key.
-    pub(super) fn voice_credential(
-        &self,
-        name: HeaderName,
-        voice: &VoiceSettings,
-    ) -> Result<Vec<(HeaderName, HeaderValue)>> {
+    pub(super) fn voice_credential(&self, voice: &VoiceSettings) -> Result<Headers> {
         let Some(key) = &voice.key else {
-            return Ok(self.credential(name));
+            return Ok(self.credential());
         };
-        let value = credential(self.scheme, key.expose())
-            .map_err(|_| SpeechError::Protocol("the request could not be made"))?;
+        let (name, scheme) = self.key_in.clone();
+        let value = http::credential(scheme, key.expose())
+            .ok_or(SpeechError::Protocol("the request could not be made"))?;
         Ok(vec![(name, value)])
     }
-}
 
-fn credential(scheme: &str, key: &str) -> Result<HeaderValue, InvalidHeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("{scheme}{key}"))?;
-    value.set_sensitive(true);
-    Ok(value)
+    /// A WebSocket that is to be opened.
+    pub(super) fn upgrade(&self, url: Url, headers: Headers) -> Upgrade {
+        Upgrade {
+            dialer: self.clients.dialer.clone(),
+            url,
+            headers,
+        }
+    }
+
+    /// A request that is to be sent.
+    pub(super) fn post(&self, url: Url, headers: Headers) -> reqwest::RequestBuilder {
+        let headers = headers.into_iter().collect();
+        self.clients.http.post(url).headers(headers)
+    }
+
+    /// A mouth that asks for each text by a request of its own, whose body `body` makes.
+    pub(super) fn each_text(
+        &self,
+        (url, headers): (Url, Headers),
+        coding: Coding,
+        body: impl Fn(&SpokenText) -> Result<Value> + Send + Sync + 'static,
+    ) -> Box<dyn Synthesiser> {
+        let endpoint = self.clone();
+        let ask = move |text: &SpokenText| {
+            let request = endpoint.post(url.clone(), headers.clone());
+            Ok(request.json(&body(text)?))
+        };
+        Box::new(EachText { ask, coding })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use reqwest::header::AUTHORIZATION;
+
     use super::*;
 
     fn endpoint(base_url: &str, key: Option<&str>) -> Result<Endpoint, SettingsError> {
-        let settings = SpeechEndpoint {
+        let settings = ProviderSettings {
             base_url: base_url.to_owned(),
             api_key: key.map(str::to_owned),
         };
-        Endpoint::new("mine", &settings, "Token ")
+        let clients = Clients::new()?;
+        Endpoint::new("mine", &settings, (AUTHORIZATION, "Token "), &clients)
     }
 
     #[test]

@@ -4,21 +4,37 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use offhook_engine::ports::speech::{SpeechError, SpeechPiece};
-use reqwest::RequestBuilder;
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser};
+use reqwest::{RequestBuilder, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Result;
 use super::sound::{Coding, SoundReader};
+use crate::http;
 
 /// How long a service may take to the first byte of sound, and from one to the next.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
+/// A mouth that asks for each text apart.
+pub(super) struct EachText<A> {
+    pub(super) ask: A,
+    pub(super) coding: Coding,
+}
+
+impl<A> Synthesiser for EachText<A>
+where
+    A: Fn(&SpokenText) -> Result<RequestBuilder> + Send + Sync,
+{
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
+        match (self.ask)(&text) {
+            Ok(request) => sound(request, self.coding),
+            Err(error) => stream::once(async { Err(error) }).boxed(),
+        }
+    }
+}
+
 /// The sound that answers a request. Dropping the stream closes its connection, which cancels the request.
-pub(super) fn sound(
-    request: RequestBuilder,
-    coding: Coding,
-) -> BoxStream<'static, Result<SpeechPiece>> {
+fn sound(request: RequestBuilder, coding: Coding) -> BoxStream<'static, Result<SpeechPiece>> {
     stream::once(open(request, coding))
         .flat_map(|opened| match opened {
             Ok(sound) => stream::unfold(sound, Sound::next).boxed(),
@@ -39,18 +55,21 @@ async fn open(request: RequestBuilder, coding: Coding) -> Result<Sound> {
     let due = Instant::now() + SILENCE_LIMIT;
     let answer = timeout_at(due, request.send())
         .await
-        .map_err(|_| SpeechError::Timeout)?
-        .map_err(|error| failure(&error))?;
-    let status = answer.status();
-    if !status.is_success() {
-        return Err(SpeechError::Refused(status.as_u16()));
-    }
+        .map_err(|_| SpeechError::Timeout)?;
     Ok(Sound {
-        body: answer.bytes_stream().boxed(),
+        body: accepted(answer)?.bytes_stream().boxed(),
         reader: SoundReader::new(coding)?,
         due,
         over: false,
     })
+}
+
+fn accepted(answer: reqwest::Result<Response>) -> Result<Response> {
+    let answer = answer.map_err(|error| failure(&error))?;
+    match answer.status() {
+        status if status.is_success() => Ok(answer),
+        status => Err(SpeechError::Refused(status.as_u16())),
+    }
 }
 
 impl Sound {
@@ -89,19 +108,10 @@ impl Sound {
 /// [`SpeechError`], without anything of what was answered.
 pub(super) async fn body(request: RequestBuilder, most: usize, limit: Duration) -> Result<Vec<u8>> {
     let whole = async {
-        let mut answer = request.send().await.map_err(|error| failure(&error))?;
-        let status = answer.status();
-        if !status.is_success() {
-            return Err(SpeechError::Refused(status.as_u16()));
-        }
-        let mut body = Vec::new();
-        while let Some(piece) = answer.chunk().await.map_err(|error| failure(&error))? {
-            if body.len() + piece.len() > most {
-                return Err(SpeechError::Protocol("it is too long"));
-            }
-            body.extend_from_slice(&piece);
-        }
-        Ok(body)
+        let answer = accepted(request.send().await)?;
+        let body = http::whole(answer, most).await;
+        let body = body.map_err(|error| failure(&error))?;
+        body.ok_or(SpeechError::Protocol("it is too long"))
     };
     timeout(limit, whole)
         .await

@@ -13,6 +13,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::Result;
 use super::socket::{Came, Socket};
+use super::sound::to_ulaw;
 
 /// Events that may wait for the engine.
 const EVENTS_AHEAD: usize = 64;
@@ -29,17 +30,23 @@ const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(4);
 
 /// What a service's messages look like.
 pub(super) trait Hearing: Send + 'static {
-    /// 20 ms of sound; no message, if it is to go with the next ones.
-    fn frame(&mut self, frame: &Frame) -> Option<Message>;
+    /// 20 ms of sound, as µ-law unless the service wants it otherwise; no message, if it is to go with the next ones.
+    fn frame(&mut self, frame: &Frame) -> Option<Message> {
+        Some(Message::binary(to_ulaw(frame)))
+    }
 
     /// What was heard so far is wanted now.
     fn finalize(&mut self) -> Message;
 
-    /// The connection is to stay open while nothing is heard.
-    fn keep_alive(&mut self) -> Message;
+    /// The connection is to stay open while nothing is heard; a ping, where the service has no message for it.
+    fn keep_alive(&mut self) -> Message {
+        Message::Ping(Bytes::new())
+    }
 
     /// Nothing more is to be heard.
-    fn farewell(&mut self) -> Option<Message>;
+    fn farewell(&mut self) -> Option<Message> {
+        None
+    }
 
     /// Understands a message of the service. A [`RecogniserEvent::Finalized`] that nobody waits for is left out.
     ///

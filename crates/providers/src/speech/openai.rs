@@ -6,22 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
 use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
-    SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechToText, SpokenText,
+    Synthesiser, TextToSpeech, VoiceSettings,
 };
 use offhook_media::wav;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
-use super::registry::{Ear, Mouth, with_headers};
+use super::registry::{Ear, Mouth};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::{Coding, resample};
@@ -48,11 +46,7 @@ const SLOWEST: f64 = 0.25;
 const FASTEST: f64 = 4.0;
 
 /// One deployment's access to the service.
-#[derive(Clone)]
-pub(super) struct OpenAi {
-    pub(super) endpoint: Endpoint,
-    pub(super) client: reqwest::Client,
-}
+pub(super) struct OpenAi(pub(super) Endpoint);
 
 /// The fields of a request, besides the file.
 type Wanted = Vec<(&'static str, String)>;
@@ -84,9 +78,8 @@ impl SpeechToText for OpenAi {
     /// Connects with the first utterance.
     async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         Ok(segment::listen(Arc::new(Transcriptions {
-            client: self.client.clone(),
-            url: self.endpoint.url("audio/transcriptions", &[])?,
-            headers: self.endpoint.credential(AUTHORIZATION),
+            endpoint: self.0.clone(),
+            url: self.0.url("audio/transcriptions", &[])?,
             wanted: wanted(&settings)?,
         })))
     }
@@ -97,9 +90,8 @@ impl SpeechToText for OpenAi {
 }
 
 struct Transcriptions {
-    client: reqwest::Client,
+    endpoint: Endpoint,
     url: Url,
-    headers: Vec<(HeaderName, HeaderValue)>,
     wanted: Wanted,
 }
 
@@ -113,12 +105,11 @@ impl Transcriber for Transcriptions {
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String> {
         let file = wav::mono(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
         let form = form::with_file(&self.wanted, "file", "speech.wav", "audio/wav", &file);
-        let request = self
-            .client
-            .post(self.url.clone())
+        let endpoint = &self.endpoint;
+        let request = endpoint
+            .post(self.url.clone(), endpoint.credential())
             .header(CONTENT_TYPE, form.content_type)
             .body(form.body);
-        let request = with_headers(request, &self.headers);
         let answer = fetch::body(request, MAX_ANSWER_BYTES, LIMIT).await?;
         let answer: Transcription = read_foreign(&answer)
             .map_err(|_| SpeechError::Protocol("a transcription is not of its form"))?;
@@ -154,32 +145,20 @@ impl Mouth for OpenAi {
 #[async_trait]
 impl TextToSpeech for OpenAi {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
-        Ok(Box::new(Speeches {
-            client: self.client.clone(),
-            url: self.endpoint.url("audio/speech", &[])?,
-            headers: self.endpoint.voice_credential(AUTHORIZATION, &settings)?,
-            voice: voice(&settings)?,
-        }))
-    }
-}
-
-struct Speeches {
-    client: reqwest::Client,
-    url: Url,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    voice: Value,
-}
-
-impl Synthesiser for Speeches {
-    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
-        if text.text.chars().count() > MAX_TEXT_CHARS {
-            let error = SpeechError::Protocol("the text is longer than the service speaks");
-            return stream::once(async { Err(error) }).boxed();
-        }
-        let mut body = self.voice.clone();
-        body["input"] = json!(text.text);
-        let request = self.client.post(self.url.clone()).json(&body);
-        let request = with_headers(request, &self.headers);
-        fetch::sound(request, Coding::Pcm(PCM_RATE))
+        let url = self.0.url("audio/speech", &[])?;
+        let headers = self.0.voice_credential(&settings)?;
+        let voice = voice(&settings)?;
+        let body = move |text: &SpokenText| {
+            if text.text.chars().count() > MAX_TEXT_CHARS {
+                let error = "the text is longer than the service speaks";
+                return Err(SpeechError::Protocol(error));
+            }
+            let mut body = voice.clone();
+            body["input"] = json!(text.text);
+            Ok(body)
+        };
+        Ok(self
+            .0
+            .each_text((url, headers), Coding::Pcm(PCM_RATE), body))
     }
 }

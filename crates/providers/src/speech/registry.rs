@@ -3,24 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use offhook_egress::{GuardedDialer, Policy};
 use offhook_engine::ports::speech::{
     RecogniserSettings, Speech, SpeechError, SpeechToText, TextToSpeech, VoiceSettings,
 };
-use reqwest::RequestBuilder;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::AUTHORIZATION;
 
+use super::SpeechProgram;
 use super::cartesia::Cartesia;
 use super::deepgram::Deepgram;
-use super::elevenlabs::ElevenLabs;
-use super::endpoint::Endpoint;
+use super::elevenlabs::{ElevenLabs, KEY};
+use super::endpoint::{Clients, Endpoint};
 use super::exec::{ExecEar, ExecVoice};
 use super::openai::OpenAi;
 use super::scripted::{ScriptedEar, ScriptedVoice};
-use super::{SpeechEndpoint, SpeechProgram};
-use crate::SettingsError;
-use crate::registry::client;
 use crate::speech::Result;
+use crate::{ProviderSettings, SettingsError};
 
 /// The provider that needs nothing.
 const SCRIPTED: &str = "scripted";
@@ -29,13 +26,13 @@ const SCRIPTED: &str = "scripted";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpeechProvider {
     /// Listens and speaks as Deepgram does.
-    Deepgram(SpeechEndpoint),
+    Deepgram(ProviderSettings),
     /// Listens and speaks as ElevenLabs does.
-    ElevenLabs(SpeechEndpoint, SpeechTransport),
+    ElevenLabs(ProviderSettings, SpeechTransport),
     /// Speaks as Cartesia does.
-    Cartesia(SpeechEndpoint, SpeechTransport),
+    Cartesia(ProviderSettings, SpeechTransport),
     /// Listens and speaks as OpenAI does.
-    OpenAi(SpeechEndpoint),
+    OpenAi(ProviderSettings),
     /// Programs of this machine.
     Exec {
         listen: Option<SpeechProgram>,
@@ -84,8 +81,7 @@ pub struct SpeechRegistry {
 }
 
 impl SpeechRegistry {
-    /// A registry of these providers and `scripted`. Their URLs are the operator's, so they may be private; no proxy of
-    /// the environment is used, and no redirect followed.
+    /// A registry of these providers and `scripted`.
     ///
     /// # Errors
     /// [`SettingsError`], with the provider's name.
@@ -96,18 +92,16 @@ impl SpeechRegistry {
             ears: HashMap::new(),
             voices: HashMap::new(),
         };
-        let mut settings = settings.into_iter().peekable();
-        if settings.peek().is_some() {
-            let dialer = GuardedDialer::new(Policy {
-                allow_private: true,
-            })?;
-            let client = client()?;
-            for (name, provider) in settings {
-                if name == SCRIPTED {
-                    return Err(SettingsError::BuiltIn(name));
-                }
-                registry.add(name, &provider, &dialer, &client)?;
+        let mut clients = None;
+        for (name, provider) in settings {
+            if name == SCRIPTED {
+                return Err(SettingsError::BuiltIn(name));
             }
+            let clients = match &clients {
+                Some(clients) => clients,
+                None => clients.insert(Clients::new()?),
+            };
+            registry.add(&name, &provider, clients)?;
         }
         let name = SCRIPTED.to_owned();
         registry.ears.insert(name.clone(), Arc::new(ScriptedEar));
@@ -117,68 +111,64 @@ impl SpeechRegistry {
 
     fn add(
         &mut self,
-        name: String,
+        name: &str,
         provider: &SpeechProvider,
-        dialer: &GuardedDialer,
-        client: &reqwest::Client,
+        clients: &Clients,
     ) -> Result<(), SettingsError> {
-        let (dialer, client) = (dialer.clone(), client.clone());
+        let endpoint =
+            |settings, header, scheme| Endpoint::new(name, settings, (header, scheme), clients);
         match provider {
             SpeechProvider::Deepgram(settings) => {
-                let endpoint = Endpoint::new(&name, settings, "Token ")?;
-                self.put(
-                    name,
-                    Deepgram {
-                        endpoint,
-                        dialer,
-                        client,
-                    },
-                );
+                let endpoint = endpoint(settings, AUTHORIZATION, "Token ")?;
+                self.put(name, Deepgram::new(endpoint));
             }
             SpeechProvider::ElevenLabs(settings, transport) => {
-                let endpoint = Endpoint::new(&name, settings, "")?;
+                let (endpoint, transport) = (endpoint(settings, KEY, "")?, *transport);
                 self.put(
                     name,
                     ElevenLabs {
                         endpoint,
-                        dialer,
-                        client,
-                        transport: *transport,
+                        transport,
                     },
                 );
             }
             SpeechProvider::Cartesia(settings, transport) => {
-                let voice = Cartesia {
-                    endpoint: Endpoint::new(&name, settings, "Bearer ")?,
-                    dialer,
-                    client,
-                    transport: *transport,
-                };
-                self.voices.insert(name, Arc::new(voice));
+                let endpoint = endpoint(settings, AUTHORIZATION, "Bearer ")?;
+                let transport = *transport;
+                self.put_voice(
+                    name,
+                    Cartesia {
+                        endpoint,
+                        transport,
+                    },
+                );
             }
             SpeechProvider::OpenAi(settings) => {
-                let endpoint = Endpoint::new(&name, settings, "Bearer ")?;
-                self.put(name, OpenAi { endpoint, client });
+                let endpoint = endpoint(settings, AUTHORIZATION, "Bearer ")?;
+                self.put(name, OpenAi(endpoint));
             }
             SpeechProvider::Exec { listen, speak } => {
                 if let Some(program) = listen {
-                    let ear = ExecEar::new(&name, program)?;
-                    self.ears.insert(name.clone(), Arc::new(ear));
+                    let ear = Arc::new(ExecEar::new(name, program)?);
+                    self.ears.insert(name.to_owned(), ear);
                 }
                 if let Some(program) = speak {
-                    let voice = ExecVoice::new(&name, program)?;
-                    self.voices.insert(name, Arc::new(voice));
+                    self.put_voice(name, ExecVoice::new(name, program)?);
                 }
             }
         }
         Ok(())
     }
 
+    fn put_voice(&mut self, name: &str, voice: impl Mouth + 'static) {
+        self.voices.insert(name.to_owned(), Arc::new(voice));
+    }
+
     /// Adds what both listens and speaks.
-    fn put<T: Ear + Mouth + 'static>(&mut self, name: String, both: T) {
+    fn put<T: Ear + Mouth + 'static>(&mut self, name: &str, both: T) {
         let both = Arc::new(both);
-        self.ears.insert(name.clone(), both.clone());
-        self.voices.insert(name, both);
+        self.ears.insert(name.to_owned(), both.clone());
+        self.voices.insert(name.to_owned(), both);
     }
 }
 
@@ -204,15 +194,4 @@ impl Speech for SpeechRegistry {
         voice.check(settings)?;
         Ok(voice.clone())
     }
-}
-
-/// A request with these headers.
-pub(super) fn with_headers(
-    request: RequestBuilder,
-    headers: &[(HeaderName, HeaderValue)],
-) -> RequestBuilder {
-    let add = |request: RequestBuilder, (name, value): &(HeaderName, HeaderValue)| {
-        request.header(name, value.clone())
-    };
-    headers.iter().fold(request, add)
 }

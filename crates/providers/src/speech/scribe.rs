@@ -11,15 +11,15 @@ use offhook_engine::ports::speech::{
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::json;
-use tokio_tungstenite::tungstenite::{Bytes, Message};
+use tokio_tungstenite::tungstenite::Message;
 
-use super::elevenlabs::{ElevenLabs, KEY};
+use super::elevenlabs::ElevenLabs;
 use super::listen::{Hearing, listen};
 use super::registry::Ear;
 use super::settings::{self, STT};
-use super::socket::{Upgrade, text};
+use super::socket::{message, text};
 use super::sound::to_ulaw;
-use crate::lenient::{self, without_nul};
+use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 
 /// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
@@ -48,12 +48,9 @@ impl Ear for ElevenLabs {
 #[async_trait]
 impl SpeechToText for ElevenLabs {
     async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
-        let upgrade = Upgrade {
-            dialer: self.dialer.clone(),
-            url: self.listening_url(&settings)?,
-            headers: self.endpoint.credential(KEY),
-        };
-        Ok(listen(upgrade.open().await?, Scribe::default()))
+        let (url, headers) = (self.listening_url(&settings)?, self.endpoint.credential());
+        let socket = self.endpoint.upgrade(url, headers).open().await?;
+        Ok(listen(socket, Scribe::default()))
     }
 
     fn abilities(&self) -> RecogniserAbilities {
@@ -76,8 +73,8 @@ struct Scribe {
 struct Said {
     #[serde(default)]
     message_type: String,
-    #[serde(default, deserialize_with = "lenient::readable")]
-    text: String,
+    #[serde(default)]
+    text: Lenient<String>,
 }
 
 impl Scribe {
@@ -99,19 +96,9 @@ impl Hearing for Scribe {
         self.chunk(true)
     }
 
-    fn keep_alive(&mut self) -> Message {
-        // This interface has no message for it.
-        Message::Ping(Bytes::new())
-    }
-
-    fn farewell(&mut self) -> Option<Message> {
-        None
-    }
-
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
-        let said: Said = serde_json::from_str(text)
-            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
-        let words = without_nul(said.text);
+        let said: Said = message(text)?;
+        let words = without_nul(said.text.0);
         let words = words.trim();
         match said.message_type.as_str() {
             "partial_transcript" if words != self.guess => {

@@ -230,6 +230,18 @@ mod tests {
         }
     }
 
+    fn ear() -> (Arc<Scale>, Recogniser) {
+        let scale = Arc::new(Scale::default());
+        (scale.clone(), listen(scale))
+    }
+
+    /// An utterance of so many frames.
+    async fn utter(recogniser: &Recogniser, count: usize) {
+        give(recogniser, vec![RecogniserInput::SpeechBegan]).await;
+        give(recogniser, frames(count, 1)).await;
+        give(recogniser, vec![RecogniserInput::Finalize]).await;
+    }
+
     async fn told(recogniser: &mut Recogniser, count: usize) -> Vec<RecogniserEvent> {
         let mut events = Vec::new();
         for _ in 0..count {
@@ -244,8 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_utterance_has_half_a_second_before_it() {
-        let scale = Arc::new(Scale::default());
-        let mut recogniser = listen(scale.clone());
+        let (scale, mut recogniser) = ear();
         give(&recogniser, frames(40, 1)).await;
         give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
         give(&recogniser, frames(10, 2)).await;
@@ -260,8 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn where_nobody_spoke_there_is_nothing_to_understand() {
-        let scale = Arc::new(Scale::default());
-        let mut recogniser = listen(scale.clone());
+        let (scale, mut recogniser) = ear();
         give(&recogniser, frames(40, 1)).await;
         give(&recogniser, vec![RecogniserInput::Finalize]).await;
         assert_eq!(told(&mut recogniser, 1).await, [RecogniserEvent::Finalized]);
@@ -270,12 +280,9 @@ mod tests {
 
     #[tokio::test]
     async fn utterances_are_understood_in_their_order_and_long_ones_in_parts() {
-        let scale = Arc::new(Scale::default());
-        let mut recogniser = listen(scale.clone());
+        let (scale, mut recogniser) = ear();
         for count in [1_510, 5] {
-            give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
-            give(&recogniser, frames(count, 1)).await;
-            give(&recogniser, vec![RecogniserInput::Finalize]).await;
+            utter(&recogniser, count).await;
         }
         let mut events = Vec::new();
         for count in [1, 2, 2] {
@@ -296,11 +303,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_ends_the_ear() {
-        let scale = Arc::new(Scale::default());
-        let mut recogniser = listen(scale.clone());
-        give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
-        give(&recogniser, frames(26, 1)).await;
-        give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        let (scale, mut recogniser) = ear();
+        utter(&recogniser, 26).await;
         scale.go_on.notify_one();
         let failed = RecogniserEvent::Failed(SpeechError::Refused(429));
         assert_eq!(told(&mut recogniser, 2).await, [failed]);
@@ -309,12 +313,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_service_that_falls_behind_is_given_up() {
-        let scale = Arc::new(Scale::default());
-        let mut recogniser = listen(scale.clone());
+        let (_scale, mut recogniser) = ear();
         for _ in 0..=WAITING + 1 {
-            give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
-            give(&recogniser, frames(3, 1)).await;
-            give(&recogniser, vec![RecogniserInput::Finalize]).await;
+            utter(&recogniser, 3).await;
         }
         let failed = RecogniserEvent::Failed(SpeechError::Timeout);
         assert_eq!(told(&mut recogniser, 2).await, [failed]);

@@ -8,6 +8,7 @@ use offhook_egress::{Connection, Failure, GuardedDialer};
 use offhook_engine::ports::speech::SpeechError;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -119,6 +120,15 @@ impl Socket {
         };
         let _ = timeout(CLOSE_LIMIT, goodbye).await;
     }
+}
+
+/// What a message says.
+///
+/// # Errors
+/// [`SpeechError::Protocol`] for one of another form.
+pub(super) fn message<T: DeserializeOwned>(text: &str) -> Result<T> {
+    let fault = SpeechError::Protocol("a message is not of its form");
+    serde_json::from_str(text).map_err(|_| fault)
 }
 
 /// A text message of this JSON.

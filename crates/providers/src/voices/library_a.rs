@@ -2,14 +2,15 @@
 //! number. Voices with a rate of their own carry an extra fee and are left out.
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::reading::{Listed, Reading, UNCLEAR, following};
-use super::wire::{self, Spoken, once};
+use super::wire::{Spoken, once};
 use super::{PAGE, PAGE_SIZE, Source, adding_a, owners};
+use crate::lenient::{self, Id, Lenient, List, Places, Text};
 
 /// Asks for no voice that costs more than the model that speaks with it.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
@@ -18,106 +19,67 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct WorkspacePage {
-    #[serde(deserialize_with = "wire::places")]
-    voices: Vec<Option<WorkspaceVoice>>,
-    #[serde(default, deserialize_with = "wire::more")]
+    voices: Places<ListedVoice>,
+    #[serde(default, deserialize_with = "lenient::more")]
     has_more: Option<bool>,
     /// `null` on the last page.
-    #[serde(default, deserialize_with = "wire::there")]
+    #[serde(default, deserialize_with = "lenient::there")]
     next_page_token: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct WorkspaceVoice {
-    #[serde(default, deserialize_with = "wire::id")]
-    voice_id: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    name: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    category: Option<String>,
-    #[serde(default, deserialize_with = "wire::object")]
-    labels: Labels,
-    #[serde(default, deserialize_with = "wire::text")]
-    description: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    preview_url: Option<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    high_quality_base_model_ids: Vec<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    verified_languages: Vec<VerifiedLanguage>,
-    #[serde(default, deserialize_with = "wire::object")]
-    sharing: Rates,
+struct SharedPage {
+    voices: Places<ListedVoice>,
+    /// Without it the list ends with a page that has nothing new.
+    #[serde(default, deserialize_with = "lenient::more")]
+    has_more: Option<bool>,
+}
+
+/// A voice of either list. The workspace's have their labels apart, the library's among the rest.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ListedVoice {
+    voice_id: Id,
+    public_owner_id: Id,
+    name: Text,
+    category: Text,
+    labels: Lenient<Labels>,
+    gender: Text,
+    age: Text,
+    accent: Text,
+    language: Text,
+    locale: Text,
+    use_case: Text,
+    description: Text,
+    preview_url: Text,
+    high_quality_base_model_ids: List<String>,
+    verified_languages: List<VerifiedLanguage>,
+    sharing: Lenient<Rates>,
     rate: Option<Value>,
     fiat_rate: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct Labels {
-    #[serde(default, deserialize_with = "wire::text")]
-    gender: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    age: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    accent: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    language: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    locale: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    use_case: Option<String>,
+    gender: Text,
+    age: Text,
+    accent: Text,
+    language: Text,
+    locale: Text,
+    use_case: Text,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct VerifiedLanguage {
-    #[serde(default, deserialize_with = "wire::text")]
-    language: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    model_id: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    locale: Option<String>,
+    language: Text,
+    model_id: Text,
+    locale: Text,
 }
 
 #[derive(Deserialize, Default)]
 struct Rates {
-    rate: Option<Value>,
-    fiat_rate: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct SharedPage {
-    #[serde(deserialize_with = "wire::places")]
-    voices: Vec<Option<LibraryVoice>>,
-    /// Without it the list ends with a page that has nothing new.
-    #[serde(default, deserialize_with = "wire::more")]
-    has_more: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct LibraryVoice {
-    #[serde(default, deserialize_with = "wire::id")]
-    public_owner_id: Option<String>,
-    #[serde(default, deserialize_with = "wire::id")]
-    voice_id: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    name: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    gender: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    age: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    accent: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    language: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    locale: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    use_case: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    description: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    preview_url: Option<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    verified_languages: Vec<VerifiedLanguage>,
     rate: Option<Value>,
     fiat_rate: Option<Value>,
 }
@@ -165,9 +127,9 @@ impl Library {
                 (None, _) => return Err(UNCLEAR),
             };
             let listed = page.voices.into_iter();
-            let listed = listed.map(|voice| self.of_workspace(voice?));
+            let listed = listed.map(|voice| self.voice(voice.0?, false));
             reading.page(listed, Some(has_more))?;
-            let next = page.next_page_token.and_then(wire::id_of);
+            let next = page.next_page_token.and_then(Id::of_value);
             token = following(has_more, next, token.as_deref())?;
             if token.is_none() {
                 return Ok(reading.whole());
@@ -184,7 +146,7 @@ impl Library {
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
             let listed = page.voices.into_iter();
-            let listed = listed.map(|voice| self.of_library(voice?));
+            let listed = listed.map(|voice| self.voice(voice.0?, true));
             if !reading.page(listed, page.has_more)? {
                 break;
             }
@@ -192,64 +154,50 @@ impl Library {
         Ok(reading.whole())
     }
 
-    fn of_workspace(&self, voice: WorkspaceVoice) -> Option<Listed> {
-        let id = voice.voice_id?;
-        let shared = &voice.sharing;
-        if has_fee(voice.rate.as_ref(), voice.fiat_rate.as_ref())
-            || has_fee(shared.rate.as_ref(), shared.fiat_rate.as_ref())
+    fn voice(&self, listed: ListedVoice, is_shared: bool) -> Option<Listed> {
+        let id = listed.voice_id.0?;
+        let Lenient(sharing) = listed.sharing;
+        if has_fee(listed.rate.as_ref(), listed.fiat_rate.as_ref())
+            || has_fee(sharing.rate.as_ref(), sharing.fiat_rate.as_ref())
         {
             return Some((id, None));
         }
-        let labels = voice.labels;
-        let (spoken, mut models) =
-            spoken(labels.language, labels.locale, &voice.verified_languages);
-        models.extend(voice.high_quality_base_model_ids);
+        let labels = match is_shared {
+            false => listed.labels.0,
+            true => Labels {
+                gender: listed.gender,
+                age: listed.age,
+                accent: listed.accent,
+                language: listed.language,
+                locale: listed.locale,
+                use_case: listed.use_case,
+            },
+        };
+        let verified = listed.verified_languages.0;
+        let spoken = spoken(&labels, &verified);
+        let models = verified.into_iter().filter_map(|one| one.model_id.0);
+        let gender = labels.gender.0;
         let voice = Voice {
             provider: VoiceProvider::A,
             voice_id: id.clone(),
-            name: voice.name.unwrap_or_else(|| id.clone()),
-            gender: gender(labels.gender),
-            age: labels.age,
-            accent: labels.accent,
+            name: listed.name.0.unwrap_or_else(|| id.clone()),
+            gender: gender.and_then(|word| word.to_ascii_lowercase().parse().ok()),
+            age: labels.age.0,
+            accent: labels.accent.0,
             language: spoken.main(),
             languages: spoken.languages,
             locales: spoken.locales,
-            description: voice.description,
-            use_case: labels.use_case,
-            preview_url: self.0.preview(voice.preview_url),
-            model_compat: once(models),
-            // `premade` voices are everyone's; all others are the workspace's own.
-            source: match voice.category.as_deref() {
+            description: listed.description.0,
+            use_case: labels.use_case.0,
+            preview_url: self.0.preview(listed.preview_url.0),
+            model_compat: once(models.chain(listed.high_quality_base_model_ids.0)),
+            // `premade` voices are everyone's; all others of the workspace are its own.
+            source: match listed.category.0.as_deref() {
+                _ if is_shared => VoiceSource::Shared,
                 Some("premade") => VoiceSource::Public,
                 _ => VoiceSource::Workspace,
             },
-            owner_id: None,
-        };
-        Some((id, Some(voice)))
-    }
-
-    fn of_library(&self, voice: LibraryVoice) -> Option<Listed> {
-        let id = voice.voice_id?;
-        if has_fee(voice.rate.as_ref(), voice.fiat_rate.as_ref()) {
-            return Some((id, None));
-        }
-        let (spoken, models) = spoken(voice.language, voice.locale, &voice.verified_languages);
-        let voice = Voice {
-            provider: VoiceProvider::A,
-            voice_id: id.clone(),
-            name: voice.name.unwrap_or_else(|| id.clone()),
-            gender: gender(voice.gender),
-            age: voice.age,
-            accent: voice.accent,
-            language: spoken.main(),
-            languages: spoken.languages,
-            locales: spoken.locales,
-            description: voice.description,
-            use_case: voice.use_case,
-            preview_url: self.0.preview(voice.preview_url),
-            model_compat: once(models),
-            source: VoiceSource::Shared,
-            owner_id: voice.public_owner_id,
+            owner_id: listed.public_owner_id.0.filter(|_| is_shared),
         };
         Some((id, Some(voice)))
     }
@@ -262,23 +210,14 @@ fn has_fee(rate: Option<&Value>, fiat_rate: Option<&Value>) -> bool {
     rate.filter(said).is_some_and(is_dear) || fiat_rate.filter(said).is_some()
 }
 
-fn gender(word: Option<String>) -> Option<VoiceGender> {
-    word.and_then(|word| word.to_ascii_lowercase().parse().ok())
-}
-
-/// What a voice speaks, its main language first (without one, the first that has been verified), and with which models.
-fn spoken(
-    language: Option<String>,
-    locale: Option<String>,
-    verified: &[VerifiedLanguage],
-) -> (Spoken, Vec<String>) {
+/// What a voice speaks, its main language first; without one, the first that has been verified.
+fn spoken(labels: &Labels, verified: &[VerifiedLanguage]) -> Spoken {
     let mut spoken = Spoken::default();
-    spoken.add(language.as_deref());
-    spoken.add(locale.as_deref());
+    spoken.add(labels.language.0.as_deref());
+    spoken.add(labels.locale.0.as_deref());
     for one in verified {
-        spoken.add(one.language.as_deref());
-        spoken.add(one.locale.as_deref());
+        spoken.add(one.language.0.as_deref());
+        spoken.add(one.locale.0.as_deref());
     }
-    let models = verified.iter().filter_map(|one| one.model_id.clone());
-    (spoken, models.collect())
+    spoken
 }

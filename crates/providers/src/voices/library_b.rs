@@ -7,8 +7,9 @@ use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
 use super::reading::{Listed, Reading, following};
-use super::wire::{self, Spoken};
+use super::wire::Spoken;
 use super::{PAGE_SIZE, Source, owners};
+use crate::lenient::{self, Id, Lenient, List, Places, Text};
 
 /// The version of the provider's interface that these shapes are of.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
@@ -17,31 +18,23 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Page {
-    #[serde(deserialize_with = "wire::places")]
-    data: Vec<Option<ListedVoice>>,
+    data: Places<ListedVoice>,
     /// Without it the list ends with a page that has nothing new.
-    #[serde(default, deserialize_with = "wire::more")]
+    #[serde(default, deserialize_with = "lenient::more")]
     has_more: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct ListedVoice {
-    #[serde(default, deserialize_with = "wire::id")]
-    id: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    name: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    description: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    gender: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    accent: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    language: Option<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    locales: Vec<Locale>,
-    #[serde(default, deserialize_with = "wire::yes")]
-    is_owner: bool,
+    id: Id,
+    name: Text,
+    description: Text,
+    gender: Text,
+    accent: Text,
+    language: Text,
+    locales: List<Locale>,
+    is_owner: Lenient<bool>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +68,7 @@ impl Library {
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
             let listed = page.data.into_iter();
-            let listed: Vec<Option<Listed>> = listed.map(|listed| voice(listed?)).collect();
+            let listed: Vec<Option<Listed>> = listed.map(|listed| voice(listed.0?)).collect();
             let next = listed.iter().flatten().last().map(|(id, _)| id.clone());
             let goes_on = reading.page(listed, page.has_more)?;
             last = following(goes_on, next, last.as_deref())?;
@@ -87,34 +80,34 @@ impl Library {
 }
 
 fn voice(listed: ListedVoice) -> Option<Listed> {
-    let id = listed.id?;
+    let id = listed.id.0?;
     let mut spoken = Spoken::default();
-    spoken.add(listed.language.as_deref());
+    spoken.add(listed.language.0.as_deref());
     // The native one comes first.
-    for Locale { locale } in &listed.locales {
+    for Locale { locale } in &listed.locales.0 {
         spoken.add(Some(locale));
     }
     let voice = Voice {
         provider: VoiceProvider::B,
         voice_id: id.clone(),
-        name: listed.name.unwrap_or_else(|| id.clone()),
-        gender: match listed.gender.as_deref() {
+        name: listed.name.0.unwrap_or_else(|| id.clone()),
+        gender: match listed.gender.0.as_deref() {
             Some("masculine") => Some(VoiceGender::Male),
             Some("feminine") => Some(VoiceGender::Female),
             Some("gender_neutral") => Some(VoiceGender::Neutral),
             _ => None,
         },
         age: None,
-        accent: listed.accent,
+        accent: listed.accent.0,
         language: spoken.main(),
         languages: spoken.languages,
         locales: spoken.locales,
-        description: listed.description,
+        description: listed.description.0,
         use_case: None,
         preview_url: None,
         model_compat: Vec::new(),
         // The key is the deployment's, so what its owner made is the deployment's workspace.
-        source: if listed.is_owner {
+        source: if listed.is_owner.0 {
             VoiceSource::Workspace
         } else {
             VoiceSource::Public

@@ -7,40 +7,33 @@ use serde::Deserialize;
 
 use super::Source;
 use super::reading::{Listed, Reading};
-use super::wire::{self, Spoken, said};
+use super::wire::Spoken;
+use crate::lenient::{Id, Lenient, List, Places, Text, said};
 
 pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Models {
-    #[serde(deserialize_with = "wire::places")]
-    tts: Vec<Option<Model>>,
-}
-
-#[derive(Deserialize)]
-struct Model {
-    #[serde(default, deserialize_with = "wire::text")]
-    name: Option<String>,
-    #[serde(default, deserialize_with = "wire::id")]
-    canonical_name: Option<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    languages: Vec<String>,
-    #[serde(default, deserialize_with = "wire::object")]
-    metadata: Metadata,
+    tts: Places<Model>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
+struct Model {
+    name: Text,
+    canonical_name: Id,
+    languages: List<String>,
+    metadata: Lenient<Metadata>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Metadata {
-    #[serde(default, deserialize_with = "wire::text")]
-    accent: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    age: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
-    sample: Option<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    tags: Vec<String>,
-    #[serde(default, deserialize_with = "wire::list")]
-    use_cases: Vec<String>,
+    accent: Text,
+    age: Text,
+    sample: Text,
+    tags: List<String>,
+    use_cases: List<String>,
 }
 
 #[async_trait]
@@ -53,20 +46,20 @@ impl VoiceLibrary for Library {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
         let listed = models.tts.into_iter();
         let mut reading = Reading::default();
-        reading.page(listed.map(|model| self.voice(model?)), Some(false))?;
+        reading.page(listed.map(|model| self.voice(model.0?)), Some(false))?;
         Ok(reading.whole())
     }
 }
 
 impl Library {
     fn voice(&self, model: Model) -> Option<Listed> {
-        let id = model.canonical_name?;
-        let metadata = model.metadata;
+        let id = model.canonical_name.0?;
+        let Lenient(metadata) = model.metadata;
         let mut spoken = Spoken::default();
-        for tag in &model.languages {
+        for tag in &model.languages.0 {
             spoken.add(Some(tag));
         }
-        let gender = metadata.tags.iter().find_map(|tag| match tag.as_str() {
+        let gender = metadata.tags.0.iter().find_map(|tag| match tag.as_str() {
             "feminine" => Some(VoiceGender::Female),
             "masculine" => Some(VoiceGender::Male),
             _ => None,
@@ -74,16 +67,16 @@ impl Library {
         let voice = Voice {
             provider: VoiceProvider::C,
             voice_id: id.clone(),
-            name: model.name.unwrap_or_else(|| id.clone()),
+            name: model.name.0.unwrap_or_else(|| id.clone()),
             gender,
-            age: metadata.age,
-            accent: metadata.accent,
+            age: metadata.age.0,
+            accent: metadata.accent.0,
             language: spoken.main(),
             languages: spoken.languages,
             locales: spoken.locales,
             description: None,
-            use_case: metadata.use_cases.into_iter().find_map(said),
-            preview_url: self.0.preview(metadata.sample),
+            use_case: metadata.use_cases.0.into_iter().find_map(said),
+            preview_url: self.0.preview(metadata.sample.0),
             model_compat: vec![id.clone()],
             source: VoiceSource::Public,
             owner_id: None,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use offhook_domain::config::is_bcp47_shape;
 
-pub(super) use crate::lenient::{id, id_of, list, more, object, places, said, text, there, yes};
+use crate::lenient::said;
 
 /// The languages and locales of a voice, each once, the main one first.
 #[derive(Default)]

@@ -235,6 +235,9 @@ async fn an_absurd_value_costs_its_field_and_neither_the_agent_nor_the_list() {
             json!("+15005560004"),
             json!({"phone_number_id": {}, "phone_number": "+15005560005", "provider": "twilio"}),
             json!({"phone_number_id": "phnum_6", "phone_number": 6, "provider": "twilio"}),
+            json!({"phone_number_id": "phnum_7", "provider": "twilio"}),
+            fake::number("phnum_8", "no number", "twilio", Some(AGENT)),
+            fake::number("phnum_9", "+15005560009", "exotel", Some(AGENT)),
             labelless,
         ]);
     }

@@ -148,8 +148,9 @@ async fn tools_are_told_of_and_called_in_parts() {
             r#"{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":""}}"#,
         )),
         chunk(&part(r#"{"index":0,"function":{"arguments":"{\"id\""}}"#)),
+        chunk(&part(r#"{"index":1,"id":"b","function":{"name":"ring"}}"#)),
         chunk(&part(
-            r#"{"index":0,"function":{"arguments":":7}"}},{"index":1,"id":"b","function":{"name":"ring"}}"#,
+            r#"{"index":1,"function":{"arguments":""}},{"index":0,"function":{"arguments":":7}"}}"#,
         )),
         chunk("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"),
         chunk(DONE),
@@ -187,7 +188,7 @@ async fn tools_are_told_of_and_called_in_parts() {
         }))
     };
     let mut expected = vec![Ok(ModelDelta::Text("One moment.".to_owned()))];
-    expected.extend(vec![Ok(ModelDelta::Working); 4]);
+    expected.extend(vec![Ok(ModelDelta::Working); 5]);
     expected.extend([
         call("a", "look", "{\"id\":7}"),
         call("b", "ring", "{}"),

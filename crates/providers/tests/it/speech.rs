@@ -16,15 +16,15 @@ use offhook_engine::ports::speech::{
     Recogniser, RecogniserEvent, RecogniserInput, RecogniserSettings, SpeechError, SpeechPiece,
     SpokenText, VoiceSettings, WordTime,
 };
-use offhook_providers::{SpeechEndpoint, SpeechProvider, SpeechRegistry};
+use offhook_providers::{ProviderSettings, SpeechProvider, SpeechRegistry};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 
 const KEY: &str = "key-1";
 
-fn endpoint(base_url: &str) -> SpeechEndpoint {
-    SpeechEndpoint {
+fn endpoint(base_url: &str) -> ProviderSettings {
+    ProviderSettings {
         base_url: base_url.to_owned(),
         api_key: Some(KEY.to_owned()),
     }

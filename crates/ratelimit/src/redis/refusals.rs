@@ -104,6 +104,11 @@ mod tests {
         Timed::at(NOW, refused)
     }
 
+    fn kept(refusals: &Refusals) -> usize {
+        let shards = refusals.shards.iter().map(|shard| shard.lock());
+        shards.map(|one| one.young.len() + one.old.len()).sum()
+    }
+
     #[test]
     fn a_refusal_holds_exactly_until_the_next_token() {
         let (refusals, asked) = (Refusals::default(), Instant::now());
@@ -141,13 +146,8 @@ mod tests {
         for number in 0..500_000 {
             refusals.remember(client(number), ONE, refused(ONE), asked);
         }
-        let kept: usize = refusals
-            .shards
-            .iter()
-            .map(|shard| shard.lock())
-            .map(|shard| shard.young.len() + shard.old.len())
-            .sum();
-        assert!(kept <= 2 * SHARDS * PER_GENERATION, "{kept}");
+        let most = kept(&refusals);
+        assert!(most <= 2 * SHARDS * PER_GENERATION, "{most}");
         assert!(refusals.find(client(499_999), ONE, asked).is_some());
         // Generations that have nothing to say any more go with time.
         for number in 0..1_000 {
@@ -156,12 +156,7 @@ mod tests {
                 refusals.remember(client(number), ONE, refused(ONE), later);
             }
         }
-        let kept: usize = refusals
-            .shards
-            .iter()
-            .map(|shard| shard.lock())
-            .map(|shard| shard.young.len() + shard.old.len())
-            .sum();
-        assert!(kept <= 2_000, "{kept}");
+        let left = kept(&refusals);
+        assert!(left <= 2_000, "{left}");
     }
 }

@@ -1,4 +1,4 @@
-//! The rules on the server, by a clock that the tests turn, beside the same rules in memory.
+//! The rules on the server, by a clock that the tests turn.
 
 #[path = "../../tests/it/model.rs"]
 mod model;
@@ -12,8 +12,7 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use super::{Link, RedisStore, Refusals, Script, link};
-use crate::limiter::{Limiter, Unavailable};
-use crate::memory::MemoryStore;
+use crate::limiter::Unavailable;
 use crate::{Key, Quota, Space};
 use model::{Bucket, Window};
 
@@ -106,7 +105,7 @@ fn asks() -> impl Strategy<Value = (Ask, usize, i64)> {
 
 /// Each of several clients has a naive bucket and window of its own, and what is told of them is the model's.
 async fn follows_the_model(
-    limiter: &Limiter,
+    store: &RedisStore,
     clock: &TestClock,
     (limit, window_limit): (u32, u32),
     asks: &[(Ask, usize, i64)],
@@ -125,7 +124,7 @@ async fn follows_the_model(
         let (bucket, window) = &mut models[*number];
         match ask {
             Ask::Bucket => {
-                let taken = limiter.take(key, quota, now).await.unwrap();
+                let taken = store.take(key, quota).await.unwrap();
                 let expected = bucket.take(now);
                 prop_assert_eq!(taken.answer.allowed, expected.allowed);
                 prop_assert_eq!(taken.answer.remaining, expected.remaining);
@@ -133,13 +132,13 @@ async fn follows_the_model(
                 prop_assert_eq!(taken.now_us, now);
             }
             Ask::Window => {
-                let counted = limiter.take_window(key, window_limit, now).await.unwrap();
+                let counted = store.take_window(key, window_limit).await.unwrap();
                 prop_assert_eq!(counted.answer.allowed, window.take(now));
                 prop_assert!((1..=60).contains(&counted.retry_after_seconds()));
                 prop_assert_eq!(counted.answer.ends_us % (60 * SECOND), 0);
             }
             Ask::Both => {
-                let both = limiter.take_bucket_and_window(key, quota, window_limit, now);
+                let both = store.take_bucket_and_window(key, quota, window_limit);
                 let both = both.await.unwrap();
                 let expected = bucket.take(now);
                 prop_assert_eq!(both.answer.bucket.allowed, expected.allowed);
@@ -158,15 +157,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn memory_follows_the_model(
-        limits in (prop::sample::select(vec![1u32, 2, 7, 10, 60]), 1u32..6),
-        asks in prop::collection::vec(asks(), 1..100),
-    ) {
-        let limiter = Limiter::Memory(MemoryStore::new());
-        RUNTIME.block_on(follows_the_model(&limiter, &TestClock::new(), limits, &asks))?;
-    }
-
-    #[test]
     #[ignore = "needs Redis: just test"]
     fn redis_follows_the_model(
         limits in (prop::sample::select(vec![1u32, 2, 7, 10, 60]), 1u32..6),
@@ -174,8 +164,8 @@ proptest! {
     ) {
         let clock = TestClock::new();
         RUNTIME.block_on(async {
-            let limiter = Limiter::Redis(RedisStore::with_clock(clock.clone()));
-            follows_the_model(&limiter, &clock, limits, &asks).await
+            let store = RedisStore::with_clock(clock.clone());
+            follows_the_model(&store, &clock, limits, &asks).await
         })?;
     }
 

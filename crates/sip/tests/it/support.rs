@@ -31,14 +31,9 @@ pub(crate) fn trunk(server: SocketAddr) -> TrunkSettings {
     TrunkSettings {
         name: "carrier".to_owned(),
         server: server.to_string(),
-        transport: None,
         user: Some("engine".to_owned()),
         password: Some("secret".to_owned()),
-        from_domain: None,
-        caller_id_header: None,
-        allowed_sources: Vec::new(),
-        accept_digest: false,
-        keep_alive_seconds: 0,
+        ..TrunkSettings::default()
     }
 }
 

@@ -208,18 +208,17 @@ fn answer(state: &mut State, asked: &Asked) -> Answer {
     }
 }
 
+fn refusal(status: u16, code: u32, message: &str) -> Answer {
+    let told = json!({"code": code, "message": message, "status": status});
+    Answer::json(status, &told)
+}
+
 fn unopened() -> Answer {
-    Answer::json(
-        401,
-        &json!({"code": 20003, "message": "Authenticate", "status": 401}),
-    )
+    refusal(401, 20_003, "Authenticate")
 }
 
 fn missing() -> Answer {
-    Answer::json(
-        404,
-        &json!({"code": 20404, "message": "not found", "status": 404}),
-    )
+    refusal(404, 20_404, "not found")
 }
 
 /// Who a request's login says that it is, and the account that it opens.
@@ -254,10 +253,7 @@ fn change(call: &mut PlacedCall, asked: &Asked) -> Answer {
     for (name, value) in asked.form() {
         call.changes.push((name.clone(), value.clone()));
         if is_over.contains(&call.status.as_str()) {
-            return Answer::json(
-                400,
-                &json!({"code": 21220, "message": "not in-progress", "status": 400}),
-            );
+            return refusal(400, 21_220, "not in-progress");
         }
         // What is answered is taken back no more.
         if name == "Status" && !(value == "canceled" && call.status == "in-progress") {

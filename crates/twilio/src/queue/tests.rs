@@ -11,6 +11,18 @@ fn sound(frames: usize) -> Vec<i16> {
         .collect()
 }
 
+/// A queue with a word of so many frames.
+fn queue_of(frames: usize) -> Queue {
+    let mut queue = Queue::default();
+    queue.enqueue(ONE, &sound(frames));
+    queue
+}
+
+/// Plays so many frames, and says of each what it begins with.
+fn play(queue: &mut Queue, frames: usize) -> Vec<i16> {
+    (0..frames).filter_map(|_| tick(queue).1).collect()
+}
+
 fn tick(queue: &mut Queue) -> (usize, Option<i16>) {
     let mut sent = 0;
     while queue.send().is_some() {
@@ -21,18 +33,14 @@ fn tick(queue: &mut Queue) -> (usize, Option<i16>) {
 
 #[tokio::test]
 async fn little_is_sent_ahead_and_it_is_played_at_its_pace() {
-    let mut queue = Queue::default();
-    queue.enqueue(ONE, &sound(30));
+    let mut queue = queue_of(30);
     queue.finish(ONE, Instant::now());
     assert_eq!(tick(&mut queue), (MOST_AHEAD, Some(1)));
     for frame in 2..=20 {
         assert_eq!(tick(&mut queue), (1, Some(frame)));
     }
     assert_eq!(queue.ahead(), MOST_AHEAD - 1);
-    for frame in 21..=30 {
-        tick(&mut queue);
-        let _ = frame;
-    }
+    play(&mut queue, 10);
     let events = queue.events();
     assert!(matches!(
         events[..],
@@ -43,12 +51,9 @@ async fn little_is_sent_ahead_and_it_is_played_at_its_pace() {
 
 #[tokio::test]
 async fn a_cut_counts_what_was_played_and_not_what_was_sent() {
-    let mut queue = Queue::default();
-    queue.enqueue(ONE, &sound(30));
+    let mut queue = queue_of(30);
     queue.enqueue(TWO, &sound(5));
-    for _ in 0..7 {
-        tick(&mut queue);
-    }
+    play(&mut queue, 7);
     let (is_told, cleared) = queue.clear(Duration::ZERO);
     assert!(is_told);
     let of = |segment, played: u64, enqueued: u64| Cleared {
@@ -64,11 +69,8 @@ async fn a_cut_counts_what_was_played_and_not_what_was_sent() {
 
 #[tokio::test]
 async fn a_pause_takes_back_what_is_on_the_way_and_goes_on_with_it() {
-    let mut queue = Queue::default();
-    queue.enqueue(ONE, &sound(30));
-    for _ in 0..7 {
-        tick(&mut queue);
-    }
+    let mut queue = queue_of(30);
+    play(&mut queue, 7);
     assert!(queue.pause(Duration::ZERO));
     assert_eq!(tick(&mut queue), (0, None));
     queue.resume();
@@ -77,11 +79,8 @@ async fn a_pause_takes_back_what_is_on_the_way_and_goes_on_with_it() {
 
 #[tokio::test]
 async fn what_twilio_has_not_played_yet_was_not_heard() {
-    let mut queue = Queue::default();
-    queue.enqueue(ONE, &sound(30));
-    for _ in 0..7 {
-        tick(&mut queue);
-    }
+    let mut queue = queue_of(30);
+    play(&mut queue, 7);
     let (_, cleared) = queue.clear(Duration::from_millis(60));
     assert_eq!(cleared[0].played, 4 * FRAME_SAMPLES as u64);
 }
@@ -142,11 +141,8 @@ async fn keys_sound_before_what_is_said_and_whoever_sent_them_is_told_when_they_
 
 #[tokio::test]
 async fn keys_go_on_through_a_pause_and_a_cut_and_what_was_to_be_said_behind_them_is_cut() {
-    let mut queue = Queue::default();
-    queue.enqueue(ONE, &sound(30));
-    for _ in 0..2 {
-        tick(&mut queue);
-    }
+    let mut queue = queue_of(30);
+    play(&mut queue, 2);
     // Frames up to the eleventh are at Twilio already.
     let (told, mut sent) = oneshot::channel();
     queue.send_keys(keys(4), told);
@@ -155,28 +151,22 @@ async fn keys_go_on_through_a_pause_and_a_cut_and_what_was_to_be_said_behind_the
     let (is_told, cleared) = queue.clear(Duration::ZERO);
     assert!(!is_told);
     assert_eq!(cleared[0].played, 3 * FRAME_SAMPLES as u64);
-    let mut played: Vec<i16> = Vec::new();
-    while let (_, Some(sample)) = tick(&mut queue) {
-        played.push(sample);
-    }
+    let played = play(&mut queue, 12);
     assert_eq!(played, [4, 5, 6, 7, 8, 9, 10, 11, -7, -7, -7, -7]);
+    assert_eq!(tick(&mut queue).1, None);
     assert_eq!(sent.try_recv(), Ok(()));
     assert!(matches!(queue.events()[..], [Played::Began(ONE, _)]));
 }
 
 #[tokio::test]
 async fn a_pause_amid_keys_repeats_nothing_of_what_is_said() {
-    let mut queue = Queue::default();
-    queue.enqueue(ONE, &sound(12));
+    let mut queue = queue_of(12);
     tick(&mut queue);
     let (told, _sent) = oneshot::channel();
     queue.send_keys(keys(2), told);
     assert_eq!(tick(&mut queue), (1, Some(2)));
     queue.pause(Duration::ZERO);
-    let mut played: Vec<i16> = Vec::new();
-    for _ in 0..11 {
-        played.extend(tick(&mut queue).1);
-    }
+    let played = play(&mut queue, 11);
     assert_eq!(played, [3, 4, 5, 6, 7, 8, 9, 10, -7, -7]);
     queue.resume();
     assert_eq!(tick(&mut queue).1, Some(11));

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 use offhook_sip::Transport;
 
-use super::{Flags, file, load, refusal};
+use super::{file, refuses, variables};
 use crate::settings::SipSettings;
 
 const TRUNK: &str = "calls.carrier = \"sip\"\nsip.udp = \"192.0.2.10:5060\"\n[sip.trunks.twilio]\n\
@@ -90,7 +90,7 @@ fn everything_of_a_trunk_is_read() {
 
 #[test]
 fn a_trunk_may_be_told_by_variables() {
-    let variables = [
+    let settings = variables(&[
         ("OFFHOOK_CALLS__CARRIER", "sip"),
         ("OFFHOOK_CALLS__ALLOWED_PREFIXES", "+52"),
         ("OFFHOOK_SIP__TCP", "127.0.0.1:5060"),
@@ -103,8 +103,8 @@ fn a_trunk_may_be_told_by_variables() {
             "192.0.2.2,192.0.2.8/30",
         ),
         ("OFFHOOK_SIP__TRUNKS__TWILIO__KEEP_ALIVE_SECONDS", "60"),
-    ];
-    let settings = load("", &variables, Flags::default()).unwrap();
+    ])
+    .unwrap();
     settings.check_serving().unwrap();
     let trunks = settings.sip.unwrap().trunks;
     assert_eq!(trunks[0].allowed_sources, ["192.0.2.2", "192.0.2.8/30"]);
@@ -113,104 +113,96 @@ fn a_trunk_may_be_told_by_variables() {
 
 #[test]
 fn a_trunk_that_cannot_be_used_is_told_with_its_setting_and_the_remedy() {
-    let more = |text: &str| file(&format!("{TRUNK}{text}"));
-    let trunkless = "calls.carrier = \"sip\"\nsip.udp = \"127.0.0.1:5060\"\n";
-    for (sentence, result) in [
-        (
-            "section `sip` is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this",
-            file("sip.udp = \"127.0.0.1:5060\""),
-        ),
-        (
-            "setting `calls.trunk` is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this",
-            file("calls.trunk = \"twilio\""),
-        ),
-        (
-            "section `sip.trunks` is missing: `calls.carrier` is `sip`, and calls go by a trunk; describe it as \
-             `sip.trunks.<name>`, with its `server` at least",
-            file(trunkless),
-        ),
-        (
-            "setting `sip.udp` is missing: `calls.carrier` is `sip`, and the carrier has to reach this machine; give the \
-             address to listen on, such as 192.0.2.10:5060, or that of `sip.tcp` or `sip.tls`",
-            file("calls.carrier = \"sip\"\nsip.trunks.a.server = \"192.0.2.1\""),
-        ),
-        (
-            "setting `sip.tcp` is missing: the trunk `a` speaks by TCP, and is answered there; give the address to \
-             listen on",
-            file(&format!(
-                "{trunkless}sip.trunks.a = {{ server = \"192.0.2.1\", transport = \"tcp\" }}"
-            )),
-        ),
-        (
-            "setting `sip.trunks.b.server` is missing: give the carrier's server, such as sip.example.com",
-            more("[sip.trunks.b]\nuser = \"u\""),
-        ),
-        (
-            "setting `sip.trunks.twilio.password`: is missing: `user` goes with one",
-            more("user = \"hunter2\""),
-        ),
-        (
-            "setting `sip.trunks.twilio.transport`: must be `udp`, `tcp` or `tls`",
-            more("transport = \"sctp\""),
-        ),
-        (
-            "setting `sip.trunks.twilio.keep_alive_seconds`: must be 0 (never) or 5 to 3600",
-            more("keep_alive_seconds = 4"),
-        ),
-        (
-            "section `sip.trunks.Big`: its name must be 1 to 40 lower-case letters, digits, `-` and `_`",
-            more("[sip.trunks.Big]\nserver = \"192.0.2.1\""),
-        ),
-        (
-            "setting `calls.trunk` is missing: there are the trunks `b`, `twilio`; name the one by which calls go out",
-            more("[sip.trunks.b]\nserver = \"192.0.2.1\""),
-        ),
-        (
-            "setting `calls.trunk` names no trunk of `sip.trunks`: it has `twilio`",
-            file(&format!("calls.trunk = \"twillio\"\n{TRUNK}")),
-        ),
-        (
-            "setting `sip.udp_external` is missing: `sip.udp` is every address of this machine, and a carrier is told one; \
-             give the address that it reaches, or listen on that one alone",
-            file(
-                "calls.carrier = \"sip\"\nsip.udp = \"0.0.0.0:5060\"\nsip.trunks.a.server = \"192.0.2.1\"",
-            ),
-        ),
-        (
-            "setting `sip.tcp_external` needs `sip.tcp`: give the address to listen on, or remove it",
-            file("calls.carrier = \"sip\"\nsip.tcp_external = \"192.0.2.1\""),
-        ),
-        (
-            "setting `sip.rtp_external` is missing: `sip.rtp_address` is every address of this machine, and a call's \
-             description names one; give the address that carriers reach",
-            file(&format!("sip.rtp_address = \"0.0.0.0\"\n{TRUNK}")),
-        ),
-        (
-            "setting `sip.rtp_ports` (in DIR/offhook.toml) must be two ports above 1023, such as 40000-40999",
-            file(&format!("sip.rtp_ports = \"40001-40001\"\n{TRUNK}")),
-        ),
-        (
-            "setting `sip.tls` needs `sip.tls_cert`: name the file of the listener's certificate",
-            file(&format!("sip.tls = \"127.0.0.1:5061\"\n{TRUNK}")),
-        ),
-        (
-            "setting `sip.tls_cert` needs `sip.tls_key`: name the file of its private key",
-            file(&format!(
-                "sip.tls = \"127.0.0.1:5061\"\nsip.tls_cert = \"c\"\n{TRUNK}"
-            )),
-        ),
-        (
-            "setting `sip.tls_key` is without effect: it is the listener's of `sip.tls`; give that, or remove it",
-            file(&format!("sip.tls_key = \"k\"\n{TRUNK}")),
-        ),
-        (
-            "unknown setting `sip.trunks.twilio.pasword` in DIR/offhook.toml: did you mean \
-             `sip.trunks.twilio.password`?",
-            more("pasword = \"hunter2\""),
-        ),
-    ] {
-        assert_eq!(refusal(result), sentence);
-    }
+    let cases = r#"
+        sip.udp = "127.0.0.1:5060"
+        => section `sip` is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this
+
+        calls.trunk = "twilio"
+        => setting `calls.trunk` is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this
+
+        calls.carrier = "sip"
+        sip.udp = "127.0.0.1:5060"
+        => section `sip.trunks` is missing: `calls.carrier` is `sip`, and calls go by a trunk; describe it as
+           `sip.trunks.<name>`, with its `server` at least
+
+        calls.carrier = "sip"
+        sip.trunks.a.server = "192.0.2.1"
+        => setting `sip.udp` is missing: `calls.carrier` is `sip`, and the carrier has to reach this machine; give the
+           address to listen on, such as 192.0.2.10:5060, or that of `sip.tcp` or `sip.tls`
+
+        calls.carrier = "sip"
+        sip.udp = "127.0.0.1:5060"
+        sip.trunks.a = { server = "192.0.2.1", transport = "tcp" }
+        => setting `sip.tcp` is missing: the trunk `a` speaks by TCP, and is answered there; give the address to listen on
+
+        TRUNK
+        [sip.trunks.b]
+        user = "u"
+        => setting `sip.trunks.b.server` is missing: give the carrier's server, such as sip.example.com
+
+        TRUNK
+        user = "hunter2"
+        => setting `sip.trunks.twilio.password`: is missing: `user` goes with one
+
+        TRUNK
+        transport = "sctp"
+        => setting `sip.trunks.twilio.transport`: must be `udp`, `tcp` or `tls`
+
+        TRUNK
+        keep_alive_seconds = 4
+        => setting `sip.trunks.twilio.keep_alive_seconds`: must be 0 (never) or 5 to 3600
+
+        TRUNK
+        [sip.trunks.Big]
+        server = "192.0.2.1"
+        => section `sip.trunks.Big`: its name must be 1 to 40 lower-case letters, digits, `-` and `_`
+
+        TRUNK
+        [sip.trunks.b]
+        server = "192.0.2.1"
+        => setting `calls.trunk` is missing: there are the trunks `b`, `twilio`; name the one by which calls go out
+
+        calls.trunk = "twillio"
+        TRUNK
+        => setting `calls.trunk` names no trunk of `sip.trunks`: it has `twilio`
+
+        calls.carrier = "sip"
+        sip.udp = "0.0.0.0:5060"
+        sip.trunks.a.server = "192.0.2.1"
+        => setting `sip.udp_external` is missing: `sip.udp` is every address of this machine, and a carrier is told one;
+           give the address that it reaches, or listen on that one alone
+
+        calls.carrier = "sip"
+        sip.tcp_external = "192.0.2.1"
+        => setting `sip.tcp_external` needs `sip.tcp`: give the address to listen on, or remove it
+
+        sip.rtp_address = "0.0.0.0"
+        TRUNK
+        => setting `sip.rtp_external` is missing: `sip.rtp_address` is every address of this machine, and a call's
+           description names one; give the address that carriers reach
+
+        sip.rtp_ports = "40001-40001"
+        TRUNK
+        => setting `sip.rtp_ports` (in DIR/offhook.toml) must be two ports above 1023, such as 40000-40999
+
+        sip.tls = "127.0.0.1:5061"
+        TRUNK
+        => setting `sip.tls` needs `sip.tls_cert`: name the file of the listener's certificate
+
+        sip.tls = "127.0.0.1:5061"
+        sip.tls_cert = "c"
+        TRUNK
+        => setting `sip.tls_cert` needs `sip.tls_key`: name the file of its private key
+
+        sip.tls_key = "k"
+        TRUNK
+        => setting `sip.tls_key` is without effect: it is the listener's of `sip.tls`; give that, or remove it
+
+        TRUNK
+        pasword = "hunter2"
+        => unknown setting `sip.trunks.twilio.pasword` in DIR/offhook.toml: did you mean `sip.trunks.twilio.password`?
+    "#;
+    refuses(&cases.replace("TRUNK\n", TRUNK));
 }
 
 #[test]
@@ -250,7 +242,7 @@ fn each_kind_of_speech_provider_is_read() {
     "#;
     let settings = file(text).unwrap();
     assert!(!format!("{settings:?}").contains("hunter2"));
-    let endpoint = |base_url: &str, api_key: Option<&str>| SpeechEndpoint {
+    let endpoint = |base_url: &str, api_key: Option<&str>| ProviderSettings {
         base_url: base_url.to_owned(),
         api_key: api_key.map(str::to_owned),
     };
@@ -297,55 +289,43 @@ fn each_kind_of_speech_provider_is_read() {
 
 #[test]
 fn a_speech_provider_that_cannot_be_used_is_told_with_its_setting_and_the_remedy() {
-    for (sentence, text) in [
-        (
-            "section `speech.scripted`: this provider is built in and takes no settings",
-            "speech.scripted.kind = \"exec\"",
-        ),
-        (
-            "setting `speech.local.kind` is missing: give the shape of the service's interface, deepgram, elevenlabs, \
-             cartesia, openai or exec",
-            "speech.local.base_url = \"http://127.0.0.1:1\"",
-        ),
-        (
-            "setting `speech.local.kind` (in DIR/offhook.toml) must be deepgram, elevenlabs, cartesia, openai or exec",
-            "speech.local.kind = \"whisper\"",
-        ),
-        (
-            "setting `speech.local.base_url` is missing: give the URL that the service's paths follow",
-            "speech.local.kind = \"openai\"",
-        ),
-        (
-            "setting `speech.local.transport` is without effect: kind `openai` does not read it; remove it",
-            "speech.local = { kind = \"openai\", base_url = \"http://127.0.0.1:1\", transport = \"http\" }",
-        ),
-        (
-            "setting `speech.local.speak` is without effect: kind `openai` does not read it; remove it",
-            "speech.local = { kind = \"openai\", base_url = \"http://127.0.0.1:1\", speak.at_once = 1 }",
-        ),
-        (
-            "setting `speech.local.api_key` is without effect: kind `exec` does not read it; remove it",
-            "speech.local = { kind = \"exec\", api_key = \"hunter2\" }",
-        ),
-        (
-            "section `speech.local`: a local program needs `listen.command`, `speak.command` or both",
-            "speech.local.kind = \"exec\"",
-        ),
-        (
-            "setting `speech.local.listen.command` is missing: name the program and its arguments",
-            "speech.local = { kind = \"exec\", listen.at_once = 1 }",
-        ),
-        (
-            "setting `speech.local.speak.command` (in DIR/offhook.toml) must be a program and its arguments, such as \
-             [\"/usr/bin/espeak-ng\", \"--stdout\"]",
-            "speech.local = { kind = \"exec\", speak.command = [] }",
-        ),
-        (
-            "unknown setting `speech.local.speak.sample_rate` in DIR/offhook.toml: did you mean \
-             `speech.local.listen.sample_rate`?",
-            "speech.local = { kind = \"exec\", speak.command = [\"/bin/true\"], speak.sample_rate = 8000 }",
-        ),
-    ] {
-        assert_eq!(refusal(file(text)), sentence);
-    }
+    refuses(
+        r#"
+        speech.scripted.kind = "exec"
+        => section `speech.scripted`: this provider is built in and takes no settings
+
+        speech.local.base_url = "http://127.0.0.1:1"
+        => setting `speech.local.kind` is missing: give the shape of the service's interface, deepgram, elevenlabs,
+           cartesia, openai or exec
+
+        speech.local.kind = "whisper"
+        => setting `speech.local.kind` (in DIR/offhook.toml) must be deepgram, elevenlabs, cartesia, openai or exec
+
+        speech.local.kind = "openai"
+        => setting `speech.local.base_url` is missing: give the URL that the service's paths follow
+
+        speech.local = { kind = "openai", base_url = "http://127.0.0.1:1", transport = "http" }
+        => setting `speech.local.transport` is without effect: kind `openai` does not read it; remove it
+
+        speech.local = { kind = "openai", base_url = "http://127.0.0.1:1", speak.at_once = 1 }
+        => setting `speech.local.speak` is without effect: kind `openai` does not read it; remove it
+
+        speech.local = { kind = "exec", api_key = "hunter2" }
+        => setting `speech.local.api_key` is without effect: kind `exec` does not read it; remove it
+
+        speech.local.kind = "exec"
+        => section `speech.local`: a local program needs `listen.command`, `speak.command` or both
+
+        speech.local = { kind = "exec", listen.at_once = 1 }
+        => setting `speech.local.listen.command` is missing: name the program and its arguments
+
+        speech.local = { kind = "exec", speak.command = [] }
+        => setting `speech.local.speak.command` (in DIR/offhook.toml) must be a program and its arguments, such as
+           ["/usr/bin/espeak-ng", "--stdout"]
+
+        speech.local = { kind = "exec", speak.command = ["/bin/true"], speak.sample_rate = 8000 }
+        => unknown setting `speech.local.speak.sample_rate` in DIR/offhook.toml: did you mean
+           `speech.local.listen.sample_rate`?
+        "#,
+    );
 }

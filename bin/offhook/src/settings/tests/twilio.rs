@@ -2,7 +2,7 @@
 
 use offhook_twilio::TwilioSettings;
 
-use super::{Flags, file, load, refusal};
+use super::{file, refuses};
 
 const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
 
@@ -51,72 +51,65 @@ fn a_key_and_a_shared_key_do_without_the_token() {
 
 #[test]
 fn what_twilio_needs_and_is_not_there_is_told_with_the_remedy() {
-    let token = "auth_token = \"hunter2\"\n";
-    let public = "http.public_url = \"https://voice.example.com\"\n";
-    let with = |text: &str| file(&format!("{GOOD}{text}"));
-    for (beginning, result) in [
-        (
-            "section `twilio` is without effect, as `calls.carrier` is not `twilio`",
-            file(&format!("[twilio]\naccount_sid = \"{ACCOUNT}\"\n")),
-        ),
-        (
-            "setting `twilio.account_sid` is missing: ",
-            file(&format!(
-                "calls.carrier = \"twilio\"\n{public}[twilio]\n{token}"
-            )),
-        ),
-        (
-            "setting `twilio.account_sid` must be AC and 32 hexadecimal digits",
-            file(&format!(
-                "calls.carrier = \"twilio\"\n{public}[twilio]\naccount_sid = \"AC1\"\n{token}"
-            )),
-        ),
-        ("setting `twilio.auth_token` is missing: ", with("")),
-        (
-            "setting `twilio.auth_token` is missing: ",
-            with("api_key = \"SK0123456789abcdef0123456789abcdef\"\napi_key_secret = \"x\"\n"),
-        ),
-        (
-            "setting `twilio.api_key_secret` is missing: ",
-            with(&format!(
-                "{token}api_key = \"SK0123456789abcdef0123456789abcdef\"\n"
-            )),
-        ),
-        (
-            "setting `twilio.api_key` is missing: ",
-            with(&format!("{token}api_key_secret = \"x\"\n")),
-        ),
-        (
-            "setting `twilio.api_key` must be SK and 32 hexadecimal digits",
-            with(&format!(
-                "{token}api_key = \"AC1\"\napi_key_secret = \"x\"\n"
-            )),
-        ),
-        (
-            "setting `http.public_url` is missing: ",
-            file(&format!("{GOOD}{token}").replace(public, "")),
-        ),
-        (
-            "setting `http.public_url` must begin with https://",
-            file(&format!("{GOOD}{token}").replace("https://voice", "http://voice")),
-        ),
-        (
-            "setting `twilio.node_url` must begin with https://",
-            with(&format!("{token}node_url = \"http://127.0.0.1:8080\"\n")),
-        ),
-        (
-            "setting `twilio.node_url` is missing: with PostgreSQL",
-            load(
-                &format!("{GOOD}{token}"),
-                &[("OFFHOOK_DATABASE_URL", "postgres://db/offhook")],
-                Flags::default(),
-            ),
-        ),
-    ] {
-        let refused = refusal(result);
-        assert!(refused.starts_with(beginning), "{refused}");
-        assert!(!refused.contains("hunter2"), "{refused}");
-    }
+    let cases = r#"
+        [twilio]
+        account_sid = "AC0123456789abcdef0123456789abcdef"
+        => section `twilio` is without effect, as `calls.carrier` is not `twilio`…
+
+        calls.carrier = "twilio"
+        http.public_url = "https://voice.example.com"
+        twilio.auth_token = "hunter2"
+        => setting `twilio.account_sid` is missing: …
+
+        calls.carrier = "twilio"
+        http.public_url = "https://voice.example.com"
+        twilio = { account_sid = "AC1", auth_token = "hunter2" }
+        => setting `twilio.account_sid` must be AC and 32 hexadecimal digits…
+
+        GOOD
+        => setting `twilio.auth_token` is missing: …
+
+        GOOD
+        api_key = "SK0123456789abcdef0123456789abcdef"
+        api_key_secret = "x"
+        => setting `twilio.auth_token` is missing: …
+
+        GOOD
+        auth_token = "hunter2"
+        api_key = "SK0123456789abcdef0123456789abcdef"
+        => setting `twilio.api_key_secret` is missing: …
+
+        GOOD
+        auth_token = "hunter2"
+        api_key_secret = "x"
+        => setting `twilio.api_key` is missing: …
+
+        GOOD
+        auth_token = "hunter2"
+        api_key = "AC1"
+        api_key_secret = "x"
+        => setting `twilio.api_key` must be SK and 32 hexadecimal digits…
+
+        calls.carrier = "twilio"
+        twilio = { account_sid = "AC0123456789abcdef0123456789abcdef", auth_token = "hunter2" }
+        => setting `http.public_url` is missing: …
+
+        calls.carrier = "twilio"
+        http.public_url = "http://voice.example.com"
+        twilio = { account_sid = "AC0123456789abcdef0123456789abcdef", auth_token = "hunter2" }
+        => setting `http.public_url` must begin with https://…
+
+        GOOD
+        auth_token = "hunter2"
+        node_url = "http://127.0.0.1:8080"
+        => setting `twilio.node_url` must begin with https://…
+
+        OFFHOOK_DATABASE_URL=postgres://db/offhook
+        GOOD
+        auth_token = "hunter2"
+        => setting `twilio.node_url` is missing: with PostgreSQL…
+    "#;
+    refuses(&cases.replace("GOOD\n", GOOD));
 }
 
 #[test]

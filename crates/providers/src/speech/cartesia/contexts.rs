@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::speech::Result;
-use crate::speech::socket::text;
+use crate::speech::socket::{message, text};
 use crate::speech::sound::{Coding, SoundReader};
 use crate::speech::utter::{Speaking, Told, What};
 use crate::speech::words::Words;
@@ -98,8 +98,7 @@ impl Speaking for Contexts {
     }
 
     fn read(&mut self, text: &str) -> Result<Vec<Told>> {
-        let said: Said = serde_json::from_str(text)
-            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        let said: Said = message(text)?;
         let context = said.context_id.as_deref().and_then(|id| id.parse().ok());
         let Some(context) = context else {
             // A failure of the whole connection.

@@ -1,17 +1,14 @@
 //! The messages of `v2/listen`: the service finds turns, and tells the words of the whole turn each time.
 
-use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
-use tokio_tungstenite::tungstenite::Bytes;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::lenient::{self, without_nul};
+use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
-use crate::speech::socket::text;
-use crate::speech::sound::to_ulaw;
+use crate::speech::socket::{message, text};
 
 /// What of the conversation matters for the next message.
 #[derive(Default)]
@@ -26,22 +23,13 @@ struct Said {
     kind: String,
     #[serde(default)]
     event: String,
-    #[serde(default, deserialize_with = "lenient::readable")]
-    transcript: String,
+    #[serde(default)]
+    transcript: Lenient<String>,
 }
 
 impl Hearing for Flux {
-    fn frame(&mut self, frame: &Frame) -> Option<Message> {
-        Some(Message::binary(to_ulaw(frame)))
-    }
-
     fn finalize(&mut self) -> Message {
         text(&json!({"type": "ForceEndTurn"}))
-    }
-
-    fn keep_alive(&mut self) -> Message {
-        // This interface has no message for it.
-        Message::Ping(Bytes::new())
     }
 
     fn farewell(&mut self) -> Option<Message> {
@@ -49,11 +37,10 @@ impl Hearing for Flux {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
-        let said: Said = serde_json::from_str(text)
-            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        let said: Said = message(text)?;
         match said.kind.as_str() {
             "TurnInfo" => {
-                let words = without_nul(said.transcript);
+                let words = without_nul(said.transcript.0);
                 self.turn(&said.event, words.trim(), told);
             }
             "Error" => return Err(SpeechError::Protocol("it reported an error")),

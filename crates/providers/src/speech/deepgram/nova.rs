@@ -1,16 +1,14 @@
 //! The messages of `v1/listen`.
 
-use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::lenient::{self, without_nul};
+use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::listen::Hearing;
-use crate::speech::socket::text;
-use crate::speech::sound::to_ulaw;
+use crate::speech::socket::{message, text};
 
 /// What of the conversation matters for the next message.
 #[derive(Default)]
@@ -46,15 +44,11 @@ struct Channel {
 
 #[derive(Deserialize)]
 struct Alternative {
-    #[serde(default, deserialize_with = "lenient::readable")]
-    transcript: String,
+    #[serde(default)]
+    transcript: Lenient<String>,
 }
 
 impl Hearing for Nova {
-    fn frame(&mut self, frame: &Frame) -> Option<Message> {
-        Some(Message::binary(to_ulaw(frame)))
-    }
-
     fn finalize(&mut self) -> Message {
         text(&json!({"type": "Finalize"}))
     }
@@ -68,10 +62,9 @@ impl Hearing for Nova {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
-        let unreadable = |_| SpeechError::Protocol("a message is not of its form");
-        let kind: Kind = serde_json::from_str(text).map_err(unreadable)?;
+        let kind: Kind = message(text)?;
         match kind.kind.as_str() {
-            "Results" => self.results(serde_json::from_str(text).map_err(unreadable)?, told),
+            "Results" => self.results(message(text)?, told),
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
             // `Metadata`, `SpeechStarted`, `UtteranceEnd`, and what is yet to be invented.
             _ => {}
@@ -90,7 +83,7 @@ impl Hearing for Nova {
 impl Nova {
     fn results(&mut self, results: Results, told: &mut Vec<RecogniserEvent>) {
         let best = results.channel.alternatives.into_iter().next();
-        let words = best.map(|best| without_nul(best.transcript));
+        let words = best.map(|best| without_nul(best.transcript.0));
         let words = words.unwrap_or_default();
         let words = words.trim();
         let is_late = self.told_until.is_some_and(|until| results.start <= until);
@@ -133,30 +126,6 @@ mod tests {
     }
 
     #[test]
-    fn words_are_a_guess_until_the_service_is_sure() {
-        let (mut nova, none) = (Nova::default(), Vec::<RecogniserEvent>::new());
-        let partial = |words: &str| vec![RecogniserEvent::Partial(words.to_owned())];
-        let sure = |words: &str| RecogniserEvent::Final(words.to_owned());
-        assert_eq!(told(&mut nova, &results(0.0, "", false, false)), none);
-        assert_eq!(
-            told(&mut nova, &results(0.0, "I need", false, false)),
-            partial("I need")
-        );
-        assert_eq!(
-            told(&mut nova, &results(0.0, "I need a", true, false)),
-            [sure("I need a")]
-        );
-        assert_eq!(
-            told(&mut nova, &results(1.0, "room.", true, true)),
-            [sure("room."), RecogniserEvent::Finalized]
-        );
-        assert_eq!(
-            told(&mut nova, &results(2.0, "", true, true)),
-            [RecogniserEvent::Finalized]
-        );
-    }
-
-    #[test]
     fn a_guess_stands_for_an_answer_that_never_comes_and_is_not_told_twice() {
         let mut nova = Nova::default();
         told(&mut nova, &results(3.0, "Hello", false, false));
@@ -174,6 +143,8 @@ mod tests {
             told(&mut nova, &results(4.0, "There.", true, false)),
             [RecogniserEvent::Final("There.".to_owned())]
         );
+        let silence = results(5.0, "", true, true);
+        assert_eq!(told(&mut nova, &silence), [RecogniserEvent::Finalized]);
     }
 
     #[test]

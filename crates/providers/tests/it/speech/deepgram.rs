@@ -67,10 +67,12 @@ async fn sound_goes_out_as_ulaw_and_words_come_back() {
     assert_eq!(peer.json().await, json!({"type": "Finalize"}));
     peer.say(json!({"type": "SpeechStarted", "channel": [0, 1], "timestamp": 0.1}))
         .await;
+    peer.say(results(0.0, "", false, false)).await;
     peer.say(results(0.0, "Buenos", false, false)).await;
-    peer.say(results(0.0, "Buenos días.", true, true)).await;
+    peer.say(results(0.0, "Buenos días,", true, false)).await;
+    peer.say(results(1.0, "Ana.", true, true)).await;
     let mut heard = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..4 {
         heard.extend(recogniser.events.recv().await);
     }
     use RecogniserEvent::{Final, Finalized, Partial};
@@ -78,7 +80,8 @@ async fn sound_goes_out_as_ulaw_and_words_come_back() {
         heard,
         [
             Partial("Buenos".to_owned()),
-            Final("Buenos días.".to_owned()),
+            Final("Buenos días,".to_owned()),
+            Final("Ana.".to_owned()),
             Finalized
         ]
     );

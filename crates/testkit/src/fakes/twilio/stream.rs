@@ -54,6 +54,17 @@ pub fn stop(call: &PlacedCall) -> String {
     json!({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": call.sid}}).to_string()
 }
 
+async fn upgrade(to: SocketAddr, path: &str) -> Result<WebSocketStream<TcpStream>, Error> {
+    let upgrading = async {
+        let request = format!("ws://{to}{path}").into_client_request()?;
+        let socket = TcpStream::connect(to).await.map_err(Error::Io)?;
+        let (socket, _) = tokio_tungstenite::client_async(request, socket).await?;
+        Ok(socket)
+    };
+    let upgraded = tokio::time::timeout(PATIENCE, upgrading).await;
+    upgraded.unwrap_or_else(|_| panic!("nothing answers at {to}{path}"))
+}
+
 /// A stream's WebSocket, as Twilio has it.
 pub struct Stream(WebSocketStream<TcpStream>);
 
@@ -63,21 +74,10 @@ impl Stream {
     /// # Panics
     /// If it is refused.
     pub async fn open(to: SocketAddr, path: &str) -> Self {
-        let opening = async {
-            let request = format!("ws://{to}{path}").into_client_request().ok()?;
-            let socket = TcpStream::connect(to).await.ok()?;
-            let (socket, _) = tokio_tungstenite::client_async(request, socket)
-                .await
-                .ok()?;
-            Some(socket)
-        };
-        let socket = tokio::time::timeout(PATIENCE, opening).await;
-        Self(
-            socket
-                .ok()
-                .flatten()
-                .unwrap_or_else(|| panic!("no stream at {to}{path}")),
-        )
+        match upgrade(to, path).await {
+            Ok(socket) => Self(socket),
+            Err(error) => panic!("no stream at {to}{path}: {error}"),
+        }
     }
 
     /// The status by which a listener of ours refuses it.
@@ -85,19 +85,10 @@ impl Stream {
     /// # Panics
     /// If it does not refuse it.
     pub async fn refused(to: SocketAddr, path: &str) -> u16 {
-        let asking = async {
-            let request = format!("ws://{to}{path}").into_client_request().ok()?;
-            let socket = TcpStream::connect(to).await.ok()?;
-            match tokio_tungstenite::client_async(request, socket).await {
-                Err(Error::Http(answer)) => Some(answer.status().as_u16()),
-                _ => None,
-            }
-        };
-        let status = tokio::time::timeout(PATIENCE, asking).await;
-        status
-            .ok()
-            .flatten()
-            .unwrap_or_else(|| panic!("no refusal at {to}{path}"))
+        match upgrade(to, path).await {
+            Err(Error::Http(answer)) => answer.status().as_u16(),
+            _ => panic!("no refusal at {to}{path}"),
+        }
     }
 
     /// Sends a message; what is closed takes none.
