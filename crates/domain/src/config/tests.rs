@@ -197,51 +197,42 @@ fn what_nothing_reads_yet_is_not_available() {
 #[test]
 fn publishing_wants_a_prompt_and_a_model() {
     let verdict = |text: &str| config(text).publishable().map_err(|e| e.to_string());
-    let refused = |message: &str| Err(message.to_owned());
-    assert_eq!(
-        verdict("{}"),
-        refused("`config.system_prompt`: is required to publish")
-    );
-    assert_eq!(
-        verdict(r#"{"system_prompt":" \n","llm":{"provider":"a","model":"b"}}"#),
-        refused("`config.system_prompt`: is required to publish")
-    );
-    assert_eq!(
-        verdict(r#"{"system_prompt":"p","llm":{"model":"b"}}"#),
-        refused("`config.llm.provider`: is required to publish")
-    );
-    assert_eq!(
-        verdict(r#"{"system_prompt":"p","llm":{"provider":"a"}}"#),
-        refused("`config.llm.model`: is required to publish")
-    );
-    assert_eq!(
-        verdict(r#"{"system_prompt":"p","llm":{"provider":"custom","model":"b"}}"#),
-        refused("`config.llm.endpoint`: is required with the provider `custom`")
-    );
-    assert_eq!(
-        verdict(
-            r#"{"system_prompt":"p","llm":{"provider":"a","model":"b","endpoint":"https://example.com"}}"#
+    let prompt = "`config.system_prompt`: is required to publish";
+    for (text, refused) in [
+        ("{}", prompt),
+        (
+            r#"{"system_prompt":" \n","llm":{"provider":"a","model":"b"}}"#,
+            prompt,
         ),
-        refused("`config.llm.endpoint`: goes with the provider `custom` alone")
-    );
-    assert_eq!(
-        verdict(
-            r#"{"system_prompt":"p","llm":{"provider":"a","model":"b","fallback":[{"provider":"custom","model":"c"}]}}"#
+        (
+            r#"{"system_prompt":"p","llm":{"model":"b"}}"#,
+            "`config.llm.provider`: is required to publish",
         ),
-        refused(
-            "`config.llm.fallback[0].provider`: `custom` needs `llm.provider` to be `custom`, whose endpoint it shares"
-        )
-    );
-    assert_eq!(
-        verdict(r#"{"system_prompt":"p","llm":{"provider":"scripted","model":"scripted"}}"#),
-        Ok(())
-    );
-    assert_eq!(
-        verdict(
-            r#"{"system_prompt":"p","llm":{"provider":"custom","model":"b","endpoint":"https://example.com"}}"#
+        (
+            r#"{"system_prompt":"p","llm":{"provider":"a"}}"#,
+            "`config.llm.model`: is required to publish",
         ),
-        Ok(())
-    );
+        (
+            r#"{"system_prompt":"p","llm":{"provider":"custom","model":"b"}}"#,
+            "`config.llm.endpoint`: is required with the provider `custom`",
+        ),
+        (
+            r#"{"system_prompt":"p","llm":{"provider":"a","model":"b","endpoint":"https://example.com"}}"#,
+            "`config.llm.endpoint`: goes with the provider `custom` alone",
+        ),
+        (
+            r#"{"system_prompt":"p","llm":{"provider":"a","model":"b","fallback":[{"provider":"custom","model":"c"}]}}"#,
+            "`config.llm.fallback[0].provider`: `custom` needs `llm.provider` to be `custom`, whose endpoint it shares",
+        ),
+    ] {
+        assert_eq!(verdict(text), Err(refused.to_owned()), "{text}");
+    }
+    for text in [
+        r#"{"system_prompt":"p","llm":{"provider":"scripted","model":"scripted"}}"#,
+        r#"{"system_prompt":"p","llm":{"provider":"custom","model":"b","endpoint":"https://example.com"}}"#,
+    ] {
+        assert_eq!(verdict(text), Ok(()), "{text}");
+    }
 }
 
 fn name() -> impl Strategy<Value = String> {

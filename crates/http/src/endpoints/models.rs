@@ -18,25 +18,14 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// Which models to list.
 pub(crate) struct Filters {
-    kind: Option<Kind>,
+    kind: Option<ModelKind>,
     provider: Option<String>,
-}
-
-struct Kind(ModelKind);
-
-impl std::str::FromStr for Kind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let mut kinds = ModelKind::ALL.into_iter();
-        kinds.find(|kind| kind.as_str() == text).map(Self).ok_or(())
-    }
 }
 
 impl FromQuery for Filters {
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
         Ok(Self {
-            kind: query.choice("kind", || "`llm`, `stt` or `tts`".to_owned())?,
+            kind: query.one_of("kind", &ModelKind::ALL)?,
             provider: query.text("provider", 100)?,
         })
     }
@@ -51,7 +40,7 @@ async fn list(open: Open<Listing<Filters>>) -> Reply {
         .catalog()
         .models()
         .iter()
-        .filter(|model| kind.as_ref().is_none_or(|kind| model.kind == kind.0))
+        .filter(|model| kind.is_none_or(|kind| model.kind == kind))
         .filter(|model| provider.as_ref().is_none_or(|name| model.provider == *name))
         .map(ModelBody)
         .collect();

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::judge::Judge;
 use crate::dialer::{insist, persona_in};
 use crate::leases;
+use crate::workers::Outage;
 use crate::{Result, Shared};
 
 /// Backstop for a lost wake, and how soon another node's lost lease is seen.
@@ -45,23 +46,18 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
     }
     let mut tasks = JoinSet::new();
     let mut accounts: HashMap<Id, AccountId> = HashMap::new();
-    let mut is_away = false;
+    let mut outage = Outage::default();
     while !stop.is_cancelled() {
-        match claim(&shared, &accounts).await {
-            Ok(Some(job)) => {
-                let account = job.account;
-                let task = tasks.spawn(carry_out(shared.clone(), job, stop.clone()));
-                accounts.insert(task.id(), account);
-                is_away = false;
-                continue;
-            }
-            Ok(None) => is_away = false,
-            Err(error) => {
-                // Said once an outage, not at every look.
-                if !std::mem::replace(&mut is_away, true) {
-                    tracing::warn!(%error, "conversations cannot be analysed: they wait for the database");
-                }
-            }
+        let (claimed, looked) = match claim(&shared, &accounts).await {
+            Ok(claimed) => (claimed, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        outage.note(looked, "conversations cannot be analysed");
+        if let Some(job) = claimed {
+            let account = job.account;
+            let task = tasks.spawn(carry_out(shared.clone(), job, stop.clone()));
+            accounts.insert(task.id(), account);
+            continue;
         }
         tokio::select! {
             () = stop.cancelled() => {}

@@ -106,7 +106,7 @@ impl Calls {
             let call = call.ok_or(UseCaseError::NotFound)?.conversation;
             match call.state {
                 CallState::Queued => {
-                    if self.cancel(&call).await? {
+                    if end_queued(&self.0, &call, FailureReason::Cancelled).await? {
                         return Ok(CallState::Failed.detail_status());
                     }
                 }
@@ -130,11 +130,6 @@ impl Calls {
             }
         }
         Err(UseCaseError::Conflict(Refusal::CallEnded))
-    }
-
-    async fn cancel(&self, call: &Conversation) -> Result<bool> {
-        let reason = FailureReason::Cancelled;
-        end_queued(&self.0, call, reason).await
     }
 }
 

@@ -31,10 +31,7 @@ impl Work {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        match &self.runtime {
-            Some(runtime) => self.tasks.spawn_on(task, runtime),
-            None => self.tasks.spawn(task),
-        };
+        drop(self.run(task));
     }
 
     /// Does something to its end, whoever waits for it.

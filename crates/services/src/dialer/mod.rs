@@ -11,6 +11,7 @@ mod renewals;
 mod watched;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use offhook_domain::FailureReason;
@@ -134,9 +135,9 @@ impl Dialer {
             if full_look.elapsed() >= SWEEP_EVERY {
                 full_look = Instant::now();
                 let waiting = self.shared.store.queue_length().await.unwrap_or(0);
-                self.shared
-                    .registry
-                    .set_queue_full(waiting >= self.shared.calls.queue_at_most);
+                let is_full = waiting >= self.shared.calls.queue_at_most;
+                let queue_is_full = &self.shared.registry.queue_is_full;
+                queue_is_full.store(is_full, Ordering::Relaxed);
             }
         }
     }

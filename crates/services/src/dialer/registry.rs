@@ -1,7 +1,7 @@
 //! The calls that this process holds.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use offhook_domain::{ClaimId, ConversationId};
 use offhook_engine::{CallControl, EndRequest};
@@ -162,10 +162,6 @@ impl Registry {
             .filter(|(_, held)| held.alive)
             .map(|(id, held)| (*id, held.claim))
             .collect()
-    }
-
-    pub(crate) fn set_queue_full(&self, full: bool) {
-        self.queue_is_full.store(full, Ordering::Relaxed);
     }
 }
 
