@@ -33,13 +33,16 @@ where
     T: Send + 'static,
     F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>>> + Send + 'static,
 {
-    Box::new(move |conn| {
-        let done = work(conn);
-        Box::pin(async move {
-            Ok(match done.await? {
-                Verdict::Commit(value) => Verdict::Commit(Box::new(value) as AnyAnswer),
-                Verdict::Rollback(value) => Verdict::Rollback(Box::new(value) as AnyAnswer),
-            })
+    Box::new(move |conn| judged(work(conn)))
+}
+
+fn judged<T: Send + 'static>(
+    done: BoxFuture<'_, Result<Verdict<T>>>,
+) -> BoxFuture<'_, Result<Verdict<AnyAnswer>>> {
+    Box::pin(async move {
+        Ok(match done.await? {
+            Verdict::Commit(value) => Verdict::Commit(Box::new(value) as AnyAnswer),
+            Verdict::Rollback(value) => Verdict::Rollback(Box::new(value) as AnyAnswer),
         })
     })
 }
@@ -50,10 +53,13 @@ where
     T: Send + 'static,
     F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
 {
-    Box::new(move |conn| {
-        let done = work(conn);
-        Box::pin(async move { Ok(Verdict::Commit(Box::new(done.await?) as AnyAnswer)) })
-    })
+    Box::new(move |conn| kept(work(conn)))
+}
+
+fn kept<T: Send + 'static>(
+    done: BoxFuture<'_, Result<T>>,
+) -> BoxFuture<'_, Result<Verdict<AnyAnswer>>> {
+    Box::pin(async move { Ok(Verdict::Commit(Box::new(done.await?) as AnyAnswer)) })
 }
 
 /// The answer with its type again.

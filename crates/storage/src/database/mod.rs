@@ -107,30 +107,30 @@ thread_local! {
 
 impl Statement {
     fn of<T: QueryFragment<Db> + QueryId>(query: &T, db: Db) -> QueryResult<Self> {
+        Self::rendered(query, T::query_id(), db)
+    }
+
+    fn rendered(query: &dyn QueryFragment<Db>, id: Option<TypeId>, db: Db) -> QueryResult<Self> {
         let mut values = backend::Values::default();
         query.collect_binds(&mut values, &mut (), &db)?;
-        let (sql, is_fixed) = match T::query_id() {
-            None => Self::text(query, db)?,
-            Some(id) => match TEXTS.with_borrow(|texts| texts.get(&(id, db)).cloned()) {
-                Some(known) => known,
-                None => {
-                    let text = Self::text(query, db)?;
+        let known = id.and_then(|id| TEXTS.with_borrow(|texts| texts.get(&(id, db)).cloned()));
+        let (sql, is_fixed) = match known {
+            Some(known) => known,
+            None => {
+                let mut text = backend::Text::of(db);
+                query.to_sql(&mut text, &db)?;
+                let text: Text = (text.finish().into(), query.is_safe_to_cache_prepared(&db)?);
+                if let Some(id) = id {
                     TEXTS.with_borrow_mut(|texts| texts.insert((id, db), text.clone()));
-                    text
                 }
-            },
+                text
+            }
         };
         Ok(Self {
             sql,
             is_fixed,
             values,
         })
-    }
-
-    fn text<T: QueryFragment<Db>>(query: &T, db: Db) -> QueryResult<Text> {
-        let mut text = backend::Text::of(db);
-        query.to_sql(&mut text, &db)?;
-        Ok((text.finish().into(), query.is_safe_to_cache_prepared(&db)?))
     }
 
     fn for_postgres(self) -> PgStatement {
@@ -218,8 +218,7 @@ pub(crate) trait RunQueryDsl: Sized {
     where
         Self: QueryFragment<Db> + QueryId,
     {
-        let statement = Statement::of(&self, conn.db());
-        Box::pin(async move { conn.execute(statement?).await })
+        executed(Statement::of(&self, conn.db()), conn)
     }
 
     /// Its rows.
@@ -246,8 +245,7 @@ pub(crate) trait RunQueryDsl: Sized {
         Self: Rows<U, ST>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
-        let rows = self.load(conn);
-        Box::pin(async move { rows.await?.into_iter().next().ok_or(NotFound) })
+        first_of(self.load(conn), |first| first.ok_or(NotFound))
     }
 
     /// The first row of it with `LIMIT 1`, or [`NotFound`].
@@ -265,8 +263,7 @@ pub(crate) trait RunQueryDsl: Sized {
         Self: LimitDsl<Output: Rows<U, ST>>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
-        let rows = self.limit(1).load(conn);
-        Box::pin(async move { Ok(rows.await?.into_iter().next()) })
+        first_of(self.limit(1).load(conn), Ok)
     }
 
     /// The row that a write returns, if it writes one.
@@ -275,8 +272,7 @@ pub(crate) trait RunQueryDsl: Sized {
         Self: Rows<U, ST>,
         U: FromSqlRow<ST, Db> + Send + 'c,
     {
-        let rows = self.load(conn);
-        Box::pin(async move { Ok(rows.await?.into_iter().next()) })
+        first_of(self.load(conn), Ok)
     }
 
     /// Runs it, however many rows it changes.
@@ -284,8 +280,7 @@ pub(crate) trait RunQueryDsl: Sized {
     where
         Self: QueryFragment<Db> + QueryId,
     {
-        let changed = self.execute(conn);
-        Box::pin(async move { Ok(changed.await.map(drop)?) })
+        counted(self.execute(conn), |_| ())
     }
 
     /// Whether it changed a row.
@@ -293,12 +288,34 @@ pub(crate) trait RunQueryDsl: Sized {
     where
         Self: QueryFragment<Db> + QueryId,
     {
-        let changed = self.execute(conn);
-        Box::pin(async move { Ok(changed.await? > 0) })
+        counted(self.execute(conn), |changed| changed > 0)
     }
 }
 
 impl<T> RunQueryDsl for T {}
+
+// What follows knows the types of rows, and not those of statements: there are fewer.
+
+fn executed(
+    statement: QueryResult<Statement>,
+    conn: &mut Conn,
+) -> BoxFuture<'_, QueryResult<usize>> {
+    Box::pin(async move { conn.execute(statement?).await })
+}
+
+fn counted<T: 'static>(
+    changed: BoxFuture<'_, QueryResult<usize>>,
+    of: fn(usize) -> T,
+) -> BoxFuture<'_, crate::Result<T>> {
+    Box::pin(async move { Ok(of(changed.await?)) })
+}
+
+fn first_of<'c, U: Send + 'c, T: 'c, E: From<diesel::result::Error> + 'c>(
+    rows: BoxFuture<'c, QueryResult<Vec<U>>>,
+    of: fn(Option<U>) -> Result<T, E>,
+) -> BoxFuture<'c, Result<T, E>> {
+    Box::pin(async move { of(rows.await?.into_iter().next()) })
+}
 
 fn rows<'c, U, ST>(
     statement: QueryResult<Statement>,
