@@ -1,5 +1,6 @@
 //! Calls that come in by the trunks, handed to the agents of their numbers.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,10 +27,13 @@ pub(crate) async fn serve(switchboard: Switchboard, inbound: Inbound) {
             return;
         };
         let (carrier, inbound) = (Arc::clone(&carrier), inbound.clone());
-        tokio::spawn(async move {
-            take(incoming, carrier, &inbound).await;
-            drop(place);
-        });
+        tokio::spawn(
+            async move {
+                take(incoming, carrier, &inbound).await;
+                drop(place);
+            }
+            .boxed(),
+        );
     }
 }
 

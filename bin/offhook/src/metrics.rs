@@ -1,6 +1,7 @@
 //! The figures of the process: looked at every few seconds, and told at `/metrics` on a listener of their
 //! own, without key and TLS.
 
+use futures_util::FutureExt as _;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -49,8 +50,8 @@ pub(crate) async fn start(
         .await
         .with_context(|| format!("`metrics.listen`: {address} cannot be listened on"))?;
     let address = listener.local_addr()?;
-    let looks = tokio::spawn(look(services.clone(), http.clone()));
-    let listener = tokio::spawn(accept(listener));
+    let looks = tokio::spawn(look(services.clone(), http.clone()).boxed());
+    let listener = tokio::spawn(accept(listener).boxed());
     data_dir::write_address(data_dir, data_dir::METRICS_LISTEN, address)?;
     tracing::info!(%address, "metrics");
     Ok(Figures {
@@ -78,13 +79,16 @@ async fn accept(listener: TcpListener) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        tokio::spawn(async move {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_LIMIT)
-                .serve_connection(TokioIo::new(socket), service_fn(answer));
-            let _ = timeout(CONNECTION_LIMIT, connection).await;
-        });
+        tokio::spawn(
+            async move {
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_LIMIT)
+                    .serve_connection(TokioIo::new(socket), service_fn(answer));
+                let _ = timeout(CONNECTION_LIMIT, connection).await;
+            }
+            .boxed(),
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! A receiver of webhooks on this machine: it checks each signature, answers, and hands the events on.
 
+use futures_util::FutureExt as _;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -62,7 +63,7 @@ impl Receiver {
             secret: Arc::clone(&secret),
             outbox,
         };
-        let server = AbortOnDropHandle::new(tokio::spawn(accept(listener, door)));
+        let server = AbortOnDropHandle::new(tokio::spawn(accept(listener, door).boxed()));
         Ok(Self {
             address,
             secret,
@@ -117,13 +118,17 @@ async fn accept(listener: TcpListener, door: Door) {
             continue;
         };
         let door = door.clone();
-        tokio::spawn(async move {
-            let service = service_fn(|request| door.clone().answer(request));
-            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended");
+        tokio::spawn(
+            async move {
+                let service = service_fn(|request| door.clone().answer(request));
+                let connection =
+                    http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection ended");
+                }
             }
-        });
+            .boxed(),
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! `offhook serve`: the service from its start to its graceful end.
 
+use futures_util::FutureExt as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -162,7 +163,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         tracing::info!(%address, "carriers are listened to");
     }
     if let Some(switchboard) = telephone.switchboard {
-        tokio::spawn(inbound::serve(switchboard, services.inbound().clone()));
+        tokio::spawn(inbound::serve(switchboard, services.inbound().clone()).boxed());
     }
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
@@ -308,7 +309,7 @@ impl Http {
             state,
             portal,
             handle,
-            server: tokio::spawn(server),
+            server: tokio::spawn(server.boxed()),
         })
     }
 

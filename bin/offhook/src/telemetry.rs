@@ -7,6 +7,7 @@
 mod otlp;
 mod spans;
 
+use futures_util::FutureExt as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -67,7 +68,7 @@ pub(crate) fn start(settings: &TelemetrySettings) -> anyhow::Result<Telemetry> {
     Ok(Telemetry {
         queue,
         sample: settings.sample,
-        sender: tokio::spawn(send(collector, spans)),
+        sender: tokio::spawn(send(collector, spans).boxed()),
     })
 }
 

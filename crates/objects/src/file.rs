@@ -1,5 +1,6 @@
 //! Files that are too large to be held in memory, sent part by part.
 
+use offhook_boxed::boxed;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ const PART: usize = 5 * 1_024 * 1_024;
 /// How long a store may take to make one object of the parts.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
+#[boxed]
 impl Objects {
     /// Keeps a file of this machine as an object, whole or not at all, also through a loss of power. However long it is,
     /// no more than 5 MiB of it are in memory. The file is not to change meanwhile.

@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod s3;
 
+use offhook_boxed::boxed;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ enum Store {
     Bucket(Box<Bucket>),
 }
 
+#[boxed]
 impl Objects {
     /// A directory, which is made when it is first needed. `is_shared` says that every node has the same one, as on a
     /// network file system.

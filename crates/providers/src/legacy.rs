@@ -4,6 +4,7 @@
 mod wav;
 mod workspace;
 
+use futures_util::FutureExt as _;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -126,7 +127,7 @@ impl LegacyProvider for SimulatedLegacy {
         let control = CallControl::new();
         self.0.state.lock().add(call.reference, control.clone())?;
         let provider = self.0.clone();
-        tokio::spawn(async move { provider.hold(&agent, call, control).await });
+        tokio::spawn(async move { provider.hold(&agent, call, control).await }.boxed());
         Ok(None)
     }
 

@@ -1,5 +1,6 @@
 //! Accounts, as the operator makes them.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, Timestamp, TransactionType};
@@ -12,6 +13,7 @@ use crate::{Result, Shared};
 #[derive(Clone)]
 pub struct Accounts(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Accounts {
     /// Makes an account, with `credits` as a `manual_credit` or else the plan's monthly ones, and its owner.
     ///

@@ -7,6 +7,7 @@ mod patch;
 mod speech;
 mod versions;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
@@ -41,6 +42,7 @@ pub struct AgentView {
 #[derive(Clone)]
 pub struct Agents(Arc<Shared>, Voices);
 
+#[boxed]
 impl Agents {
     pub(crate) const fn new(shared: Arc<Shared>, voices: Voices) -> Self {
         Self(shared, voices)

@@ -7,6 +7,7 @@
 mod analyst;
 mod judge;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json};
@@ -32,6 +33,7 @@ pub struct AnalysisSchemaView {
 #[derive(Clone)]
 pub struct Analyses(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Analyses {
     /// The schema of an agent.
     ///

@@ -5,6 +5,7 @@ mod read;
 mod recipients;
 mod scheduler;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Json, Rule};
@@ -41,6 +42,7 @@ pub type PrintBatch = fn(&Batch) -> Vec<u8>;
 #[derive(Clone)]
 pub struct Batches(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Batches {
     /// A page of batches, newest first.
     ///

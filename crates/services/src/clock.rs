@@ -1,5 +1,6 @@
 //! What time it is: by the machine, by the database that processes share, and within one call.
 
+use futures_util::FutureExt as _;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -71,7 +72,7 @@ impl SharedClock {
             began_ahead: ahead,
             ahead: AtomicI64::new(ahead),
         });
-        tokio::spawn(keep(Arc::downgrade(&clock), store.clone()));
+        tokio::spawn(keep(Arc::downgrade(&clock), store.clone()).boxed());
         Ok(clock)
     }
 }

@@ -1,5 +1,6 @@
 //! Reading conversations inside the plan's retention window.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub struct SoFar {
 #[derive(Clone)]
 pub struct Conversations(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Conversations {
     fn retained_since(&self, caller: &Caller) -> Option<Timestamp> {
         retained_since(&self.0, caller)

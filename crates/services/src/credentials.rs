@@ -1,5 +1,6 @@
 //! Credentials of accounts at providers, as the operator and admins store them.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, CredentialProvider};
@@ -32,6 +33,7 @@ const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
 #[derive(Clone)]
 pub struct Credentials(Arc<Shared>, Actor);
 
+#[boxed]
 impl Credentials {
     pub(crate) const fn new(shared: Arc<Shared>) -> Self {
         Self(shared, Actor::Operator)

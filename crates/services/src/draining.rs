@@ -1,5 +1,6 @@
 //! The end of a process: what it waits for once its calls are reported.
 
+use offhook_boxed::boxed;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -13,6 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// number must stay the same to be taken for the last.
 const QUIET_FOR: Duration = Duration::from_millis(400);
 
+#[boxed]
 impl Services {
     /// Returns when no webhook delivery is due now, at once if none is open; the caller sets the limit. A database
     /// that does not answer has nothing to wait for.

@@ -1,9 +1,11 @@
 //! What the figures of the process say of the whole deployment and of its queues.
 
+use offhook_boxed::boxed;
 use offhook_metrics::metrics;
 
 use crate::{Result, Services, housekeeping};
 
+#[boxed]
 impl Services {
     /// Looks at what waits, and notes it in the figures of the process. It asks the database a few cheap questions, so it
     /// is for every few seconds, whoever reads the figures how often.

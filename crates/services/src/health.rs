@@ -1,5 +1,6 @@
 //! Whether this process can serve (`/readyz`).
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,6 +12,7 @@ use crate::Shared;
 #[derive(Clone)]
 pub struct Health(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Health {
     /// From now on this process is not ready and places no calls: it is being stopped.
     pub fn stop(&self) {

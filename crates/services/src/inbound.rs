@@ -1,5 +1,7 @@
 //! Calls that come in: whose number it is, whether anybody may answer, and the conversation.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,6 +81,7 @@ impl NotAnswered {
 #[derive(Clone)]
 pub struct Inbound(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Inbound {
     /// Has the number's agent answer, or refuses. When this returns the caller has been told: it rings, or nobody
     /// answers. A call that is taken goes on by itself, as one that was placed here does.
@@ -123,7 +126,7 @@ impl Inbound {
         tracing::info!(parent: &span, "call taken");
         let network = Network::Spoken(Arc::new(CameIn::new(line)));
         let session = hold(shared.clone(), call, claim, claimed_at, control, network);
-        shared.held.spawn(session.instrument(span));
+        shared.held.spawn(session.instrument(span).boxed());
         drop(held);
         Ok(id)
     }

@@ -5,6 +5,7 @@ mod connecting;
 mod renewing;
 mod tokens;
 
+use offhook_boxed::boxed;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub struct Integration {
 #[derive(Clone)]
 pub struct Integrations(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Integrations {
     /// A page of the whole catalog in the order of its keys, behind the key `after`.
     ///

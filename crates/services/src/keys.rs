@@ -1,5 +1,6 @@
 //! API keys: made once shown, looked up by digest, revoked at once.
 
+use offhook_boxed::boxed;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +79,7 @@ pub struct Keys {
     used: Arc<Mutex<HashMap<KeyId, Timestamp>>>,
 }
 
+#[boxed]
 impl Keys {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {

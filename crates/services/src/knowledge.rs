@@ -14,6 +14,7 @@ mod selection;
 mod shown;
 mod vectors;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
@@ -52,6 +53,7 @@ pub struct Deleted {
 #[derive(Clone)]
 pub struct Knowledge(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Knowledge {
     /// A page of documents, newest first. `q` is compared without case.
     ///

@@ -3,6 +3,7 @@
 mod looks;
 mod reports;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +60,7 @@ pub enum SyncError {
 #[derive(Clone)]
 pub struct Legacy(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Legacy {
     /// Brings an account's legacy agents and their numbers to what the provider lists now.
     ///

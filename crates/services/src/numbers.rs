@@ -1,5 +1,6 @@
 //! Phone numbers.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
@@ -29,6 +30,7 @@ pub struct Imported {
 #[derive(Clone)]
 pub struct Numbers(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Numbers {
     /// A page of the account's numbers, newest first; with `agent` only that agent's.
     ///

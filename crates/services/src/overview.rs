@@ -1,5 +1,6 @@
 //! What happens in an account now and in its last day. Each of these costs the same however many conversations there are.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub struct LastDay {
     pub latency: Option<CallLatency>,
 }
 
+#[boxed]
 impl Overview {
     /// The last 24 hours.
     ///

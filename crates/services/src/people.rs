@@ -6,6 +6,8 @@ mod passwords;
 mod sessions;
 mod teamwork;
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -36,11 +38,14 @@ const SENT_AGAIN_WITHIN: Duration = Duration::from_secs(25 * 3_600);
 /// Waits for a line of the audit log to be written, [`NOTED_WITHIN`] at most. What takes longer goes on by itself.
 async fn noted(action: &str, writing: impl Future<Output = Result<()>> + Send + 'static) {
     let action = action.to_owned();
-    let writing = tokio::spawn(async move {
-        if let Err(error) = writing.await {
-            tracing::error!(%error, action, "a change is missing in the audit log");
+    let writing = tokio::spawn(
+        async move {
+            if let Err(error) = writing.await {
+                tracing::error!(%error, action, "a change is missing in the audit log");
+            }
         }
-    });
+        .boxed(),
+    );
     let _ = timeout(NOTED_WITHIN, writing).await;
 }
 
@@ -74,6 +79,7 @@ pub struct People {
     has_begun: Arc<AtomicBool>,
 }
 
+#[boxed]
 impl People {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! Moving an account to another plan: what it loses is said first.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, Plan, PlanTerms, Timestamp};
@@ -66,6 +67,7 @@ impl PlanChange {
 #[derive(Clone)]
 pub struct PlanChanges(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl PlanChanges {
     /// What moving the account to `to` would do.
     ///

@@ -7,6 +7,7 @@ mod kept;
 mod spool;
 mod tape;
 
+use offhook_boxed::boxed;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -40,6 +41,7 @@ pub struct Recording {
     pub bytes: u64,
 }
 
+#[boxed]
 impl Recording {
     /// The bytes from `first` to before `end`, as they arrive; `None` if the recording is gone meanwhile.
     ///

@@ -1,5 +1,6 @@
 //! The request log: entries are left in a bounded buffer on a request's path and written off it.
 
+use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,6 +75,7 @@ struct Waiting {
     receiver: mpsc::Receiver<Logged>,
 }
 
+#[boxed]
 impl RequestLogs {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let (sender, receiver) = mpsc::channel(BUFFER);

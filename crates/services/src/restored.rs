@@ -1,5 +1,6 @@
 //! What becomes of a database that was restored from a backup: it is the past, and nobody is called twice for that.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub struct Held {
 #[derive(Clone)]
 pub struct Restored(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Restored {
     /// Ends every queued call as `expired` and pauses every batch, before anything serves the database.
     ///

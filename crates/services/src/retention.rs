@@ -3,6 +3,7 @@
 //! Conversations are hidden as soon as the plan's window ends before them, and deleted then. When a window becomes
 //! shorter, by another plan or by configuration, what it hides is held for 30 more days.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +56,7 @@ impl From<StoreError> for Halt {
     }
 }
 
+#[boxed]
 impl Retention {
     /// Takes turns with other processes until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {

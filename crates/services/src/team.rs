@@ -1,5 +1,6 @@
 //! The people who work with an account, and its seats.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub struct Invited {
 #[derive(Clone)]
 pub struct Team(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Team {
     /// A page of the account's active members, the oldest first, and its seats, of which its plan has `seats_max`.
     ///

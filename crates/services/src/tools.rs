@@ -7,6 +7,7 @@ mod toolbox;
 #[cfg(test)]
 mod tests;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Json, Rule, item_path, member_path};
@@ -40,6 +41,7 @@ pub struct ToolView {
 #[derive(Clone)]
 pub struct ToolShelf(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl ToolShelf {
     /// A page of tools, newest first.
     ///

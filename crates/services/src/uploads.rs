@@ -4,6 +4,7 @@
 //! document has been read or deleted. What a process that died left behind is collected: one process at a time looks
 //! through the uploads for those that no document waits for.
 
+use offhook_boxed::boxed;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -78,6 +79,7 @@ impl Uploads {
 #[derive(Clone)]
 pub struct UploadCollector(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl UploadCollector {
     /// Takes turns with other processes until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {

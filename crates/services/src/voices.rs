@@ -11,6 +11,7 @@ mod shipped;
 mod snapshot;
 mod sync;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
@@ -64,6 +65,7 @@ pub struct Voices {
     reading: Arc<Mutex<()>>,
 }
 
+#[boxed]
 impl Voices {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self, CatalogError> {
         let shipped = Shipped::load()?;

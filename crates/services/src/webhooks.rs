@@ -3,6 +3,7 @@
 mod looks;
 mod of_conversation;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -54,6 +55,7 @@ pub fn event_example(kind: EventType) -> Vec<u8> {
     events::example(kind, Timestamp::from_micros(1_767_268_800_000_000)).body
 }
 
+#[boxed]
 impl Webhooks {
     /// A page of endpoints, newest first.
     ///

@@ -1,5 +1,6 @@
 //! Widgets: which pages may talk to an agent, and how much that may cost.
 
+use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ const MOST_SESSIONS_PER_MINUTE: i64 = 600;
 #[derive(Clone)]
 pub struct Widgets(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Widgets {
     /// The widget of an agent: off, until something else was set.
     ///

@@ -1,6 +1,7 @@
 //! What the other side asks for in a call that is under way: other sound, a refreshed session, digits, news of a
 //! transfer.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,21 +76,24 @@ impl Live {
                 let (reply, answered) = oneshot::channel::<String>();
                 let descriptions = Arc::clone(&self.descriptions);
                 let theirs = offer.clone();
-                tokio::spawn(async move {
-                    match timeout(OFFER_PATIENCE, answered).await {
-                        Ok(Ok(ours)) => {
-                            {
-                                let mut known = descriptions.lock();
-                                known.ours = Some(ours.clone());
-                                known.theirs = Some(theirs);
+                tokio::spawn(
+                    async move {
+                        match timeout(OFFER_PATIENCE, answered).await {
+                            Ok(Ok(ours)) => {
+                                {
+                                    let mut known = descriptions.lock();
+                                    known.ours = Some(ours.clone());
+                                    known.theirs = Some(theirs);
+                                }
+                                answer_with(handle, headers, ours);
                             }
-                            answer_with(handle, headers, ours);
-                        }
-                        Ok(Err(_)) | Err(_) => {
-                            answer(handle, StatusCode::NotAcceptableHere, Vec::new());
+                            Ok(Err(_)) | Err(_) => {
+                                answer(handle, StatusCode::NotAcceptableHere, Vec::new());
+                            }
                         }
                     }
-                });
+                    .boxed(),
+                );
                 return self.tell(SipEvent::Renegotiated {
                     offer,
                     reply: Reply(reply),
@@ -102,16 +106,19 @@ impl Live {
 
 /// Answers without a body. The stack takes answers without waiting: it awaits exactly one.
 fn answer(handle: TransactionHandle, status: StatusCode, headers: Vec<Header>) {
-    tokio::spawn(async move { handle.respond(status, Some(headers), None).await });
+    tokio::spawn(async move { handle.respond(status, Some(headers), None).await }.boxed());
 }
 
 fn answer_with(handle: TransactionHandle, mut headers: Vec<Header>, sdp: String) {
     headers.push(Header::ContentType(SDP.into()));
-    tokio::spawn(async move {
-        handle
-            .respond(StatusCode::OK, Some(headers), Some(sdp.into_bytes()))
-            .await
-    });
+    tokio::spawn(
+        async move {
+            handle
+                .respond(StatusCode::OK, Some(headers), Some(sdp.into_bytes()))
+                .await
+        }
+        .boxed(),
+    );
 }
 
 /// What an OPTIONS is told.

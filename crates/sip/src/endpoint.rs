@@ -1,5 +1,7 @@
 //! The endpoint: listeners, trunks, and the calls that go out and come in.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -107,6 +109,7 @@ pub enum CallError {
     Malformed(String),
 }
 
+#[boxed]
 impl SipTrunks {
     /// Listens, and begins to look after the trunks. Calls that come in are handed out by the receiver; those that
     /// nobody takes are refused.
@@ -164,8 +167,8 @@ impl SipTrunks {
         let requests = endpoint
             .incoming_transactions()
             .map_err(|error| StartError::Stack(error.to_string()))?;
-        tokio::spawn(async move { endpoint.serve().await });
-        tokio::spawn(accept(Arc::clone(&shared), requests));
+        tokio::spawn(async move { endpoint.serve().await }.boxed());
+        tokio::spawn(accept(Arc::clone(&shared), requests).boxed());
         // Made before the wait: whoever gives up on it stops what runs already.
         let trunks = Self {
             shared: Arc::clone(&shared),
@@ -174,7 +177,7 @@ impl SipTrunks {
             opened(address).await?;
         }
         for trunk in 0..shared.trunks.len() {
-            tokio::spawn(watch(Arc::clone(&shared), trunk));
+            tokio::spawn(watch(Arc::clone(&shared), trunk).boxed());
         }
         Ok((trunks, taken))
     }

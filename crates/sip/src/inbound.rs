@@ -1,5 +1,6 @@
 //! What comes in: requests of dialogs, questions, and calls.
 
+use futures_util::FutureExt as _;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -161,7 +162,7 @@ pub(crate) async fn accept(shared: Arc<Shared>, mut requests: TransactionReceive
             };
             offer(&shared, request, trunk, guest);
         } else {
-            tokio::spawn(other(Arc::clone(&shared), request));
+            tokio::spawn(other(Arc::clone(&shared), request).boxed());
         }
     }
 }
@@ -204,10 +205,13 @@ async fn drain(mut invite: Transaction) {
 
 /// Refuses a call before it becomes one.
 fn refuse(mut invite: Transaction, status: StatusCode, headers: Vec<Header>) {
-    tokio::spawn(async move {
-        let _ = invite.reply_with(status, headers, None).await;
-        drain(invite).await;
-    });
+    tokio::spawn(
+        async move {
+            let _ = invite.reply_with(status, headers, None).await;
+            drain(invite).await;
+        }
+        .boxed(),
+    );
 }
 
 /// A call by a trunk: offered to whoever takes them.
@@ -262,13 +266,16 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
         call,
     });
     let mut handled = dialog.clone();
-    tokio::spawn(async move { handled.handle(&mut invite).await });
-    tokio::spawn(async move {
-        if let Some(live) = ring(live).await {
-            let id = live.dialog.id();
-            live.talk(id).await;
+    tokio::spawn(async move { handled.handle(&mut invite).await }.boxed());
+    tokio::spawn(
+        async move {
+            if let Some(live) = ring(live).await {
+                let id = live.dialog.id();
+                live.talk(id).await;
+            }
         }
-    });
+        .boxed(),
+    );
 }
 
 /// The caller's number: what the carrier asserts, else what the caller says.

@@ -1,5 +1,6 @@
 //! A call that goes out, till it is answered or given up.
 
+use futures_util::FutureExt as _;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -57,12 +58,15 @@ pub(crate) async fn call(
     info!(%handle, trunk = state.trunk.name, "calling");
     let (call, live) = Live::new(shared, trunk, dialog, states);
     live.descriptions.lock().ours = Some(invite.offer);
-    tokio::spawn(async move {
-        let setup = Setup { live, sent };
-        if let Some((live, id)) = setup.run().await {
-            live.talk(id).await;
+    tokio::spawn(
+        async move {
+            let setup = Setup { live, sent };
+            if let Some((live, id)) = setup.run().await {
+                live.talk(id).await;
+            }
         }
-    });
+        .boxed(),
+    );
     Ok(call)
 }
 
@@ -182,23 +186,26 @@ impl Setup {
 
     /// Gives the call up, beside whoever waits: the phone stops ringing, and what is answered all the same is ended.
     fn withdraw(self, heard: bool, done: Option<oneshot::Sender<()>>) {
-        tokio::spawn(async move {
-            let Self { mut live, mut sent } = self;
-            let result = if heard {
-                cancel(&mut live, &mut sent, done).await
-            } else {
-                // Nothing may be cancelled before a provisional answer (RFC 3261 §9.1). Cut off, the stack repeats the
-                // INVITE no more, and cancels or ends what comes of it yet.
-                sent.abort();
-                sent.await
-            };
-            // It may have been answered before the stack learned of our wish.
-            if let Ok(Ok((id, Some(response)))) = result
-                && response.status_code == StatusCode::OK
-            {
-                goodbye(&live.shared, &live.dialog, &id).await;
+        tokio::spawn(
+            async move {
+                let Self { mut live, mut sent } = self;
+                let result = if heard {
+                    cancel(&mut live, &mut sent, done).await
+                } else {
+                    // Nothing may be cancelled before a provisional answer (RFC 3261 §9.1). Cut off, the stack repeats the
+                    // INVITE no more, and cancels or ends what comes of it yet.
+                    sent.abort();
+                    sent.await
+                };
+                // It may have been answered before the stack learned of our wish.
+                if let Ok(Ok((id, Some(response)))) = result
+                    && response.status_code == StatusCode::OK
+                {
+                    goodbye(&live.shared, &live.dialog, &id).await;
+                }
             }
-        });
+            .boxed(),
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! The ear of one call over a WebSocket: what all such services share.
 
+use futures_util::FutureExt as _;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ pub(super) fn listen(socket: Socket, hearing: impl Hearing) -> Recogniser {
         events,
         unanswered: VecDeque::new(),
     };
-    tokio::spawn(ear.run());
+    tokio::spawn(ear.run().boxed());
     Recogniser {
         input,
         events: told,

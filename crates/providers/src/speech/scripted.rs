@@ -2,6 +2,7 @@
 //! without latency, the same every time; for demonstrations and tests.
 
 use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use offhook_domain::Json;
@@ -58,7 +59,7 @@ impl SpeechToText for ScriptedEar {
         let lines = Self::lines(&settings)?;
         let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
         let (told, events) = mpsc::channel(INPUTS_AHEAD);
-        tokio::spawn(hear(lines, inputs, told));
+        tokio::spawn(hear(lines, inputs, told).boxed());
         Ok(Recogniser { input, events })
     }
 

@@ -1,5 +1,6 @@
 //! The ear of one call for services and programs that take one utterance at a time: what all such share.
 
+use futures_util::FutureExt as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recogniser {
         waiting: VecDeque::new(),
         running: None,
     };
-    tokio::spawn(ear.run(inputs));
+    tokio::spawn(ear.run(inputs).boxed());
     Recogniser { input, events }
 }
 

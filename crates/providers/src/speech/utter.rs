@@ -1,6 +1,7 @@
 //! The mouth of one call over a WebSocket: what all such services share. One connection carries many texts, each in a
 //! context of its own.
 
+use futures_util::FutureExt as _;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,7 +83,7 @@ pub(super) async fn mouth(
         said_at: Instant::now(),
         came_at: Instant::now(),
     };
-    tokio::spawn(mouth.run());
+    tokio::spawn(mouth.run().boxed());
     Ok(Box::new(Handle {
         orders,
         next: AtomicU64::new(1),
@@ -278,7 +279,7 @@ impl<S: Speaking> Mouth<S> {
             }
             Err(error) => {
                 if let Some(socket) = self.socket.take() {
-                    tokio::spawn(socket.close(None));
+                    tokio::spawn(socket.close(None).boxed());
                 }
                 self.lose(error);
             }

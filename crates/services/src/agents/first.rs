@@ -1,5 +1,6 @@
 //! What a new agent begins with, and what an editor offers beside the catalogs.
 
+use offhook_boxed::boxed;
 use offhook_domain::config::{Llm, Stt, Voice};
 use offhook_domain::{AccountId, AgentConfig, VoiceProvider};
 use offhook_engine::voice::Ambient;
@@ -13,6 +14,7 @@ use crate::speech::{listening, lists_voices, speaking};
 /// The model that is always there.
 const SCRIPTED: &str = "scripted";
 
+#[boxed]
 impl Agents {
     /// The names of the background sounds that `conversation.audio.ambient` may say.
     pub fn ambient_sounds() -> Vec<&'static str> {

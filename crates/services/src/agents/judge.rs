@@ -3,6 +3,7 @@
 //! What a version needs beyond itself is this process's: its catalog and the providers that it is set up for. Both
 //! change only with a start, so agents are judged at the start, and daily in case processes differ.
 
+use offhook_boxed::boxed;
 use std::time::Duration;
 
 use offhook_domain::{AgentConfig, AgentId, AgentStatus};
@@ -24,6 +25,7 @@ const AT_ONCE: i64 = 200;
 /// How long to wait before the database is asked again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
+#[boxed]
 impl Agents {
     /// Judges every published version: one that cannot hold a call turns its `active` agent to `error`, one that can
     /// turns it back. Returns how many have turned.

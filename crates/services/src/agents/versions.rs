@@ -1,5 +1,6 @@
 //! An agent's versions, and its way into the archive.
 
+use offhook_boxed::boxed;
 use offhook_domain::json::Json;
 use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
 use offhook_storage::{Agent, AgentVersion};
@@ -33,6 +34,7 @@ impl AgentVersionView {
     }
 }
 
+#[boxed]
 impl Agents {
     /// A page of an agent's versions, the highest first, behind `after` ([`AgentVersionView::place`]).
     ///

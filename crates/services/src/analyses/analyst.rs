@@ -1,6 +1,7 @@
 //! The worker that makes analyses. Conversations that have ended are claimed with a lease, on any node, once their end is
 //! settled and told: an analysis delays nothing.
 
+use futures_util::FutureExt as _;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
         outage.note(looked, "conversations cannot be analysed");
         if let Some(job) = claimed {
             let account = job.account;
-            let task = tasks.spawn(carry_out(shared.clone(), job, stop.clone()));
+            let task = tasks.spawn(carry_out(shared.clone(), job, stop.clone()).boxed());
             accounts.insert(task.id(), account);
             continue;
         }

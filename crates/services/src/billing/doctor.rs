@@ -3,6 +3,7 @@
 //! The service writes a ledger's entry, the wallet's row, the reservation and the day's total in one transaction, so
 //! each fault means that something else wrote to the database, or that a part of it was restored.
 
+use offhook_boxed::boxed;
 use offhook_storage::Books;
 
 use super::Billing;
@@ -12,6 +13,7 @@ use crate::Result;
 const RESTORE: &str = "the service never changes what is written there, so restore it from the last backup in which \
                        `offhook doctor` finds nothing";
 
+#[boxed]
 impl Billing {
     /// What does not add up in the books of any account, a sentence each.
     pub async fn faults(&self) -> Result<Vec<String>> {

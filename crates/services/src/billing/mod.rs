@@ -5,6 +5,7 @@ mod months;
 mod operator;
 mod pdf;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, InvoiceId, PlanTerms, Timestamp};
@@ -24,6 +25,7 @@ const USAGE_DEFAULT_DAYS: i32 = 30;
 #[derive(Clone)]
 pub struct Billing(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Billing {
     /// What the caller's wallet holds.
     ///

@@ -1,5 +1,6 @@
 //! The turn of the month: credits, fees and invoices of every account, once each, also for months that were slept through.
 
+use offhook_boxed::boxed;
 use offhook_domain::AccountId;
 use offhook_storage::{Account, NewMonth};
 
@@ -12,6 +13,7 @@ const BATCH: i64 = 200;
 /// Months that are caught up with at most; an account is not older than that.
 const MONTHS: i32 = 1_200;
 
+#[boxed]
 impl Billing {
     /// Enters the months that accounts have reached since they were last looked at; returns how many. Every node may do
     /// this at any time: a month is entered by the first.

@@ -1,5 +1,6 @@
 //! What the operator does with wallets and invoices.
 
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
 use offhook_storage::{Audited, AutoRefill, Invoice, NewLedgerEntry, Wallet};
 
@@ -14,6 +15,7 @@ fn invalid<T>(message: impl Into<String>) -> Result<T, InputError> {
     Err(InputError::Invalid(message.into()))
 }
 
+#[boxed]
 impl Billing {
     /// Writes an entry of the operator's and returns the wallet behind it. A purchase is billed with `cents`, or what
     /// its credits cost on the account's plan.

@@ -4,6 +4,7 @@ mod hours;
 mod place;
 mod placed_by;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +78,7 @@ impl Default for CallSettings {
 #[derive(Clone)]
 pub struct Calls(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Calls {
     /// How many calls of an account are dialing, ringing, talking or closing.
     ///

@@ -1,5 +1,6 @@
 //! Placing a call: one transaction, then 201.
 
+use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
@@ -75,6 +76,7 @@ struct Request<'a> {
     metadata: Metadata,
 }
 
+#[boxed]
 impl Calls {
     /// Accepts a call, or answers a retry as the first time.
     ///

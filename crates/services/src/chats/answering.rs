@@ -1,5 +1,7 @@
 //! The answer to a message: one at a time in a session, under a claim that others can see.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -71,6 +73,7 @@ struct Message {
     id: Option<String>,
 }
 
+#[boxed]
 impl Chats {
     /// Takes a message in a session that was entered, and has the agent answer it. With an id of the client's it is answered
     /// to the end, whoever listens, and a retry is told the same. Without one, the answer ends where it stands when nobody
@@ -144,7 +147,7 @@ impl Chats {
             events,
             is_kept,
         };
-        self.0.chats.spawn(writer.write(ready));
+        self.0.chats.spawn(writer.write(ready).boxed());
         Ok(Answering::Now(listener))
     }
 

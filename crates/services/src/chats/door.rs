@@ -1,5 +1,6 @@
 //! What a page may do with an agent, before it does anything.
 
+use offhook_boxed::boxed;
 use offhook_domain::AgentId;
 
 use super::Chats;
@@ -15,6 +16,7 @@ pub struct WidgetDoor {
     pub voice: bool,
 }
 
+#[boxed]
 impl Chats {
     /// What the agent's widget may do on pages of this origin.
     ///

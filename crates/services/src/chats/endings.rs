@@ -1,5 +1,6 @@
 //! The end of a text conversation: closed, summarised, settled. Whoever dies in between leaves the rest to another process.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ fn settle_soon(shared: &Arc<Shared>, chat: ClosingChat) {
         if let Err(error) = settle(&on, chat).await {
             tracing::error!(%error, conversation = %id, "a chat could not be settled; its lease will end it");
         }
-    });
+    }.boxed());
 }
 
 async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreError> {

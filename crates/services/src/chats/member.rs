@@ -2,6 +2,7 @@
 //! conversations hold, save those of widgets: channel `chat`, no origin, and no token, as members are let in by their
 //! account.
 
+use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
 use offhook_domain::json::Json;
@@ -14,6 +15,7 @@ use crate::agents::corrupt;
 use crate::error::{Result, UseCaseError};
 use crate::{Caller, Refusal};
 
+#[boxed]
 impl Chats {
     /// Begins a conversation of a member with a published agent of the account: `{agent_id, metadata?}`.
     ///

@@ -9,6 +9,7 @@ mod open;
 mod reply;
 mod work;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{ConversationId, TerminationReason, Timestamp};
@@ -67,6 +68,7 @@ pub struct ChatTranscript {
     pub turns: Vec<Moment>,
 }
 
+#[boxed]
 impl Chats {
     /// Whether a widget that is on names this origin, whosever it is: what a browser's preflight is answered by.
     ///

@@ -1,5 +1,6 @@
 //! The beginning of a text conversation.
 
+use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub struct OpenedChat {
     pub first_message: Option<String>,
 }
 
+#[boxed]
 impl Chats {
     /// Begins a conversation for a page of this origin.
     ///

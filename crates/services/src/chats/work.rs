@@ -1,6 +1,7 @@
 //! Answers and endings that are under way in this process. They outlive the requests that asked for them, and are waited
 //! for when the process stops.
 
+use futures_util::FutureExt as _;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -41,7 +42,7 @@ impl Work {
     ) -> JoinHandle<T> {
         match &self.runtime {
             Some(runtime) => self.tasks.spawn_on(task, runtime),
-            None => self.tasks.spawn(task),
+            None => self.tasks.spawn(task.boxed()),
         }
     }
 

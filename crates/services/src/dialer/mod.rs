@@ -10,6 +10,8 @@ mod registry;
 mod renewals;
 mod watched;
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -61,6 +63,7 @@ pub struct Dialer {
     agents: Agents,
 }
 
+#[boxed]
 impl Dialer {
     pub(crate) fn new(shared: Arc<Shared>, keys: Keys, agents: Agents) -> Self {
         Self {
@@ -77,26 +80,22 @@ impl Dialer {
         let sweeping = CancellationToken::new();
         // What begins nothing more once the process stops.
         let until_stop = TaskTracker::new();
-        until_stop.spawn(orphans::sweep(shared(), stop.clone()));
-        until_stop.spawn(self.agents.clone().keep_judging(stop.clone()));
-        until_stop.spawn(analyses::keep_analysing(shared(), stop.clone()));
-        until_stop.spawn(chats::end_the_silent(shared(), stop.clone()));
-        until_stop.spawn(whatsapp::keep_answering(shared(), stop.clone()));
+        until_stop.spawn(orphans::sweep(shared(), stop.clone()).boxed());
+        until_stop.spawn(self.agents.clone().keep_judging(stop.clone()).boxed());
+        until_stop.spawn(analyses::keep_analysing(shared(), stop.clone()).boxed());
+        until_stop.spawn(chats::end_the_silent(shared(), stop.clone()).boxed());
+        until_stop.spawn(whatsapp::keep_answering(shared(), stop.clone()).boxed());
         // What goes on until the last call is reported.
         let until_end = TaskTracker::new();
-        until_end.spawn(keep_leases(shared(), sweeping.clone()));
-        until_end.spawn(obey_hangups(shared(), sweeping.clone()));
-        until_end.spawn(housekeeping::keep(
-            shared(),
-            self.keys.clone(),
-            sweeping.clone(),
-        ));
-        until_end.spawn(signals::exchange(shared(), sweeping.clone()));
-        until_end.spawn(crate::legacy::keep_in_step(shared(), sweeping.clone()));
-        until_end.spawn(batches::keep_calling(shared(), stop.clone()));
-        until_end.spawn(Retention(shared()).run(sweeping.clone()));
-        until_end.spawn(UploadCollector(shared()).run(sweeping.clone()));
-        until_end.spawn(RecordingKeeper(shared()).run(sweeping.clone()));
+        until_end.spawn(keep_leases(shared(), sweeping.clone()).boxed());
+        until_end.spawn(obey_hangups(shared(), sweeping.clone()).boxed());
+        until_end.spawn(housekeeping::keep(shared(), self.keys.clone(), sweeping.clone()).boxed());
+        until_end.spawn(signals::exchange(shared(), sweeping.clone()).boxed());
+        until_end.spawn(crate::legacy::keep_in_step(shared(), sweeping.clone()).boxed());
+        until_end.spawn(batches::keep_calling(shared(), stop.clone()).boxed());
+        until_end.spawn(Retention(shared()).run(sweeping.clone()).boxed());
+        until_end.spawn(UploadCollector(shared()).run(sweeping.clone()).boxed());
+        until_end.spawn(RecordingKeeper(shared()).run(sweeping.clone()).boxed());
         self.claim_until(&stop).await;
         until_stop.close();
         until_stop.wait().await;
@@ -183,7 +182,7 @@ impl Dialer {
             }
             let network = shared.network.clone();
             let held = call::hold(shared.clone(), call, claim, claimed_at, control, network);
-            shared.held.spawn(held.instrument(span));
+            shared.held.spawn(held.instrument(span).boxed());
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Calls whose owner is gone.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize> {
             if let Err(error) = report(&shared, &call, claim).await {
                 tracing::error!(%error, call = %call.id, "an orphaned call could not be reported");
             }
-        });
+        }.boxed());
     }
     Ok(count)
 }

@@ -1,5 +1,6 @@
 //! Functions of connected applications, at work for a conversation.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -146,7 +147,7 @@ impl Functions {
             if let Err(error) = shared.store.judge_tokens(id, refused).await {
                 tracing::warn!(%account, %error, "how an integration stands was not written down");
             }
-        });
+        }.boxed());
     }
 }
 

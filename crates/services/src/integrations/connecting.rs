@@ -5,6 +5,8 @@
 //! cannot be taken for another's. While it is good the toolkit is `connecting`; nothing is written for that, so that
 //! who turns back, says no or closes the page leaves everything as it was.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,6 +84,7 @@ pub enum ConnectError {
 
 type Result<T, E = ConnectError> = std::result::Result<T, E>;
 
+#[boxed]
 impl Integrations {
     /// Begins to connect a toolkit: where the member gives their consent, to come back to `redirect_uri`.
     ///
@@ -162,20 +165,23 @@ impl Integrations {
         let (verifier, redirect_uri) = opened(&secret)?;
         // What comes after the consent was taken reaches its end, whether the browser waits for it or not.
         let (integrations, code) = (self.clone(), code.to_owned());
-        let work = tokio::spawn(async move {
-            let granted = application
-                .consents()
-                .exchange(&code, &verifier, &redirect_uri);
-            match granted.await {
-                Ok(grant) => integrations.connect(account, &*application, grant).await?,
-                Err(error) => {
-                    let said = not_granted(offered, error);
-                    integrations.failed(account, &toolkit, said).await?;
-                    return Err(ConnectError::NotGranted(name, error));
+        let work = tokio::spawn(
+            async move {
+                let granted = application
+                    .consents()
+                    .exchange(&code, &verifier, &redirect_uri);
+                match granted.await {
+                    Ok(grant) => integrations.connect(account, &*application, grant).await?,
+                    Err(error) => {
+                        let said = not_granted(offered, error);
+                        integrations.failed(account, &toolkit, said).await?;
+                        return Err(ConnectError::NotGranted(name, error));
+                    }
                 }
+                Ok(offered)
             }
-            Ok(offered)
-        });
+            .boxed(),
+        );
         let ended = work.await;
         ended.map_err(|error| StoreError::Internal(error.to_string()))?
     }
@@ -195,8 +201,10 @@ impl Integrations {
             return Ok(false);
         };
         let tokens = Tokens::read(&secret)?;
-        let revoked =
-            tokio::spawn(async move { application.consents().revoke(tokens.whole()).await }).await;
+        let revoked = tokio::spawn(
+            async move { application.consents().revoke(tokens.whole()).await }.boxed(),
+        )
+        .await;
         Ok(matches!(revoked, Ok(Ok(()))))
     }
 

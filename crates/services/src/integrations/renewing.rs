@@ -5,6 +5,8 @@
 //! has lost both, the next turn is refused, and the connection has `expired`: the account connects it again. Nothing
 //! can be kept from that but to have the write follow the answer at once, as it does here.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +59,7 @@ pub(super) enum Renewed {
 /// The worker that renews what nobody uses, and forgets consents that nobody gave.
 pub struct Renewals(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl Renewals {
     /// Takes turns with other processes until `stop`. A renewal that has begun ends.
     pub async fn run(self, stop: CancellationToken) {
@@ -182,25 +185,28 @@ pub(super) async fn renew_now(
         }
         // Who waits for the turn may give up; it reaches its end.
         let (shared, application) = (shared.clone(), application.clone());
-        let turn = tokio::spawn(async move {
-            let now = shared.clock.now();
-            match shared.store.take_tokens(there.id, LEASE, now).await? {
-                TokenTurn::Taken(claim) => {
-                    let turn = (there.id, claim);
-                    renew(
-                        &shared,
-                        &*application,
-                        there.account_id,
-                        turn,
-                        tokens,
-                        in_use,
-                    )
-                    .await
+        let turn = tokio::spawn(
+            async move {
+                let now = shared.clock.now();
+                match shared.store.take_tokens(there.id, LEASE, now).await? {
+                    TokenTurn::Taken(claim) => {
+                        let turn = (there.id, claim);
+                        renew(
+                            &shared,
+                            &*application,
+                            there.account_id,
+                            turn,
+                            tokens,
+                            in_use,
+                        )
+                        .await
+                    }
+                    TokenTurn::Rests => Ok(Some(Renewed::Rests)),
+                    TokenTurn::NotOurs => Ok(None),
                 }
-                TokenTurn::Rests => Ok(Some(Renewed::Rests)),
-                TokenTurn::NotOurs => Ok(None),
             }
-        });
+            .boxed(),
+        );
         let ended = turn.await;
         if let Some(renewed) = ended.map_err(|error| StoreError::Internal(error.to_string()))?? {
             return Ok(renewed);

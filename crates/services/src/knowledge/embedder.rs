@@ -3,6 +3,7 @@
 //! A document is found by its words from the moment it is ready, and by its meaning once its order is done. While the
 //! service fails, orders wait; what it refuses three times is left out until the next start.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub(super) struct Embedder {
     pub(super) shared: Arc<Shared>,
 }
 
+#[boxed]
 impl Knowledge {
     /// How far the embedding of documents is, with the model's name; `None` without an embeddings endpoint.
     pub async fn embedding_state(&self) -> Result<Option<(String, EmbeddingState)>, StoreError> {

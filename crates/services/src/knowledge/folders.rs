@@ -1,5 +1,6 @@
 //! Folders: one level, each name once.
 
+use offhook_boxed::boxed;
 use offhook_domain::json::{Fields, Json, Rule};
 use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
@@ -15,6 +16,7 @@ const FOLDERS_AT_MOST: i64 = 1_000;
 /// Characters of a folder's name.
 const NAME: std::ops::RangeInclusive<usize> = 1..=120;
 
+#[boxed]
 impl Knowledge {
     /// A page of folders, newest first.
     pub async fn folders(

@@ -1,6 +1,8 @@
 //! Reading documents: each is claimed with a lease by one worker of one process, read, cut, and stored in short steps
 //! that the claim fences. Beside it their passages are embedded, where there is an endpoint for that.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +60,7 @@ enum Ended {
     Lost,
 }
 
+#[boxed]
 impl Librarian {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -93,9 +96,9 @@ impl Librarian {
         };
         let librarian = Arc::new(self);
         let mut workers: Vec<_> = (0..WORKERS)
-            .map(|_| tokio::spawn(librarian.clone().work(stop.clone())))
+            .map(|_| tokio::spawn(librarian.clone().work(stop.clone()).boxed()))
             .collect();
-        workers.push(tokio::spawn(embedder.run(stop)));
+        workers.push(tokio::spawn(embedder.run(stop).boxed()));
         for worker in workers {
             if worker.await.is_err() {
                 tracing::error!("a reader of documents panicked");

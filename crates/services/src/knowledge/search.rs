@@ -6,6 +6,7 @@
 //! Where an embeddings endpoint is configured, passages are found by their meaning as well, and the two orders become
 //! one.
 
+use offhook_boxed::boxed;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use offhook_documents::words;
@@ -62,6 +63,7 @@ pub(super) enum Scope {
     Documents(Vec<DocumentId>),
 }
 
+#[boxed]
 impl Knowledge {
     /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`; of several that are named, each is looked into.
     ///

@@ -1,5 +1,6 @@
 //! A document as its page shows it: how it begins, and who answers from it.
 
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, DocumentId, DocumentStatus};
 use offhook_storage::{Document, PinningAgent, StoreError};
 
@@ -8,6 +9,7 @@ use super::{Knowledge, joined};
 /// Passages that a page shows.
 const SHOWN: i64 = 12;
 
+#[boxed]
 impl Knowledge {
     /// The agents whose published version answers from the document, by name.
     pub async fn used_by(

@@ -2,6 +2,7 @@
 //! whatever node, is told to ask the provider now: what is charged and shown is what the provider says when it is asked.
 //! Only why a call was never begun is taken from the report, as the provider may say that nowhere else.
 
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, CredentialProvider};
 use offhook_engine::legacy::NotGenuine;
 use offhook_storage::{LegacyReport, StoreError};
@@ -29,6 +30,7 @@ impl From<NotGenuine> for ReportError {
     }
 }
 
+#[boxed]
 impl Legacy {
     /// Takes a message that is signed with the account's secret. The same one again changes nothing, and neither does one
     /// that tells nothing of the end of a call.

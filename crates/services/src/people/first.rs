@@ -1,5 +1,6 @@
 //! The first account of a service, made in the portal by whoever reads the log.
 
+use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
 use offhook_domain::{EmailAddress, MemberRole, Plan};
@@ -64,6 +65,7 @@ pub enum BeginError {
     Store(#[from] StoreError),
 }
 
+#[boxed]
 impl People {
     /// Whether there is no account at all.
     pub async fn awaits_first_account(&self) -> Result<bool> {

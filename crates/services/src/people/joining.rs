@@ -1,5 +1,6 @@
 //! One-time links: to set a password, and to come to a team.
 
+use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -104,6 +105,7 @@ impl From<SignInError> for JoinError {
     }
 }
 
+#[boxed]
 impl People {
     /// Makes a one-time link with which a member of the account sets a password; `None` if it has no such member. Only
     /// the operator makes one: it opens every account that the person is a member of.

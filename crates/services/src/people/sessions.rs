@@ -1,5 +1,6 @@
 //! Signing in and out, and who a session is.
 
+use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -182,6 +183,7 @@ pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession)> {
     Ok((token, NewSession { digest, at }))
 }
 
+#[boxed]
 impl People {
     /// Begins a session of the person with this e-mail address and password, in the account that they joined first.
     /// `address` is the client's.

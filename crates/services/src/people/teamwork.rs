@@ -1,5 +1,6 @@
 //! A team, as its members change it in the portal.
 
+use offhook_boxed::boxed;
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_storage::{Invitation, Member, MemberChange, MemberStep, SeatTaken, StoreError};
 
@@ -41,6 +42,7 @@ pub enum TeamRefusal {
     Store(#[from] StoreError),
 }
 
+#[boxed]
 impl People {
     /// Invites somebody to the person's account, for seven days. The page of the link is `/portal/join/{token}`.
     pub async fn invite(

@@ -1,6 +1,7 @@
 //! Recordings that are elsewhere: the provider of the legacy agents has those of its calls. They are fetched once their
 //! calls are over, and asked for again while they do not come; the call is settled all the same.
 
+use futures_util::FutureExt as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,7 @@ impl Wanted {
 
     /// Begins to fetch it.
     pub(crate) fn fetch(self, shared: &Arc<Shared>) {
-        tokio::spawn(self.insist(shared.clone()));
+        tokio::spawn(self.insist(shared.clone()).boxed());
     }
 
     async fn insist(self, shared: Arc<Shared>) {

@@ -1,6 +1,8 @@
 //! Recordings that were left: by a process that died, by an object store that was away, or at a provider that did not
 //! have them yet.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +35,7 @@ type Waits = HashMap<Of, (Instant, Duration)>;
 #[derive(Clone)]
 pub struct RecordingKeeper(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl RecordingKeeper {
     /// Looks at once, and then now and then until `stop`; while the store is away, less and less often.
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -92,10 +95,13 @@ impl RecordingKeeper {
             };
             waits.insert(of, (now + wait, (wait * 2).min(LONGEST_FETCH_WAIT)));
             let (shared, spool) = (self.0.clone(), spool.clone());
-            begun.push(tokio::spawn(async move {
-                let _held = held;
-                try_fetching(&shared, &spool, of).await
-            }));
+            begun.push(tokio::spawn(
+                async move {
+                    let _held = held;
+                    try_fetching(&shared, &spool, of).await
+                }
+                .boxed(),
+            ));
         }
         Ok(begun)
     }

@@ -1,5 +1,6 @@
 //! The recording of a call under way.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 
 use offhook_domain::AgentConfig;
@@ -34,7 +35,7 @@ pub(crate) fn recorder_for(
     };
     let place = spool.clone();
     let (recorder, written) = recorder::Recorder::begin(move || place.create(of));
-    tokio::spawn(end(shared.clone(), spool.clone(), written, of, held));
+    tokio::spawn(end(shared.clone(), spool.clone(), written, of, held).boxed());
     Some(Box::new(recorder))
 }
 

@@ -1,5 +1,7 @@
 //! The beginning of a spoken conversation.
 
+use futures_util::FutureExt as _;
+use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
@@ -19,6 +21,7 @@ use crate::dialer::{CameIn, Places, hold};
 use crate::error::{Result, UseCaseError};
 use crate::{Network, NotAnswered, Refusal, WaitingLine};
 
+#[boxed]
 impl Talks {
     /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
     pub async fn begin(
@@ -72,7 +75,7 @@ impl Talks {
             session.await;
             owner.listeners.forget(id);
         };
-        shared.held.spawn(session.instrument(span));
+        shared.held.spawn(session.instrument(span).boxed());
         drop(held);
         Ok(Talk::new(id, page, news))
     }

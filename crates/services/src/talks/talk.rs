@@ -1,6 +1,7 @@
 //! A conversation as whoever has the page's connection holds it.
 
 use bytes::Bytes;
+use offhook_boxed::boxed;
 use offhook_browser::{PageEnd, Refused, Sent};
 use offhook_domain::{CallOutcome, ConversationId};
 use tokio::sync::mpsc;
@@ -38,6 +39,7 @@ pub struct Talk {
     outcome: Option<CallOutcome>,
 }
 
+#[boxed]
 impl Talk {
     pub(super) const fn new(
         id: ConversationId,

@@ -1,6 +1,7 @@
 //! Private voices of single accounts: asked for with the account's own credential, shown to that account alone.
 //! Few accounts have any; theirs are read with each request.
 
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, CredentialProvider, Voice, VoiceProvider};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
@@ -16,6 +17,7 @@ const REFUSED: &str = "the provider does not accept the credential, or not for i
 /// Credentials of a provider that are taken at once.
 const BATCH: i64 = 8;
 
+#[boxed]
 impl Voices {
     /// The account's own voices, if it has any.
     pub(super) async fn own(

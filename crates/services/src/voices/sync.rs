@@ -1,5 +1,6 @@
 //! Asking the providers for their voices: once a day by one process, and when the operator says so.
 
+use offhook_boxed::boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, VoiceProvider};
@@ -54,6 +55,7 @@ pub struct SyncOutcome {
     pub result: Result<(usize, VoiceChanges), VoiceSyncError>,
 }
 
+#[boxed]
 impl Voices {
     /// Asks every provider that is set up, in the list's order.
     pub async fn sync(&self) -> Vec<SyncOutcome> {

@@ -1,5 +1,6 @@
 //! How endpoints fare, and what was sent to one of them.
 
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, DeliveryId, EndpointId};
 use offhook_storage::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
 
@@ -7,6 +8,7 @@ use super::Webhooks;
 use crate::error::{Result, UseCaseError};
 use crate::{Page, PageRequest};
 
+#[boxed]
 impl Webhooks {
     /// How each endpoint of the account fares.
     pub async fn health(&self, account: AccountId) -> Result<Vec<EndpointHealth>, StoreError> {

@@ -1,5 +1,6 @@
 //! What a conversation's events became.
 
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, ConversationId};
 use offhook_storage::{Delivery, StoreError};
 
@@ -8,6 +9,7 @@ use super::Webhooks;
 /// Deliveries that one conversation shows at most: two events, to each of an account's endpoints.
 const SHOWN: i64 = 100;
 
+#[boxed]
 impl Webhooks {
     /// The deliveries of a conversation's events, the oldest first; none for another account's conversation.
     pub async fn of_conversation(

@@ -8,6 +8,7 @@ mod sending;
 mod split;
 mod work;
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ pub enum WhatsAppError {
 #[derive(Clone)]
 pub struct WhatsApp(pub(crate) Arc<Shared>);
 
+#[boxed]
 impl WhatsApp {
     /// Whether `token` is the one that the account gave WhatsApp to verify the webhook's address by.
     ///

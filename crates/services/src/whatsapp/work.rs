@@ -1,5 +1,6 @@
 //! Who answers and sends: each thread is one process's at a time, under a claim with a lease.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -104,7 +105,7 @@ async fn look(
                 hold: WhatsAppHold { thread, claim },
                 slot,
             };
-            shared.chats.spawn(job.run());
+            shared.chats.spawn(job.run().boxed());
         }
     }
     Ok(())

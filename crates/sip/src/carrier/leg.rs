@@ -1,5 +1,6 @@
 //! One call's leg: what the signalling tells, and the sound that goes with it.
 
+use futures_util::FutureExt as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -90,10 +91,13 @@ impl Leg {
             ticks,
             speaker,
         };
-        tokio::spawn(async move {
-            self.run(ends).await;
-            ended();
-        });
+        tokio::spawn(
+            async move {
+                self.run(ends).await;
+                ended();
+            }
+            .boxed(),
+        );
         leg
     }
 

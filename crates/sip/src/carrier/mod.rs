@@ -3,6 +3,7 @@
 mod leg;
 mod line;
 
+use offhook_boxed::boxed;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::IpAddr;
@@ -65,6 +66,7 @@ pub enum AnswerError {
     Port(#[from] PortError),
 }
 
+#[boxed]
 impl SipCarrier {
     /// Calls by the trunk of this name.
     ///

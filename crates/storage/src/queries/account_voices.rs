@@ -1,7 +1,7 @@
 //! Voices of accounts' own, and the credentials that list them.
 
 use crate::store::{Answer, mint, read, write};
-use async_recursion::async_recursion as boxed;
+use offhook_boxed::boxed;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{AccountVoice, Result, Store, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
 
+#[boxed]
 impl Store {
     /// An account's own voices, by provider and id.
     pub fn account_voices(&self, account: AccountId) -> Answer<'_, Vec<AccountVoice>> {
@@ -95,7 +96,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::Corrupt` if it does not open.
-    #[boxed]
     pub async fn voice_credential_secret(&self, id: CredentialId) -> Result<Option<String>> {
         let sealed: Option<Vec<u8>> = read!(self, |conn| {
             Ok(credentials::table

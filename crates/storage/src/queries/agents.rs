@@ -2,10 +2,10 @@
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, keep, read, write};
-use async_recursion::async_recursion as boxed;
 use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runtime, Timestamp};
 
 use super::{numbers::unassign, pins, tools};
@@ -173,6 +173,7 @@ async fn version(
         .await?)
 }
 
+#[boxed]
 impl Store {
     /// Makes an agent.
     pub fn create_agent(&self, new: NewAgent) -> Answer<'_, ()> {
@@ -196,7 +197,6 @@ impl Store {
 
     /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: its own
     /// oldest, else the account's oldest that its runtime can call from.
-    #[boxed]
     pub async fn agent_to_call(
         &self,
         account: AccountId,
@@ -326,7 +326,6 @@ impl Store {
 
     /// An agent with one of its versions and that one's configuration, as JSON text; the inner `None` without such a
     /// version.
-    #[boxed]
     pub async fn agent_version(
         &self,
         account: AccountId,

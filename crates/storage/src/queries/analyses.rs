@@ -1,7 +1,7 @@
 //! Analyses of conversations: the schemas that agents have, the work that their ends order, and what comes of it.
 
 use crate::store::{Answer, keep, lease, mint, read, write};
-use async_recursion::async_recursion as boxed;
+use offhook_boxed::boxed;
 use std::time::Duration;
 
 use crate::database::RunQueryDsl;
@@ -25,6 +25,7 @@ use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Result, 
 /// long.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
+#[boxed]
 impl Store {
     /// Sets the schema of an agent of the account, as a revision of its own unless it is in force already; conversations that
     /// have ended keep the one that they ended under. `None` if the account has no such agent; none in it if the agent never
@@ -104,7 +105,6 @@ impl Store {
     }
 
     /// Claims the oldest analysis that waits, of none of the `busy` accounts. It is counted as tried.
-    #[boxed]
     pub async fn claim_analysis(
         &self,
         busy: Vec<AccountId>,

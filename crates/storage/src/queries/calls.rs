@@ -3,9 +3,9 @@
 use crate::database::RunQueryDsl;
 use crate::postgres::Step;
 use crate::store::{Answer, keep, mint, write};
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
+use offhook_boxed::boxed;
 use offhook_domain::{
     AccountId, AgentId, CallOutcome, CallState, Channel, ClaimId, ConversationId,
     ConversationStatus, E164, EndpointId, FailureReason, KeyId, Price, Runtime, Timestamp,
@@ -118,6 +118,7 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
     ))
 }
 
+#[boxed]
 impl Store {
     /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer.
     ///
@@ -177,7 +178,6 @@ impl Store {
     }
 
     /// `dialing → live`. `dialog` is what ends the call should this process die.
-    #[boxed]
     pub async fn call_answered(
         &self,
         id: ConversationId,
@@ -192,7 +192,6 @@ impl Store {
     }
 
     /// Stores a turn of a live call.
-    #[boxed]
     pub async fn append_turn(
         &self,
         id: ConversationId,

@@ -2,8 +2,8 @@
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, keep, mint, read, write};
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, CredentialId, CredentialProvider, EventId, Timestamp};
 
 use super::{account_voices, audit::line, locks, voices::renew_generation};
@@ -12,9 +12,9 @@ use crate::schema::provider_credentials as credentials;
 use crate::sql::V;
 use crate::{Credential, Result, Store, Verdict};
 
+#[boxed]
 impl Store {
     /// Seals and stores a credential, in place of the one that the account had for this provider.
-    #[boxed]
     pub async fn set_credential(
         &self,
         account: AccountId,
@@ -117,7 +117,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::Corrupt` if it does not open.
-    #[boxed]
     pub async fn credential_secret(
         &self,
         account: AccountId,

@@ -1,9 +1,9 @@
 //! Deliveries that a dispatcher claims: each for one attempt, fenced by the claim and bounded by its lease.
 
+use offhook_boxed::boxed;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Nullable};
 use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
@@ -66,6 +66,7 @@ pub(crate) type Work = (ClaimedAttempt, Option<Timestamp>);
 /// A delivery that has the claim, the number of its attempt, and since when that is due.
 type Taken = (DeliveryId, i32, Option<Timestamp>);
 
+#[boxed]
 impl Store {
     /// Claims due deliveries, each endpoint's first ones, and begins an attempt of each. `offsets` are the waits after the
     /// 1st, 2nd, … failure; what is due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An
@@ -74,7 +75,6 @@ impl Store {
     /// # Errors
     /// `StoreError::UnknownCommit` if the claim may be in
     /// force: it runs out by itself.
-    #[boxed]
     pub async fn claim_deliveries(
         &self,
         slots: Vec<ClaimSlots>,

@@ -1,9 +1,9 @@
 //! Vectors of passages: orders with a lease, what is stored under them, and what searches read.
 
-use async_recursion::async_recursion as boxed;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
 use super::turns;
@@ -81,10 +81,10 @@ pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> 
         .await
 }
 
+#[boxed]
 impl Store {
     /// Orders vectors for documents that are ready and have none of the model, looking through up to `limit` documents
     /// behind `after`. Returns the last one looked at; `None` at the end.
-    #[boxed]
     pub async fn order_embeddings(
         &self,
         model: &str,

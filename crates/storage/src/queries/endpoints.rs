@@ -1,8 +1,8 @@
 //! Webhook endpoints and their sealed secrets.
 
+use offhook_boxed::boxed;
 use std::time::Duration;
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
 
@@ -106,9 +106,9 @@ pub(crate) async fn signing(
         .await?)
 }
 
+#[boxed]
 impl Store {
     /// Makes an endpoint with its secret; `false` if the account has `most` already.
-    #[boxed]
     pub async fn create_endpoint(
         &self,
         endpoint: Endpoint,
@@ -274,7 +274,6 @@ impl Store {
     }
 
     /// Puts a new secret in force; the old one signs along for `overlap`. `None` if there is no such endpoint.
-    #[boxed]
     pub async fn rotate_secret(
         &self,
         account: AccountId,

@@ -1,6 +1,6 @@
 //! Calls that come in: the conversation, claimed as it is written.
 
-use async_recursion::async_recursion as boxed;
+use offhook_boxed::boxed;
 use offhook_domain::{AgentStatus, E164, Runtime};
 use offhook_failpoints as failpoints;
 
@@ -13,6 +13,7 @@ use crate::dialect::dialect;
 use crate::store::{Answer, lease, read, write};
 use crate::{CalledNumber, NewInboundCall, Result, Store, StoreError, Taken, Verdict};
 
+#[boxed]
 impl Store {
     /// Who has a number whose calls come by a trunk; `None` if nobody has. No account is named: a call that comes in
     /// knows none.
@@ -26,7 +27,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::UnknownCommit` if the call may have been written, the others if it was not.
-    #[boxed]
     pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken> {
         let offset = self.offset();
         let taken = write!(self, |conn| {

@@ -1,6 +1,6 @@
 //! What accounts have connected and by what they use it, sealed; and the consents that are being asked for.
 
-use async_recursion::async_recursion as boxed;
+use offhook_boxed::boxed;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -17,6 +17,7 @@ use crate::{Connection, NewConsent, Renewal, Result, Store, TokenTurn, ToolRow, 
 /// application again.
 const REST: Duration = Duration::from_secs(15);
 
+#[boxed]
 impl Store {
     /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
     pub fn connections(&self, account: AccountId) -> Answer<'_, Vec<Connection>> {
@@ -78,7 +79,6 @@ impl Store {
     ///
     /// # Errors
     /// [`crate::StoreError::Conflict`] if a tool's name is taken.
-    #[boxed]
     pub async fn connect_integration(
         &self,
         (account, toolkit): (AccountId, String),
@@ -161,7 +161,6 @@ impl Store {
     ///
     /// # Errors
     /// [`crate::StoreError::Corrupt`] if the tokens do not open.
-    #[boxed]
     pub async fn disconnect_integration(
         &self,
         account: AccountId,
@@ -247,7 +246,6 @@ impl Store {
 
     /// Ends a turn at renewing; `false` if it was another's by now, or the connection was taken back or made anew: then
     /// nothing is written.
-    #[boxed]
     pub async fn end_renewal(
         &self,
         (id, claim): (CredentialId, ClaimId),
@@ -323,7 +321,6 @@ impl Store {
     }
 
     /// Remembers a consent that is being asked for, with a secret that is needed once it is given.
-    #[boxed]
     pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<()> {
         let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
         keep!(self, |conn| {
@@ -348,7 +345,6 @@ impl Store {
     ///
     /// # Errors
     /// [`crate::StoreError::Corrupt`] if the secret does not open.
-    #[boxed]
     pub async fn take_consent(
         &self,
         account: AccountId,

@@ -1,9 +1,9 @@
 //! Running processes, and what the whole service remembers of itself.
 
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use offhook_domain::{NodeId, Timestamp};
 
@@ -54,6 +54,7 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
         .await?)
 }
 
+#[boxed]
 impl Store {
     /// Asks the database for a sign of life.
     ///
@@ -84,7 +85,6 @@ impl Store {
     ///
     /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
     /// without.
-    #[boxed]
     pub async fn outgrown(&self) -> Result<Option<String>> {
         let oldest = read!(self, |conn| setting(conn, OLDEST_SCHEMA).await).await?;
         let newest = migrate::newest();

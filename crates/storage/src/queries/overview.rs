@@ -1,8 +1,8 @@
 //! What is looked at while it happens, and the chats of an account's own members. Each of these reads a number of rows that
 //! the account's size does not change.
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, AgentId, Channel, ConversationId, Timestamp};
 
 use super::chat_openings;
@@ -16,6 +16,7 @@ use crate::{
     WidgetAgent,
 };
 
+#[boxed]
 impl Store {
     /// The latencies of those of the newest `most` calls since `since` that were measured.
     pub fn call_latencies(
@@ -81,7 +82,6 @@ impl Store {
     }
 
     /// An agent of the account with its published configuration, whatever its widget is set to.
-    #[boxed]
     pub async fn member_agent(
         &self,
         account: AccountId,

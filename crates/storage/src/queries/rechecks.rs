@@ -1,8 +1,8 @@
 //! Whether claimed deliveries may still be sent: their endpoint may have been disabled, deleted or changed since.
 
+use offhook_boxed::boxed;
 use std::collections::HashMap;
 
-use async_recursion::async_recursion as boxed;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -15,10 +15,10 @@ use crate::sql::V;
 use crate::store::read;
 use crate::{ClaimedWork, EndpointStatus, Rechecked, Result, Store};
 
+#[boxed]
 impl Store {
     /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the
     /// claim.
-    #[boxed]
     pub async fn recheck_claims(
         &self,
         endpoint: EndpointId,

@@ -1,6 +1,6 @@
 //! A database that was restored from a backup: what would be done twice is held.
 
-use async_recursion::async_recursion as boxed;
+use offhook_boxed::boxed;
 use std::path::Path;
 
 use diesel::prelude::*;
@@ -17,13 +17,13 @@ use crate::sql::V;
 use crate::store::{Answer, keep};
 use crate::{Actor, Result, Store, StoreConfig, StoreError, migrate};
 
+#[boxed]
 impl Store {
     /// Copies the embedded database into a new file, whole and as of one moment, while it is in use.
     ///
     /// # Errors
     /// [`StoreError::Internal`] for PostgreSQL, which has tools of its own, [`StoreError::Unavailable`] if the file
     /// cannot be written or is there already.
-    #[boxed]
     pub async fn backup(config: &StoreConfig, into: &Path) -> Result<()> {
         let StoreConfig::Sqlite { file, .. } = config else {
             return Err(StoreError::Internal(

@@ -4,9 +4,9 @@
 //! the new one first; seal every secret anew; take the old one away. What each secret is sealed with is found out by
 //! opening it, so an exchange that was cut short goes on wherever it was.
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary};
+use offhook_boxed::boxed;
 use offhook_domain::{EventId, Timestamp};
 use offhook_failpoints as failpoints;
 use uuid::Uuid;
@@ -107,6 +107,7 @@ pub(super) async fn set_setting(conn: &mut Conn, name: &str, value: &str) -> Res
         .await
 }
 
+#[boxed]
 impl Store {
     /// That the given keys open this database's secrets. Where the first of them is not the database's own, the database
     /// remembers that it may be in use.
@@ -145,7 +146,6 @@ impl Store {
     /// # Errors
     /// [`StoreError::Corrupt`] if a secret opens with none
     /// of the keys.
-    #[boxed]
     pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed> {
         let mut secrets = 0;
         // What a process that still has the other order of keys sealed meanwhile is found by the next pass.

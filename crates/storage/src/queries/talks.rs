@@ -1,8 +1,8 @@
 //! Spoken conversations of web pages: written and claimed like calls that come in, and counted by their widget. Its row is
 //! locked before the account's, the reservation's and the wallet's.
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
+use offhook_boxed::boxed;
 use offhook_domain::{
     AgentId, AgentStatus, CallState, Channel, ConversationId, ConversationStatus, Credits, KeyId,
     Runtime, Timestamp,
@@ -117,6 +117,7 @@ pub(crate) async fn settle(
     Ok(())
 }
 
+#[boxed]
 impl Store {
     /// Begins a spoken conversation of a page, in one transaction: the widget's sessions and credits, the plan's live
     /// calls, the agent, the reservation, and the conversation, claimed already. A process that dies behind it leaves an
@@ -124,7 +125,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::UnknownCommit` if it may have been written, the others if it was not.
-    #[boxed]
     pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken> {
         let offset = self.offset();
         let taken = write!(self, |conn| {

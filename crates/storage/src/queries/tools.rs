@@ -1,7 +1,7 @@
 //! Tools, and those that versions have pinned.
 
-use async_recursion::async_recursion as boxed;
 use diesel::prelude::*;
+use offhook_boxed::boxed;
 use offhook_domain::{AccountId, AgentId, ToolId};
 
 use super::locks;
@@ -69,6 +69,7 @@ pub(crate) async fn pin(
     Ok(true)
 }
 
+#[boxed]
 impl Store {
     fn seal_headers(&self, tool: ToolId, headers: Option<&str>) -> Result<Option<Vec<u8>>> {
         headers
@@ -86,7 +87,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::Conflict` if the name is taken.
-    #[boxed]
     pub async fn create_tool(
         &self,
         tool: ToolRow,
@@ -141,7 +141,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::Corrupt` if they do not open.
-    #[boxed]
     pub async fn tool_with_headers(
         &self,
         account: AccountId,
@@ -160,7 +159,6 @@ impl Store {
     ///
     /// # Errors
     /// `StoreError::Conflict` if the name is taken.
-    #[boxed]
     pub async fn change_tool(
         &self,
         account: AccountId,
@@ -221,7 +219,6 @@ impl Store {
     /// # Errors
     /// `StoreError::Corrupt` if a header's value does
     /// not open.
-    #[boxed]
     pub async fn pinned_tools(
         &self,
         account: AccountId,

@@ -6,7 +6,7 @@
 
 mod config;
 
-use async_recursion::async_recursion as boxed;
+use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -66,7 +66,10 @@ impl Inner {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let work = units::certain(work);
+        self.look(units::certain(work))
+    }
+
+    fn look<T: Send + 'static>(&self, work: Work) -> Answer<'_, T> {
         Box::pin(async move {
             units::answered(match self {
                 Self::Sqlite(db) => db.read(work).await,
@@ -129,13 +132,13 @@ macro_rules! write {
 }
 pub(crate) use {keep, read, write};
 
+#[boxed]
 impl Store {
     /// Brings the database to this version's schema and opens it.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if it is out of reach, [`StoreError::Internal`] if a migration fails or the master
     /// key is not the one that sealed this database's secrets.
-    #[boxed]
     pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self> {
         Self::migrate(config).await?;
         let clock_offset = Arc::new(AtomicI64::new(0));
@@ -169,7 +172,6 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    #[boxed]
     pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>> {
         match config {
             StoreConfig::Sqlite { file, .. } => {
@@ -213,7 +215,6 @@ impl Store {
 
     /// Tells every process that listens on this database, this one too. At most 7,999 bytes. On the embedded database
     /// nobody else is there.
-    #[boxed]
     pub async fn tell(&self, message: String) -> Result<()> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(()),
@@ -222,7 +223,6 @@ impl Store {
     }
 
     /// Listens, by a session of its own, to what processes on this database tell each other; `None` on the embedded one.
-    #[boxed]
     pub async fn listen(&self) -> Result<Option<Listener>> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(None),
@@ -237,7 +237,6 @@ impl Store {
     }
 
     /// How durable a commit is.
-    #[boxed]
     pub async fn durability(&self) -> Result<Durability> {
         // Asked of the connection that writes.
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(

@@ -1,5 +1,6 @@
 //! A run of a program, which ends with its whole process group when nobody waits for it any more.
 
+use futures_util::FutureExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,7 +110,7 @@ impl Running {
             return Err(SpeechError::Unreachable);
         };
         // A program that ends early does not read everything; one that reads nothing is killed in time.
-        tokio::spawn(async move { stdin.write_all(&input).await });
+        tokio::spawn(async move { stdin.write_all(&input).await }.boxed());
         Ok((running, stdout))
     }
 
