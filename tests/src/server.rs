@@ -377,6 +377,28 @@ impl Server {
         self.key(text(&made["id"]), &["--scopes", "all"]).await
     }
 
+    /// The operator gives an account a number of the trunk, which this agent answers.
+    ///
+    /// # Panics
+    /// If the number is not shown so.
+    pub async fn add_number(&self, account: &str, number: &str, agent: Option<&str>) {
+        let mut add = vec!["number", "add", "--account", account];
+        add.extend(["--phone-number", number, "--provider", "sip"]);
+        add.extend(agent.into_iter().flat_map(|agent| ["--agent", agent]));
+        let added = self.cli(&add).await;
+        assert_eq!(
+            (&added["provider"], &added["agent_id"]),
+            (&json!("sip"), &json!(agent))
+        );
+    }
+
+    /// The operator stores an account's credential of a provider; what is shown of it.
+    pub async fn credential(&self, account: &str, provider: &str, secret: &str) -> Value {
+        let set = ["account", "credential", "set", "--account", account];
+        let what = ["--provider", provider, "--secret", secret];
+        self.cli(&[&set[..], &what].concat()).await
+    }
+
     /// Makes a key of an account; `how` are the flags of `key create`.
     pub async fn key(&self, account: &str, how: &[&str]) -> Account {
         let create = ["key", "create", "--account", account, "--name", "test"];

@@ -14,31 +14,6 @@ fn assert_replay(first: &Answer, replay: &Answer) {
 }
 
 both! {
-    async fn another_body_with_the_same_key_is_a_conflict(database: Database) {
-        let (_server, account) = Server::furnished(database).await;
-        let agent = account.agent().await;
-        let place = async |body: String| account.post("/v1/calls", body).idempotency_key("k").await;
-        place(json!({"agent_id": agent, "to": "+15005550001"}).to_string()).await.assert(201);
-        for other in [
-            json!({"agent_id": agent, "to": "+15005550002"}).to_string(),
-            json!({"agent_id": agent, "to": "+15005550001", "metadata": {"a": 1}}).to_string(),
-            // Even one that would be refused by itself.
-            json!({"agent_id": agent}).to_string(),
-            json!({"agent_id": agent, "to": "+15005550001", "unknown": 1}).to_string(),
-            "[]".to_owned(),
-        ] {
-            let answer = place(other).await;
-            answer.assert_error(409, "idempotency_conflict");
-            assert_eq!(answer.header("retry-after"), None);
-        }
-        // Absent, null and empty metadata are one.
-        for same in [json!(null), json!({})] {
-            let same = json!({"agent_id": agent, "to": "+15005550001", "metadata": same});
-            assert_eq!(place(same.to_string()).await.status, 201);
-        }
-        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(1));
-    }
-
     async fn a_refused_request_leaves_its_key_free(database: Database) {
         let (_server, account) = Server::furnished(database).await;
         let agent = account.agent().await;

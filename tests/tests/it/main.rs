@@ -4,12 +4,10 @@
 #![cfg(test)]
 
 mod administration;
-mod agents;
 mod auth;
 mod backups;
 mod billing;
 mod bodies;
-mod both_values;
 mod calls;
 mod carrier_down;
 mod chats;
@@ -26,7 +24,6 @@ mod enabling;
 mod faults;
 mod files_apart;
 mod fuzzed;
-mod hang_up;
 mod hostile;
 mod idempotency;
 mod inbound;

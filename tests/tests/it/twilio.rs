@@ -59,10 +59,8 @@ impl Desk {
         account.webhook(&events.url("/")).await;
         twilio.own_numbers(&[(NUMBER, true)]);
         let credential = format!("{OWN_ACCOUNT}:{OWN_TOKEN}");
-        let set = ["account", "credential", "set", "--account", &account.id];
-        server
-            .cli(&[&set[..], &["--provider", "twilio", "--secret", &credential]].concat())
-            .await;
+        let set = server.credential(&account.id, "twilio", &credential);
+        set.await;
         let imported = account.post("/v1/phone-numbers/import", "{}").await;
         let expected = json!({"imported": 1, "already_present": 0});
         assert_eq!(imported.assert(200), expected);

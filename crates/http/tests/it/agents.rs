@@ -25,11 +25,13 @@ async fn an_agent_is_drafted_changed_and_published() {
     let drafted = app.post("/v1/agents", body).await.assert(201);
     let with_config = LISTED.replace("phone_numbers", "phone_numbers config");
     assert_eq!(members(&drafted), with_config);
-    assert_eq!(drafted["config"], json!(null));
-    assert_eq!(drafted["phone_numbers"], json!([]));
-    assert_eq!(drafted["runtime"], "engine");
-    assert_eq!(drafted["status"], "draft");
-    assert_eq!(drafted["current_version"], 0);
+    let now = app.clock.now().to_string();
+    let expected = json!({
+        "id": drafted["id"], "runtime": "engine", "name": "Sofía", "status": "draft",
+        "language": "es-MX", "created_at": now, "updated_at": now, "phone_numbers": [],
+        "config": null, "current_version": 0, "published_version": 0,
+    });
+    assert_eq!(drafted, expected);
     let target = format!("/v1/agents/{}", text(&drafted["id"]));
     assert_eq!(app.read(&target).await, drafted);
 
@@ -39,14 +41,87 @@ async fn an_agent_is_drafted_changed_and_published() {
     }});
     let changed = app.patch(&target, config).await.assert(200);
     assert_eq!(changed["current_version"], 1);
-    assert!(members(&changed["config"]).starts_with("version "));
+    let sections = "version system_prompt first_message language llm stt voice knowledge_base \
+                    dynamic_variables conversation tool_ids";
+    assert_eq!(members(&changed["config"]), sections);
+    assert_eq!(changed["config"]["version"], 1);
     let published = app.post(&format!("{target}/publish"), "{}").await;
     let published = published.assert(200);
     assert_eq!(published["status"], "active");
     assert_eq!(published["published_version"], 1);
-    let stale = json!({"name": "Ana", "expected_version": 7});
-    let stale = app.patch(&target, stale).await;
-    stale.assert_error(409, "conflict");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_made_on_the_newest_version_and_saves_the_next_one() {
+    let app = TestApp::start().await;
+    let target = format!("/v1/agents/{}", app.agent().await);
+    let patch = |body: serde_json::Value| app.patch(&target, body);
+    for (stale, field) in [
+        (
+            json!({"name": "Ana", "expected_version": 0}),
+            "`expected_version`",
+        ),
+        (
+            json!({"name": "Ana", "expected_version": 2}),
+            "`expected_version`",
+        ),
+        (
+            json!({"config": {"version": 2, "first_message": "x"}}),
+            "`config.version`",
+        ),
+    ] {
+        let stale = patch(stale).await;
+        let message = stale.assert_error(409, "conflict");
+        assert!(message.contains(field), "{message}");
+        assert_eq!(stale.header("retry-after"), None, "waiting cures nothing");
+    }
+    let change = json!({
+        "config": {"first_message": null, "dynamic_variables": {"city": {"default": 7}}},
+        "expected_version": 1,
+    });
+    let changed = patch(change.clone()).await.assert(200);
+    assert_eq!(changed["current_version"], 2);
+    assert_eq!(changed["config"]["first_message"], "");
+    let variables = &changed["config"]["dynamic_variables"];
+    assert_eq!(variables, &json!({"city": {"default": 7}}));
+    app.clock.advance(Duration::from_secs(1));
+    let same = patch(json!({"config": change["config"]})).await.assert(200);
+    assert_eq!(same, changed, "what changes nothing saves nothing");
+    // The agent's language is its configuration's, whichever is set.
+    for (body, language, version) in [
+        (json!({"config": {"language": "en-US"}}), "en-US", 3),
+        (json!({"language": "fr"}), "fr", 4),
+        (json!({"name": "Eva"}), "fr", 4),
+    ] {
+        let changed = patch(body).await.assert(200);
+        let shown = [&changed["language"], &changed["config"]["language"]];
+        assert_eq!(shown, [language; 2]);
+        assert_eq!(changed["current_version"], version);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_hold_a_call_is_not_published() {
+    let app = TestApp::start().await;
+    for (config, field) in [
+        (json!({"system_prompt": "x"}), "`config.llm.provider`"),
+        (
+            json!({"system_prompt": "x", "llm": {"provider": "custom", "model": "m"}}),
+            "`config.llm.endpoint`",
+        ),
+        (
+            json!({"system_prompt": "x", "llm": {"provider": "openai", "model": "gpt-4.1"}}),
+            "`config.llm.provider`",
+        ),
+    ] {
+        let body = json!({"name": "a", "language": "en", "config": config});
+        let agent = app.post("/v1/agents", body).await.assert(201);
+        let target = format!("/v1/agents/{}", text(&agent["id"]));
+        let publish = app.post(&format!("{target}/publish"), "{}").await;
+        let message = publish.assert_error(409, "conflict");
+        assert!(message.contains(field), "{field}: {message}");
+        assert_eq!(app.read(&target).await, agent, "nothing changed");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

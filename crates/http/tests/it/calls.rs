@@ -89,11 +89,20 @@ async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
     // What the key is for is judged before what is wrong with the body.
     for other in [
         json!({"agent_id": agent, "to": "+5215500000000"}),
+        json!({"agent_id": agent, "to": CUSTOMER, "metadata": {"a": 1}}),
+        json!({"agent_id": agent, "to": CUSTOMER, "unknown": 1}),
         json!({"agent_id": agent, "to": "5215500000000"}),
         json!({}),
+        json!([]),
     ] {
         let other = place(other, "k1").await;
         other.assert_error(409, "idempotency_conflict");
+        assert_eq!(other.header("retry-after"), None);
+    }
+    // Absent, null and empty metadata are one.
+    for none in [json!(null), json!({})] {
+        let same = json!({"agent_id": agent, "to": CUSTOMER, "metadata": none});
+        assert_eq!(place(same, "k1").await.body, first.body);
     }
     let fresh = place(body, "k2").await;
     fresh.assert_error(403, "agent_disabled");

@@ -101,17 +101,7 @@ impl Stage {
             );
         let server = Server::start(more(options)).await;
         let account = server.account("scale").await;
-        let number = [
-            "number",
-            "add",
-            "--account",
-            &account.id,
-            "--phone-number",
-            NUMBER,
-            "--provider",
-            "sip",
-        ];
-        server.cli(&number).await;
+        server.add_number(&account.id, NUMBER, None).await;
         let events = Receiver::start().await;
         account.webhook(&events.url("/")).await;
         Self {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_tests::{Listener, eventually, needs_speech, silence, speech};
+use offhook_tests::{eventually, needs_speech, silence, speech};
 use serde_json::json;
 
 use super::is;
@@ -93,59 +93,6 @@ async fn a_murmur_makes_the_agent_pause_and_no_word_is_said_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_is_left_a_message_or_hung_up_on() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let machine = speech(
-        "slt",
-        "Thank you for calling. Nobody is here. Please leave a message after the tone.",
-    )
-    .await;
-    for (voicemail, reason) in [("leave_message", "voicemail"), ("hang_up", "voicemail")] {
-        let mut config = config();
-        config["conversation"]["turns"]["voicemail"] = json!(voicemail);
-        let agent = stage.account.agent_with(config).await;
-        let handle = stage.account.call(&agent, CUSTOMER).await;
-        let call = stage.phone.answers().await;
-        call.say(&machine);
-        if voicemail == "leave_message" {
-            assert_eq!(stage.hears(&call).await, GREETING);
-        }
-        call.ends().await;
-        let ended = stage.ended(&handle).await;
-        is(&ended, "completed", reason);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_greeted_once_they_have_said_something() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let mut config = config();
-    config["conversation"]["turns"]["voicemail"] = json!("hang_up");
-    let agent = stage.account.agent_with(config).await;
-    // Whoever says nothing for three seconds is greeted as well.
-    let question = speech("kal", "What time do you open?").await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let call = stage.phone.answers().await;
-    call.says(&question).await;
-    let heard = stage.hears(&call).await;
-    call.hang_up().await;
-    let ended = stage.ended(&handle).await;
-    is(&ended, "completed", "customer_hangup");
-    let (_, turns) = stage.transcript(&ended).await;
-    assert_eq!(
-        turns,
-        [
-            "user: what time do you open",
-            "agent: Hello, this is the harbour hotel."
-        ],
-        "{heard}"
-    );
-    assert_eq!(heard, GREETING);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn keys_go_both_ways_and_a_customer_is_handed_over() {
     needs_speech!();
     let stage = Stage::open().await;
@@ -220,22 +167,4 @@ async fn nothing_is_said_to_whoever_holds_the_call_and_the_rest_is_said_after() 
     is(&ended, "completed", "customer_hangup");
     let (_, turns) = stage.transcript(&ended).await;
     assert_eq!(turns, [format!("agent: {LONG}")]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_says_nothing_is_asked_and_left() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let mut config = config();
-    config["conversation"]["turns"]["silence_timeout_s"] = json!(5);
-    let agent = stage.account.agent_with(config).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let call = stage.phone.answers().await;
-    let asked = Listener::of(&["are you still there", GREETING]);
-    assert_eq!(stage.hears(&call).await, GREETING);
-    let heard = call.hears().await;
-    let expected = "are you still there";
-    assert_eq!(asked.understands(&heard.samples).await, expected);
-    call.ends().await;
-    is(&stage.ended(&handle).await, "completed", "silence_timeout");
 }
