@@ -32,17 +32,11 @@ fn batch(agent: &str, recipients: Value) -> Value {
 /// Waits until a batch is over; returns how it reads then.
 async fn ended(app: &TestApp, id: &str) -> Value {
     let target = format!("{ALL}/{id}");
-    let ended = async {
-        loop {
-            let batch = app.read(&target).await;
-            if ["completed", "failed", "cancelled"].contains(&text(&batch["status"]).as_str()) {
-                return batch;
-            }
-            app.clock.advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(30), ended).await)
+    let over = ["completed", "failed", "cancelled"];
+    app.in_time(&target, |batch| {
+        over.contains(&text(&batch["status"]).as_str())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -375,19 +369,12 @@ async fn a_batch_begins_at_its_time_and_waits_for_credits() {
     assert_eq!(app.read(&target).await["status"], "scheduled");
     app.clock.advance(Duration::from_secs(3_600));
     // Ten credits are held for each call: the second has to wait until the first gives them back.
-    let mut waited = false;
-    let batch = async {
-        loop {
-            let batch = app.read(&target).await;
-            waited |= batch["paused_reason"] == "no_credits";
-            if batch["status"] == "completed" {
-                return batch;
-            }
-            app.clock.advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let batch = must(tokio::time::timeout(Duration::from_secs(30), batch).await);
+    let waited = std::cell::Cell::new(false);
+    let batch = app.in_time(&target, |batch| {
+        waited.set(waited.get() || batch["paused_reason"] == "no_credits");
+        batch["status"] == "completed"
+    });
+    let batch = batch.await;
     assert_eq!(batch["counts"]["failed"], 2);
-    assert!(waited);
+    assert!(waited.get());
 }

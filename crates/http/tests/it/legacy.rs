@@ -3,7 +3,7 @@
 use offhook_domain::{CredentialProvider, Plan};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, members, text};
+use crate::app::{CUSTOMER, TestApp, members, text};
 use crate::client::must;
 
 /// Stores a credential and lists what it opens, newest first: the second agent, then the first.
@@ -254,11 +254,7 @@ async fn numbers_are_imported_with_the_accounts_own_credential() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_process_died_is_gone_on_with_where_its_media_lives() {
     // Slow enough for the call to last until another process takes it over.
-    let app = TestApp::with(Setup {
-        speed: 8.0,
-        ..Setup::default()
-    })
-    .await;
+    let app = TestApp::at_speed(8.0).await;
     let agents = agents(&app).await;
     app.dial();
     let placed = app.call(&text(&agents[0]["id"]), CUSTOMER).await;

@@ -7,7 +7,7 @@ use offhook_domain::{Plan, Scopes};
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, text};
+use crate::app::{TestApp, text};
 use crate::client::{Request, must};
 use crate::contract::INTERFACE;
 use crate::furnished::Furnished;
@@ -37,11 +37,7 @@ impl Two {
     async fn furnish() -> Self {
         let database = TestDatabase::sqlite();
         let statements = Statements::of(&database);
-        let app = TestApp::with(Setup {
-            database: Some(database),
-            ..Setup::default()
-        })
-        .await;
+        let app = TestApp::on(database).await;
         app.dial();
         app.read_documents();
         let ours = Furnished::make(&app, app.account, &app.token, "acme").await;

@@ -146,14 +146,13 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
     let filters = "status=pending&type=call.initiated&from=2026-04-30&to=2026-04-30";
     let list = app.get(&format!("/v1/webhooks/deliveries?{filters}")).await;
     assert_eq!(types(&list.assert(200)), ["call.initiated"]);
-    for (query, start) in [
+    let faults = [
         ("status=x", "`status`"),
         ("type=x", "`type`"),
         ("from=x", "`from`"),
-    ] {
-        let answer = app.get(&format!("/v1/webhooks/deliveries?{query}")).await;
-        assert!(answer.assert_error(400, "invalid_query").starts_with(start));
-    }
+    ];
+    app.refuses_queries("/v1/webhooks/deliveries", &faults)
+        .await;
 
     let recover = format!("{target}/recover");
     let since = json!({"since": "2026-04-30T00:00:00Z"});
