@@ -11,7 +11,7 @@ use offhook_storage::{
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after};
+use crate::shop::{Shop, T0, after, race};
 
 const RULE: AttemptRule = AttemptRule {
     window: Duration::from_secs(900),
@@ -178,17 +178,12 @@ contract! {
             AttemptKey { digest: digest(person), most: 5 },
             AttemptKey { digest: digest(200), most: 8 },
         ];
-        let attempts = |person: u8, count: usize| {
-            let store = store.clone();
-            let keys = move || keys(person);
-            async move {
-                let racing = (0..count).map(|_| {
-                    let (store, keys) = (store.clone(), keys());
-                    tokio::spawn(async move { store.take_attempt(keys, RULE, T0).await.unwrap() })
-                });
-                let all = join_all(racing).await.into_iter().map(Result::unwrap);
-                all.filter(Result::is_ok).count()
-            }
+        let attempts = async |person: u8, count: usize| {
+            let all = race(count, |_| {
+                let (store, keys) = (store.clone(), keys(person));
+                async move { store.take_attempt(keys, RULE, T0).await.unwrap() }
+            });
+            all.await.into_iter().filter(Result::is_ok).count()
         };
         assert_eq!(attempts(1, 12).await, 5);
         // Another person from the same address: it has three left.
@@ -343,9 +338,9 @@ contract! {
 
     async fn the_first_account_is_made_once(store: Store) {
         assert!(!store.has_account().await.unwrap());
-        let racing = (1..=4_u8).map(|of| {
-            let store = store.clone();
-            tokio::spawn(async move {
+        let all = race(4, |of| {
+            let (store, of) = (store.clone(), u8::try_from(of + 1).unwrap());
+            async move {
                 let account = Account {
                     id: mint(T0),
                     name: "First".to_owned(),
@@ -363,9 +358,9 @@ contract! {
                 };
                 let with = (owner, format!("hash {of}"));
                 store.begin_service(account, None, with, session(of, T0)).await.unwrap()
-            })
+            }
         });
-        let all: Vec<_> = join_all(racing).await.into_iter().map(Result::unwrap).collect();
+        let all = all.await;
         assert_eq!(all.iter().filter(|made| **made).count(), 1, "{all:?}");
         assert_eq!(store.accounts().await.unwrap().len(), 1);
         assert!(store.has_account().await.unwrap());
