@@ -363,17 +363,9 @@ impl Server {
     /// Makes an account on this plan, with so many credits and a key of every scope.
     pub async fn account_with(&self, plan: &str, credits: u32) -> Account {
         let credits = credits.to_string();
-        let make = [
-            "account",
-            "create",
-            "--name",
-            "Acme",
-            "--plan",
-            plan,
-            "--credits",
-            &credits,
-        ];
-        let made = self.cli(&make).await;
+        let make = ["account", "create", "--name", "Acme"];
+        let with = ["--plan", plan, "--credits", &credits];
+        let made = self.cli(&[&make[..], &with].concat()).await;
         self.key(text(&made["id"]), &["--scopes", "all"]).await
     }
 

@@ -8,16 +8,10 @@ fn data(list: &Value) -> &[Value] {
 }
 
 async fn credit(server: &Server, account: &Account, kind: &str, credits: &str) -> Value {
-    let what = [
-        "--type",
-        kind,
-        "--credits",
-        credits,
-        "--description",
-        "By hand",
-    ];
     let command = ["wallet", "credit", "--account", &account.id];
-    server.cli(&[&command[..], &what].concat()).await
+    let what = ["--type", kind, "--credits", credits];
+    let said = ["--description", "By hand"];
+    server.cli(&[&command[..], &what, &said].concat()).await
 }
 
 both! {

@@ -1,15 +1,9 @@
 //! `/v1/agents`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_carriers::Simulator;
-use offhook_domain::{Clock, Json, Plans};
-use offhook_egress::{GuardedClient, Policy};
-use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechRegistry};
-use offhook_services::objects::Objects;
-use offhook_services::store::mint;
-use offhook_services::{CallSettings, Network, Services, ServicesConfig};
+use offhook_domain::{Clock, Json};
+use offhook_providers::ProviderSettings;
 use serde_json::json;
 
 use crate::app::{CUSTOMER, TestApp, members, text};
@@ -214,36 +208,14 @@ async fn what_an_agent_names_may_go_and_is_in_no_later_changes_way() {
     again.assert_error(400, "invalid_body");
 }
 
-/// The same service set up for the provider `local` as well.
-fn with_local_models(app: &TestApp) -> Services {
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_without_any_model_to_ask_is_in_error_until_there_is_one() {
+    let app = TestApp::start().await;
     let local = ProviderSettings {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         api_key: None,
     };
-    let models = ModelRegistry::new([("local".to_owned(), local)]);
-    let (node, clock) = (mint(app.clock.now()), Arc::new(app.clock.clone()));
-    let carrier = Arc::new(Simulator::new(1.0));
-    must(Services::new(ServicesConfig {
-        store: app.services.store().clone(),
-        clock: clock.clone(),
-        plans: Plans::default(),
-        models: Arc::new(must(models)),
-        network: Network::Text(carrier.clone()),
-        speech: Arc::new(must(SpeechRegistry::new([]))),
-        legacy: Arc::new(SimulatedLegacy::new(carrier, clock, node)),
-        objects: must(Objects::directory(&std::env::temp_dir(), false)),
-        node,
-        has_redis: false,
-        webhook_policy: Policy::default(),
-        tool_client: must(GuardedClient::new(Policy::default())),
-        calls: CallSettings::default(),
-    }))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_without_any_model_to_ask_is_in_error_until_there_is_one() {
-    let app = TestApp::start().await;
-    let elsewhere = with_local_models(&app);
+    let elsewhere = app.beside_with(vec![("local".to_owned(), local)], Vec::new(), false);
     let agent = |fallback: serde_json::Value| {
         json!({"name": "Sofía", "language": "es-MX", "config": {
             "system_prompt": "You are brief.",

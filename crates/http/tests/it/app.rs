@@ -392,12 +392,22 @@ impl TestApp {
 
     /// Another process on the same database, with these providers of ears and voices.
     pub(crate) fn beside(&self, speech: Vec<(String, SpeechProvider)>, spoken: bool) -> Services {
+        self.beside_with(Vec::new(), speech, spoken)
+    }
+
+    /// The same, with these providers of models as well.
+    pub(crate) fn beside_with(
+        &self,
+        models: Vec<(String, ProviderSettings)>,
+        speech: Vec<(String, SpeechProvider)>,
+        spoken: bool,
+    ) -> Services {
         let node = mint(self.clock.now());
         must(Services::new(ServicesConfig {
             store: self.services.store().clone(),
             clock: Arc::new(self.clock.clone()),
             plans: plans(),
-            models: Arc::new(must(ModelRegistry::new([]))),
+            models: Arc::new(must(ModelRegistry::new(models))),
             network: network(&self.carrier, spoken),
             speech: Arc::new(must(SpeechRegistry::new(speech))),
             legacy: self.legacy.clone(),

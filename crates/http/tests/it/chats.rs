@@ -685,24 +685,6 @@ async fn without_a_model_the_words_are_kept_and_nothing_is_charged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_half_an_hour_after_its_last_message() {
-    let app = TestApp::start().await;
-    let agent = agent(&app, "say: Hi.", scripted(), &[]).await;
-    let session = Session::begin(&app, &agent).await;
-    app.clock.advance(Duration::from_secs(60));
-    session.say("Hello").await;
-    app.dial();
-    app.clock.advance(Duration::from_secs(30 * 60));
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(session.conversation().await["status"], "initiated");
-    app.clock.advance(Duration::from_secs(1));
-    let over = session.over().await;
-    assert_eq!(over["termination_reason"], "silence_timeout");
-    assert_eq!(over["duration_seconds"], 60);
-    assert!(!text(&over["summary"]).is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_does_not_serve_answers_no_page() {
     let app = TestApp::start().await;
     let agent = agent(&app, "say: Hi.", scripted(), &[]).await;

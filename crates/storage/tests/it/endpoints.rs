@@ -128,22 +128,6 @@ contract! {
         assert_eq!(store.delivery_backlog().await.unwrap(), 0);
     }
 
-    async fn a_rotated_secret_signs_along_for_its_overlap(store: Store) {
-        let shop = Shop::new(&store).await;
-        let id = shop.endpoint().await;
-        let rotate = |secret: &'static str, overlap, at| {
-            store.rotate_secret(shop.account, id, (secret, secret), overlap, at)
-        };
-        let view = rotate("whsec_two", HOUR, after(1)).await.unwrap().unwrap();
-        assert_eq!(view.secret_prefix, "whsec_two");
-        assert_eq!(signing(&shop, id, after(2)).await, ["whsec_one", "whsec_two"]);
-        let last = after(1).plus(HOUR).minus(Duration::from_micros(1));
-        assert_eq!(signing(&shop, id, last).await, ["whsec_one", "whsec_two"]);
-        assert_eq!(signing(&shop, id, after(1).plus(HOUR)).await, ["whsec_two"]);
-        rotate("whsec_three", Duration::ZERO, after(5_000)).await.unwrap().unwrap();
-        assert_eq!(signing(&shop, id, after(5_000)).await, ["whsec_three"]);
-    }
-
     async fn at_most_five_rotated_secrets_sign_along_and_the_newest_is_last(store: Store) {
         let shop = Shop::new(&store).await;
         let id = shop.endpoint().await;

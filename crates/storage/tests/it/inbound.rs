@@ -155,17 +155,6 @@ contract! {
         assert_eq!(store.live_calls(shop.account).await.unwrap(), 3);
     }
 
-    async fn an_orphan_is_taken_over_with_what_ends_it(store: Store) {
-        let shop = Shop::new(&store).await;
-        let new = call(&shop, None, node());
-        let id = new.id;
-        store.take_call(new).await.unwrap();
-        let orphans = store.take_orphans(true, 10, node(), T0).await.unwrap();
-        assert_eq!(orphans.len(), 1);
-        assert_eq!((orphans[0].id, orphans[0].dialog.as_deref()), (id, Some(DIALOG)));
-        assert!(orphans[0].is_inbound());
-    }
-
     async fn calls_that_came_in_are_found_by_either_number(store: Store) {
         let shop = Shop::new(&store).await;
         let known = call(&shop, Some(phone(CUSTOMER)), node());

@@ -34,19 +34,10 @@ impl Stage {
     /// With these settings.
     pub(crate) async fn with(options: Options) -> Self {
         let server = Server::start(options).await;
-        let make = [
-            "account",
-            "create",
-            "--name",
-            "Harbour Hotel",
-            "--plan",
-            "scale",
-            "--credits",
-            "5000",
-            "--owner-email",
-            OWNER,
-        ];
-        let made = server.cli(&make).await;
+        let make = ["account", "create", "--name", "Harbour Hotel"];
+        let with = ["--plan", "scale", "--credits", "5000"];
+        let of = ["--owner-email", OWNER];
+        let made = server.cli(&[&make[..], &with, &of].concat()).await;
         let account = server.key(text(&made["id"]), &["--scopes", "all"]).await;
         let stage = Self { server, account };
         stage.welcome(OWNER).await;
@@ -55,14 +46,8 @@ impl Stage {
 
     /// The page of a new one-time link of a member.
     pub(crate) async fn link(&self, email: &str) -> String {
-        let make = [
-            "member",
-            "link",
-            "--account",
-            &self.account.id,
-            "--email",
-            email,
-        ];
+        let make = ["member", "link", "--account", &self.account.id];
+        let make = [&make[..], &["--email", email]].concat();
         let made = self.server.cli(&make).await;
         page(text(&made["sign_in_url"])).to_owned()
     }
@@ -85,19 +70,9 @@ impl Stage {
     /// A new member of this role, signed in; their address begins with the role.
     pub(crate) async fn member(&self, role: &str) -> Session {
         let email = address(role);
-        let add = [
-            "member",
-            "add",
-            "--account",
-            &self.account.id,
-            "--email",
-            &email,
-            "--name",
-            role,
-            "--role",
-            role,
-        ];
-        self.server.cli(&add).await;
+        let add = ["member", "add", "--account", &self.account.id];
+        let who = ["--email", &email, "--name", role, "--role", role];
+        self.server.cli(&[&add[..], &who].concat()).await;
         self.welcome(&email).await
     }
 
