@@ -82,12 +82,6 @@ impl<'a> Session<'a> {
         self.request("GET", "").await.assert(200)["transcript"].clone()
     }
 
-    /// What the account reads of it.
-    async fn conversation(&self) -> Value {
-        let target = format!("/v1/conversations/{}", self.id);
-        self.app.read(&target).await
-    }
-
     /// Waits until the conversation is over.
     async fn over(&self) -> Value {
         let target = format!("/v1/conversations/{}", self.id);

@@ -113,11 +113,6 @@ async fn what_is_wrong_with_a_number_is_said() {
         let message = message.assert_error(409, "conflict");
         assert_eq!(message, theirs);
     }
-    // Another account's number is one that does not exist.
-    for method in ["GET", "PATCH", "DELETE"] {
-        let request = app.bare(method, &target(&made)).key(&stranger).json("{}");
-        request.await.assert_error(404, "not_found");
-    }
     let patch = async |body: Value| app.patch(&target(&made), body).await;
     let answer = patch(json!({"label": null})).await;
     answer.assert_error(400, "invalid_body");
