@@ -49,7 +49,6 @@ mod retries;
 mod samples;
 mod sign_in;
 mod spoken;
-mod statuses;
 mod stopping;
 mod talks;
 mod tls;

@@ -176,6 +176,8 @@ async fn an_archived_agent_changes_only_by_being_restored() {
     ] {
         patch(body).await.assert_error(409, "conflict");
     }
+    let publish = app.post(&format!("{target}/publish"), "{}").await;
+    publish.assert_error(409, "conflict");
     let schema = app.request("PUT", &format!("{target}/analysis-schema"));
     let schema = schema.json(json!({"schema": null})).await;
     schema.assert_error(409, "conflict");
@@ -183,6 +185,20 @@ async fn an_archived_agent_changes_only_by_being_restored() {
     let restored = restored.assert(200);
     assert_eq!(restored["name"], "Ana");
     assert_eq!(restored["status"], "paused");
+    let published = app.post(&format!("{target}/publish"), "{}").await;
+    assert_eq!(published.assert(200)["status"], "paused");
+    let active = patch(json!({"status": "active"})).await;
+    assert_eq!(active.assert(200)["status"], "active");
+    for status in ["draft", "error"] {
+        let message = patch(json!({"status": status})).await;
+        let message = message.assert_error(409, "conflict");
+        assert!(message.contains("`status`"), "{message}");
+    }
+    let wrong = patch(json!({"status": "asleep"})).await;
+    let wrong = wrong.assert_error(400, "invalid_body");
+    assert!(wrong.starts_with("`status`: must be `draft`"), "{wrong}");
+    let archived = patch(json!({"status": "archived"})).await;
+    assert_eq!(archived.assert(200)["status"], "archived");
     let message = patch(json!({"name": "Eva", "expected_version": null})).await;
     message.assert_error(400, "invalid_body");
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{CredentialProvider, Plan};
+use offhook_domain::CredentialProvider;
 use offhook_providers::ProviderSettings;
 use offhook_testkit::upstream::{Answer, Asked, Upstream};
 use parking_lot::Mutex;
@@ -211,16 +211,6 @@ async fn a_schema_is_set_read_and_cleared() {
     assert_eq!(app.read(&target).await, cleared);
     // It is none of the agent's versions.
     assert_eq!(app.read(&format!("/v1/agents/{agent}")).await, row);
-
-    let stranger = app.stranger(Plan::Scale).await;
-    for method in ["GET", "PUT"] {
-        let foreign = app.bare(method, &target).key(&stranger);
-        let foreign = match method {
-            "PUT" => foreign.json(json!({"schema": {}})),
-            _ => foreign,
-        };
-        foreign.await.assert_error(404, "not_found");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -699,14 +699,3 @@ async fn an_agent_that_does_not_serve_answers_no_page() {
     let answer = try_begin(&app, &agent).await;
     answer.assert_error(403, "plan_limit");
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pages_pass_the_limit_of_their_address() {
-    let mut setup = Setup::default();
-    setup.limits.ip_per_minute = 12;
-    let app = TestApp::with(setup).await;
-    let answers =
-        join_all((0..30).map(|_| page(&app, "GET", &format!("{SESSIONS}/x")).send())).await;
-    let refused = answers.iter().filter(|answer| answer.status == 429).count();
-    assert_eq!(refused, 18);
-}

@@ -424,8 +424,7 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
         .await
         .assert(422);
     assert!(!refused.body.contains(&long), "a secret is not sent back");
-    ada.sends(&format!("{path}/legacy/remove"), &[], &path)
-        .await;
+    ada.sends(&format!("{path}/legacy/remove"), &[], path).await;
     let answer = ada.post(&format!("{path}/legacy/remove"), &[]).await;
     answer.assert(404);
     let answer = ada.post(&format!("{path}/nobody/remove"), &[]).await;
@@ -440,7 +439,7 @@ async fn a_credential_that_its_provider_does_not_accept_says_so() {
     let path = "/settings/credentials";
     let store = async |provider, secret| {
         let fields = [("provider", provider), ("secret", secret)];
-        ada.sends(path, &fields, &path).await;
+        ada.sends(path, &fields, path).await;
     };
     store("legacy", "of-nobody").await;
     let refused = world.services.legacy().sync(world.account).await;
