@@ -26,7 +26,6 @@ mod phone;
 mod receiver;
 mod server;
 mod simulator;
-mod sipp;
 mod site;
 mod speech;
 mod stream;
@@ -50,7 +49,6 @@ pub use phone::{Phone, PhoneCall, Utterance, Weather};
 pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server, haste};
 pub use simulator::SimulatorProcess;
-pub use sipp::Sipp;
 pub use site::Site;
 pub use speech::{
     Listener, can_speak, has_program, read_channels, read_wav, silence, speech, wav, write_grammar,

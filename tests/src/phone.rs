@@ -208,22 +208,6 @@ impl PhoneCall {
         self.0.answer().await;
     }
 
-    /// As if so many confirmations of the answer were lost on their way.
-    pub fn lose_confirmations(&self, count: u32) {
-        self.0.state().ignored_acks = count;
-    }
-
-    /// Does not confirm the answer of whom it calls.
-    pub fn never_confirm(&self) {
-        self.0.state().ignored_acks = u32::MAX;
-    }
-
-    /// How many confirmations of our answer have come, the lost ones among them.
-    #[must_use]
-    pub fn confirmations(&self) -> u32 {
-        self.0.state().acks
-    }
-
     /// Waits for the confirmation of our answer.
     pub async fn is_confirmed(&self) {
         self.until("the confirmation of an answer", |dialog| {
@@ -271,11 +255,6 @@ impl PhoneCall {
         self.0.describe_anew("sendrecv").await;
     }
 
-    /// Tells of later transfers that they ended with this status; `200 OK`, if nothing else was said.
-    pub fn transfers_end(&self, status: &str) {
-        self.0.state().transfer = status.to_owned();
-    }
-
     /// To where a transfer was asked for, as the request wrote it.
     #[must_use]
     pub fn transferred_to(&self) -> Option<String> {
@@ -316,11 +295,6 @@ impl PhoneCall {
         self.0.sound.set_weather(weather);
     }
 
-    /// Sends no packets from now on, or sends again.
-    pub fn mute(&self, mute: bool) {
-        self.0.sound.set_mute(mute);
-    }
-
     /// Begins to say something, behind what is being said already.
     pub fn say(&self, samples: &[i16]) {
         self.0.sound.say(samples);
@@ -336,11 +310,6 @@ impl PhoneCall {
     pub async fn press(&self, keys: &str) {
         self.0.sound.press(keys);
         self.0.sound.is_said().await;
-    }
-
-    /// Breaks off what is being said.
-    pub fn hush(&self) {
-        self.0.sound.hush();
     }
 
     /// The keys that were heard, as telephone-events.
@@ -364,11 +333,6 @@ impl PhoneCall {
     #[must_use]
     pub fn heard(&self) -> Vec<i16> {
         self.0.sound.heard()
-    }
-
-    /// Somebody at another address sends sound to where we send ours.
-    pub async fn is_disturbed(&self, from: &str, samples: &[i16]) {
-        self.0.sound.intrude(from, samples).await;
     }
 
     async fn until(&self, what: &str, holds: impl Fn(&Dialog) -> bool) {

@@ -363,18 +363,32 @@ impl Server {
     /// Makes an account on this plan, with so many credits and a key of every scope.
     pub async fn account_with(&self, plan: &str, credits: u32) -> Account {
         let credits = credits.to_string();
-        let make = [
-            "account",
-            "create",
-            "--name",
-            "Acme",
-            "--plan",
-            plan,
-            "--credits",
-            &credits,
-        ];
-        let made = self.cli(&make).await;
+        let make = ["account", "create", "--name", "Acme"];
+        let with = ["--plan", plan, "--credits", &credits];
+        let made = self.cli(&[&make[..], &with].concat()).await;
         self.key(text(&made["id"]), &["--scopes", "all"]).await
+    }
+
+    /// The operator gives an account a number of the trunk, which this agent answers.
+    ///
+    /// # Panics
+    /// If the number is not shown so.
+    pub async fn add_number(&self, account: &str, number: &str, agent: Option<&str>) {
+        let mut add = vec!["number", "add", "--account", account];
+        add.extend(["--phone-number", number, "--provider", "sip"]);
+        add.extend(agent.into_iter().flat_map(|agent| ["--agent", agent]));
+        let added = self.cli(&add).await;
+        assert_eq!(
+            (&added["provider"], &added["agent_id"]),
+            (&json!("sip"), &json!(agent))
+        );
+    }
+
+    /// The operator stores an account's credential of a provider; what is shown of it.
+    pub async fn credential(&self, account: &str, provider: &str, secret: &str) -> Value {
+        let set = ["account", "credential", "set", "--account", account];
+        let what = ["--provider", provider, "--secret", secret];
+        self.cli(&[&set[..], &what].concat()).await
     }
 
     /// Makes a key of an account; `how` are the flags of `key create`.

@@ -53,13 +53,6 @@ impl Browser {
         self.write(label, field, words).await;
     }
 
-    /// Writes into the field in the row, item, section or form that has these words.
-    pub async fn fill_near(&self, near: impl Words, label: impl Words, words: &str) {
-        let label = self.words(&label);
-        let field = self.find("fill", label, Some(self.words(&near))).await;
-        self.write(label, field, words).await;
-    }
-
     /// What stands in the field with this label.
     pub async fn filled(&self, label: impl Words) -> String {
         let label = self.words(&label);

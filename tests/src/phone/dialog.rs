@@ -38,15 +38,12 @@ pub(super) struct State {
     version: u32,
     /// Our last answer to the request that began the call.
     reply: Option<String>,
-    pub(super) acks: u32,
-    pub(super) ignored_acks: u32,
     pub(super) is_confirmed: bool,
     pub(super) is_cancelled: bool,
     pub(super) has_ended: bool,
     /// Final answers to our requests, by their numbers.
     answers: Vec<(u32, u16)>,
     pub(super) requests: Vec<Message>,
-    pub(super) transfer: String,
 }
 
 impl Dialog {
@@ -287,8 +284,7 @@ impl Dialog {
             }
             "REFER" => {
                 let dialog = Arc::clone(self);
-                let outcome = self.state().transfer.clone();
-                tokio::spawn(async move { dialog.notify(&outcome).await });
+                tokio::spawn(async move { dialog.notify().await });
             }
             _ => {}
         }
@@ -296,12 +292,9 @@ impl Dialog {
 
     fn take_ack(&self) {
         let mut state = self.state();
-        state.acks += 1;
-        if state.acks > state.ignored_acks {
-            state.is_confirmed = true;
-            // Of a call that was cancelled or refused nothing more is to come.
-            state.has_ended |= state.is_cancelled;
-        }
+        state.is_confirmed = true;
+        // Of a call that was cancelled or refused nothing more is to come.
+        state.has_ended |= state.is_cancelled;
     }
 
     async fn take_answer(&self, message: &Message, from: SocketAddr) {
@@ -330,29 +323,26 @@ impl Dialog {
         if method != "INVITE" {
             return;
         }
-        if self.state().ignored_acks == 0 {
-            let mut ack = self.wire("ACK", number, "", "");
-            if status == 200 {
-                ack = ack.replace(";rport", "a;rport");
-            } else {
-                // It names the other side as the refusal does.
-                let remote = format!("To: {}\r\n", self.state().remote);
-                ack = ack.replace(&remote, &format!("To: {}\r\n", message.header("To")));
-            }
-            self.exchange.send(from, &ack).await;
+        let mut ack = self.wire("ACK", number, "", "");
+        if status == 200 {
+            ack = ack.replace(";rport", "a;rport");
+        } else {
+            // It names the other side as the refusal does.
+            let remote = format!("To: {}\r\n", self.state().remote);
+            ack = ack.replace(&remote, &format!("To: {}\r\n", message.header("To")));
         }
+        self.exchange.send(from, &ack).await;
         if status == 200 && is_first {
             self.sound.meet(message.body());
             self.sound.begin();
         }
     }
 
-    /// Tells what became of a transfer (RFC 3515 §2.4.4).
-    async fn notify(&self, outcome: &str) {
+    /// Tells that a transfer was made (RFC 3515 §2.4.4).
+    async fn notify(&self) {
         let headers = "Event: refer\r\nSubscription-State: terminated;reason=noresource\r\n\
                        Content-Type: message/sipfrag;version=2.0\r\n";
-        let body = format!("SIP/2.0 {outcome}\r\n");
-        self.request("NOTIFY", headers, &body).await;
+        self.request("NOTIFY", headers, "SIP/2.0 200 OK\r\n").await;
     }
 
     fn next_number(&self) -> u32 {
@@ -403,14 +393,11 @@ impl State {
             number: 0,
             version: 1,
             reply: None,
-            acks: 0,
-            ignored_acks: 0,
             is_confirmed: false,
             is_cancelled: false,
             has_ended: false,
             answers: Vec::new(),
             requests: Vec::new(),
-            transfer: "200 OK".to_owned(),
         }
     }
 }

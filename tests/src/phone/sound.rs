@@ -79,7 +79,6 @@ struct State {
     remote: Option<SocketAddr>,
     event: u8,
     weather: Weather,
-    mute: bool,
     out: VecDeque<Out>,
     heard: Vec<Packet>,
     /// How many of the packets heard a test has listened to.
@@ -170,11 +169,6 @@ impl Sound {
         self.state().weather = weather;
     }
 
-    /// Sends nothing at all, or goes on.
-    pub(super) fn set_mute(&self, mute: bool) {
-        self.state().mute = mute;
-    }
-
     pub(super) fn say(&self, samples: &[i16]) {
         let samples = samples.iter().copied().collect();
         self.state().out.push_back(Out::Samples(samples));
@@ -200,11 +194,6 @@ impl Sound {
             self.state().out.is_empty().then_some(())
         })
         .await;
-    }
-
-    /// Cuts off what is still to be said.
-    pub(super) fn hush(&self) {
-        self.state().out.clear();
     }
 
     pub(super) fn keys(&self) -> String {
@@ -234,24 +223,6 @@ impl Sound {
             loud().next().map(|packet| packet.at)
         })
         .await
-    }
-
-    /// Loud packets that somebody elsewhere sends to where we send ours.
-    pub(super) async fn intrude(&self, from: &str, samples: &[i16]) {
-        let socket = must("a stranger's socket", UdpSocket::bind((from, 0)).await);
-        let Some(remote) = self.state().remote else {
-            panic!("nobody to disturb");
-        };
-        let mut interval = tokio::time::interval(PACKET_TIME);
-        for (number, piece) in samples.chunks(PACKET_SAMPLES).enumerate() {
-            interval.tick().await;
-            let number = u32::try_from(number).unwrap_or_default();
-            let mut payload = Vec::with_capacity(PACKET_SAMPLES);
-            Codec::Pcmu.encode_into(piece, &mut payload);
-            let packet = rtp(0, false, number, number * 160, 0x5700_0000, &payload);
-            // A listener that is gone hears nothing.
-            let _ = socket.send_to(&packet, remote).await;
-        }
     }
 }
 
@@ -372,7 +343,7 @@ async fn speak(socket: Arc<UdpSocket>, state: Arc<Mutex<State>>) {
                 return;
             }
             let packet = state.next(&mut pressed, sequence, timestamp);
-            let remote = state.remote.filter(|_| !state.mute);
+            let remote = state.remote;
             (packet, remote, state.weather)
         };
         sequence += 1;

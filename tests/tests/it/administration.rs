@@ -22,15 +22,9 @@ fn member<'a>(how: &'a str, account: &'a Account, email: &'a str) -> Vec<&'a str
 }
 
 fn number(account: &str) -> Vec<&str> {
-    let add = [
-        "number",
-        "add",
-        "--account",
-        account,
-        "--phone-number",
-        "+5215511112222",
-    ];
-    [&add[..], &["--label", "Desk", "--provider", "sip"]].concat()
+    let add = ["number", "add", "--account", account];
+    let what = ["--phone-number", "+5215511112222", "--label", "Desk"];
+    [&add[..], &what, &["--provider", "sip"]].concat()
 }
 
 fn names(value: &Value) -> Vec<&str> {

@@ -8,23 +8,16 @@ fn data(list: &Value) -> &[Value] {
 }
 
 async fn credit(server: &Server, account: &Account, kind: &str, credits: &str) -> Value {
-    let what = [
-        "--type",
-        kind,
-        "--credits",
-        credits,
-        "--description",
-        "By hand",
-    ];
     let command = ["wallet", "credit", "--account", &account.id];
-    server.cli(&[&command[..], &what].concat()).await
+    let what = ["--type", kind, "--credits", credits];
+    let said = ["--description", "By hand"];
+    server.cli(&[&command[..], &what, &said].concat()).await
 }
 
 both! {
     async fn an_operator_moves_credits_while_the_service_runs(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account_with("starter", 100).await;
-        let stranger = server.account_with("pro", 7).await;
         for (kind, balance) in [
             ("purchase", 150),
             ("refund", 200),
@@ -54,13 +47,6 @@ both! {
                 ["manual_credit", 100, 100, false],
             ])
         );
-        let only = account.read("/v1/billing/transactions?type=purchase").await;
-        assert_eq!(data(&only).len(), 1);
-        let receipt = text(&data(&only)[0]["receipt_url"]);
-        let pdf = account.get(receipt).await;
-        assert_eq!((pdf.status, pdf.header("content-type")), (200, Some("application/pdf")));
-        assert!(pdf.body.starts_with(b"%PDF-"));
-        stranger.get(receipt).await.assert_error(404, "not_found");
         // 49 dollars for the plan, and 50 credits at 49 / 500.
         let invoices = account.read("/v1/billing/invoices").await;
         let [draft] = data(&invoices) else {

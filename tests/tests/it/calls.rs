@@ -1,6 +1,6 @@
 //! Placing a call and reading it.
 
-use offhook_tests::{Options, Receiver, Server, both, text};
+use offhook_tests::{Receiver, Server, both, text};
 use serde_json::{Value, json};
 
 /// Metadata whose order, literals and escapes a careless server would change.
@@ -115,31 +115,6 @@ both! {
         let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
         let expected = "Hi José, 1.50, Oaxaca, !";
         assert_eq!(conversation["transcript"][0]["text"], expected);
-    }
-
-    async fn calls_over_the_plan_s_live_calls_wait(database: Database) {
-        let options = Options::on(database)
-            .set("simulator.speed", 20)
-            .set("plans.scale.live_calls", 2);
-        let server = Server::start(options).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let mut handles = Vec::new();
-        for _ in 0..6 {
-            handles.push(account.call(&agent, "+5215512345678").await);
-        }
-        let mut most = 0;
-        for handle in &handles {
-            let target = format!("/v1/calls/{handle}");
-            while account.read(&target).await["status"] == "initiated" {
-                let live = account.read("/v1/me").await["live_calls"].as_i64().unwrap_or(-1);
-                most = most.max(live);
-                assert!((0..=2).contains(&live), "{live} live calls");
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
-            assert_eq!(account.read(&target).await["status"], "completed");
-        }
-        assert!(most > 0, "live calls are counted");
     }
 
     async fn the_log_of_a_call_names_the_request_that_placed_it(database: Database) {

@@ -31,9 +31,7 @@ async fn a_provider_that_asks_for_a_key_is_well_and_what_answers_otherwise_is_to
     let fake = ElevenLabs::start().await;
     // An account's key is the account's: the doctor does not try it.
     let account = server.account("scale").await;
-    let set = ["account", "credential", "set", "--account", &account.id];
-    let secret = ["--provider", "legacy", "--secret", KEY];
-    server.cli(&[&set[..], &secret].concat()).await;
+    server.credential(&account.id, "legacy", KEY).await;
     let (state, sentence) = of(&server, &fake.base_url()).await;
     assert_eq!(state, "ok", "{sentence}");
     assert!(sentence.contains("asks for a key"), "{sentence}");

@@ -1,14 +1,14 @@
 //! Calls that come in over a trunk: answered by the number's agent, refused with the reason, and ended where their process
 //! died.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use offhook_failpoints as failpoints;
 use offhook_tests::{
-    Account, Database, Options, Phone, Receiver, Server, Sipp, both, eventually, free_port,
-    has_program, model_server, text, unix_seconds,
+    Account, Database, Options, Phone, Receiver, Server, both, eventually, free_port, model_server,
+    text, unix_seconds,
 };
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ impl Desk {
         let server = Server::start(more(options)).await;
         let account = server.account("starter").await;
         let agent = account.agent_with(config()).await;
-        add(&server, &account, NUMBER, Some(&agent)).await;
+        server.add_number(&account.id, NUMBER, Some(&agent)).await;
         let events = Receiver::start().await;
         account.webhook(&events.url("/")).await;
         Self {
@@ -100,16 +100,6 @@ async fn list(account: &Account, target: &str) -> Vec<Value> {
     list["data"].as_array().cloned().unwrap_or_default()
 }
 
-/// The operator gives a number of the trunk to an account.
-async fn add(server: &Server, account: &Account, number: &str, agent: Option<&str>) {
-    let mut arguments = vec!["number", "add", "--account", &account.id];
-    arguments.extend(["--phone-number", number, "--provider", "sip"]);
-    arguments.extend(agent.into_iter().flat_map(|agent| ["--agent", agent]));
-    let added = server.cli(&arguments).await;
-    assert_eq!(added["provider"], "sip");
-    assert_eq!(added["agent_id"], json!(agent));
-}
-
 /// The number of the weekday after the day after tomorrow; 1970 began on a Thursday.
 fn in_three_days() -> i64 {
     (unix_seconds() / 86_400 + 3 + 3) % 7 + 1
@@ -125,7 +115,7 @@ both! {
         let desk = Desk::open(database).await;
         let neighbour = desk.server.account("starter").await;
         let theirs = neighbour.agent_with(config()).await;
-        add(&desk.server, &neighbour, OTHER, Some(&theirs)).await;
+        desk.server.add_number(&neighbour.id, OTHER, Some(&theirs)).await;
 
         let call = desk.phone.call(desk.sip, CUSTOMER, NUMBER).await;
         call.is_answered().await.expect("an answer");
@@ -188,7 +178,7 @@ both! {
         .await;
         assert_eq!(desk.refused("+15005559999").await, 404);
         assert_eq!(desk.refused("reception").await, 404);
-        add(&desk.server, &desk.account, UNASSIGNED, None).await;
+        desk.server.add_number(&desk.account.id, UNASSIGNED, None).await;
         assert_eq!(desk.refused(UNASSIGNED).await, 480);
 
         // Numbers that other networks carry are not the trunk's to call.
@@ -229,7 +219,7 @@ both! {
         let mut dear = config();
         dear["llm"] = json!({"provider": "openai", "model": "gpt-4.1"});
         let dear = poor.agent_with(dear).await;
-        add(&desk.server, &poor, OTHER, Some(&dear)).await;
+        desk.server.add_number(&poor.id, OTHER, Some(&dear)).await;
         assert_eq!(desk.refused(OTHER).await, 486, "no credits");
 
         assert_eq!(desk.calls().await, Vec::<Value>::new());
@@ -323,70 +313,4 @@ both! {
         let ended = desk.ended().await;
         assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_hears_nothing() {
-    let desk = Desk::open(Database::Sqlite).await;
-    let stranger = UdpSocket::bind("127.0.0.2:0").expect("a socket");
-    let us = stranger.local_addr().expect("its address");
-    let sip = desk.sip;
-    for request in ["INVITE", "OPTIONS", "REGISTER"] {
-        let message = format!(
-            "{request} sip:{NUMBER}@{sip} SIP/2.0\r\nVia: SIP/2.0/UDP {us};branch=z9hG4bK-1;rport\r\n\
-             From: <sip:{CUSTOMER}@{us}>;tag=stranger\r\nTo: <sip:{NUMBER}@{sip}>\r\nCall-ID: 1@stranger\r\n\
-             CSeq: 1 {request}\r\nContact: <sip:stranger@{us}>\r\nMax-Forwards: 70\r\nContent-Length: 0\r\n\r\n"
-        );
-        stranger
-            .send_to(message.as_bytes(), sip)
-            .expect("a datagram");
-    }
-    // Whoever calls behind them is answered: theirs were read before.
-    let call = desk.phone.call(sip, CUSTOMER, NUMBER).await;
-    call.is_answered().await.expect("an answer");
-    call.hang_up().await;
-    desk.ended().await;
-    assert_eq!(desk.calls().await.len(), 1);
-    stranger.set_nonblocking(true).expect("a socket");
-    let heard = stranger.recv_from(&mut [0; 2048]);
-    let expected = std::io::ErrorKind::WouldBlock;
-    assert_eq!(heard.expect_err("silence").kind(), expected);
-}
-
-/// The trunk's own server is elsewhere, so that who calls is nobody until they prove it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_from_anywhere_is_served_once_they_have_proven_themselves() {
-    if !has_program("sipp", "sip-tester") {
-        return;
-    }
-    let desk = Desk::with(Database::Sqlite, |options| {
-        options
-            .set("sip.trunks.carrier.server", "192.0.2.1:5060")
-            .set("sip.trunks.carrier.accept_digest", true)
-            .set("sip.trunks.carrier.user", "engine")
-            .set("sip.trunks.carrier.password", "secret")
-    })
-    .await;
-    let mut caller = Sipp::caller("caller_digest", desk.sip);
-    caller.succeeds().await;
-    let ended = desk.ended().await;
-    assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
-    assert_eq!(ended["from"], "+15551234567");
-    assert_eq!(ended["to"], json!(NUMBER));
-    assert_eq!(caller.received("SIP/2.0 401").len(), 1);
-
-    // One who knows another password is asked once, and then hears nothing.
-    let desk = Desk::with(Database::Sqlite, |options| {
-        options
-            .set("sip.trunks.carrier.server", "192.0.2.1:5060")
-            .set("sip.trunks.carrier.accept_digest", true)
-            .set("sip.trunks.carrier.user", "engine")
-            .set("sip.trunks.carrier.password", "another")
-    })
-    .await;
-    let guesser = Sipp::caller("caller_digest", desk.sip);
-    guesser.received_times("SIP/2.0 401", 1).await;
-    guesser.sent_times("INVITE", 3).await;
-    assert!(guesser.received("SIP/2.0 200").is_empty());
-    assert!(desk.calls().await.is_empty());
 }

@@ -23,19 +23,8 @@ const SILENT: &str = "+15005550010";
 
 /// Stores a credential while the service runs; returns its agents, the one with a number first.
 pub(crate) async fn agents(server: &Server, account: &Account) -> Vec<Value> {
-    let set = [
-        "account",
-        "credential",
-        "set",
-        "--account",
-        &account.id,
-        "--provider",
-        "legacy",
-    ];
     let secret = format!("sim_{}", account.id);
-    let stored = server
-        .cli(&[&set[..], &["--secret", &secret]].concat())
-        .await;
+    let stored = server.credential(&account.id, "legacy", &secret).await;
     assert_eq!(stored["provider"], "legacy");
     assert!(stored.get("secret").is_none());
     eventually("the legacy agents", LIMIT, || async {

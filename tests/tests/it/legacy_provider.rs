@@ -24,9 +24,7 @@ async fn start(database: Database, fake: &ElevenLabs) -> (Server, Account) {
         .set("legacy.base_url", fake.base_url());
     let server = Server::start(options).await;
     let account = server.account("scale").await;
-    let set = ["account", "credential", "set", "--account", &account.id];
-    let secret = ["--provider", "legacy", "--secret", KEY];
-    server.cli(&[&set[..], &secret].concat()).await;
+    server.credential(&account.id, "legacy", KEY).await;
     eventually("the legacy agent", LIMIT, || async {
         let list = account.read("/v1/agents?runtime=legacy").await;
         (list["data"][0]["provider_agent_id"] == AGENT).then_some(())

@@ -4,16 +4,12 @@
 #![cfg(test)]
 
 mod administration;
-mod agents;
 mod auth;
 mod backups;
 mod billing;
 mod bodies;
-mod both_values;
 mod calls;
-mod carrier_down;
 mod chats;
-mod conversations;
 mod crashes;
 mod deliveries;
 mod demo;
@@ -26,7 +22,6 @@ mod enabling;
 mod faults;
 mod files_apart;
 mod fuzzed;
-mod hang_up;
 mod hostile;
 mod idempotency;
 mod inbound;
@@ -54,7 +49,6 @@ mod retries;
 mod samples;
 mod sign_in;
 mod spoken;
-mod statuses;
 mod stopping;
 mod talks;
 mod tls;

@@ -74,26 +74,6 @@ async fn a_call_is_read_and_hung_up_through_every_node() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL: just test"]
-async fn every_node_streams_the_same_events() {
-    let nodes = Nodes::start(|options| options.set("simulator.speed", 20)).await;
-    let agent = nodes.on_a.agent().await;
-    let handle = nodes.on_a.call(&agent, PERSON).await;
-    let target = format!("/v1/conversations/{}/events", &handle[5..]);
-    let events = async |account: &Account| {
-        let mut stream = account.get(&target).stream().await;
-        let mut events = Vec::new();
-        while let Some(event) = stream.next().await {
-            events.push((event.id, event.event, event.data));
-        }
-        events
-    };
-    let (here, there) = tokio::join!(events(&nodes.on_a), events(&nodes.on_b));
-    assert!(here.len() > 5, "{here:?}");
-    assert_eq!(here, there);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs PostgreSQL: just test"]
 async fn a_key_that_a_command_revokes_ends_on_every_node_at_once() {
     let nodes = Nodes::start(|options| options).await;
     for account in [&nodes.on_a, &nodes.on_b] {

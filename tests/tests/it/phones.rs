@@ -53,17 +53,3 @@ async fn a_phone_refuses_and_is_given_up_on() {
     assert_eq!(calling.is_answered().await, Err(487));
     called.is_confirmed().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_answer_is_repeated_until_it_is_confirmed() {
-    let (ours, theirs) = (Phone::start().await, Phone::start().await);
-    let calling = ours.call(theirs.address(), FROM, TO).await;
-    let called = theirs.is_called().await;
-    called.lose_confirmations(1);
-    called.answer().await;
-    calling.is_answered().await.unwrap();
-    called.is_confirmed().await;
-    assert_eq!(called.confirmations(), 2);
-    calling.hang_up().await;
-    called.ends().await;
-}

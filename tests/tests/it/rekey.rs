@@ -91,10 +91,8 @@ async fn furnished(server: &Server, receiver: &Receiver) -> (Account, Vec<String
         }))
         .await;
     let credential = format!("sim_{}", account.id);
-    let set = ["account", "credential", "set", "--account", &account.id];
-    server
-        .cli(&[&set[..], &["--provider", "legacy", "--secret", &credential]].concat())
-        .await;
+    let set = server.credential(&account.id, "legacy", &credential);
+    set.await;
     (
         account,
         vec![first, second, HEADER.to_owned(), credential],

@@ -5,7 +5,6 @@ use std::time::Duration;
 use offhook_tests::{Receiver, Server, both, text};
 use serde_json::{Value, json};
 
-use crate::calls::assert_timestamp;
 use crate::deliveries::{are, deliveries, is_signed_by};
 
 both! {
@@ -50,21 +49,6 @@ both! {
         let delivered = deliveries(&account, "", are("delivered", 1)).await.remove(0);
         assert_eq!(delivered["id"], exhausted["id"]);
         assert_eq!(account.read(&target).await["attempts"].as_array().map(Vec::len), Some(5));
-    }
-
-    async fn a_receiver_that_comes_back_gets_the_event(database: Database) {
-        let (_server, account) = Server::furnished(database).await;
-        let receiver = Receiver::scripted(|_, before| if before < 2 { 503 } else { 204 }).await;
-        let (id, _) = account.webhook(&receiver.url("/")).await;
-        let answer = account.post(&format!("/v1/webhooks/{id}/test"), "{}").await;
-        answer.assert(202);
-        let retrying = deliveries(&account, "&status=retrying", |data| data.len() == 1)
-            .await
-            .remove(0);
-        assert_timestamp(&retrying["next_attempt_at"]);
-        let delivered = deliveries(&account, "", are("delivered", 1)).await.remove(0);
-        assert_eq!(delivered["attempts_count"], 3);
-        assert_eq!(receiver.received().len(), 3);
     }
 
     async fn one_dead_endpoint_holds_up_no_other(database: Database) {

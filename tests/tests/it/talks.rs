@@ -103,33 +103,6 @@ both! {
         assert_eq!((told[0].kind(), told[0].call()), ("call.completed".to_owned(), format!("call_{id}")));
     }
 
-    async fn a_visitor_who_interrupts_is_listened_to(database: Database) {
-        let (server, account) = Server::furnished(database).await;
-        let mut config = config(&["Please stop talking now."]);
-        let long = "The rooms are on the first floor and the breakfast is at seven in the morning and the pool is open \
-                    all day and the garden is open too and the beach is not far away.";
-        config["first_message"] = json!(long);
-        let agent = agent(&account, config, json!({})).await;
-        let (mut page, id) = Page::talks(server.address(), &agent, PAGE).await;
-        page.hears(50).await;
-        page.says(speech());
-        page.text("clear").await;
-        let cut = page.text("turn").await;
-        assert_eq!((&cut["role"], &cut["interrupted"]), (&json!("agent"), &json!(true)), "{cut}");
-        let heard = cut["text"].as_str().unwrap_or_default();
-        assert!(long.starts_with(heard) && heard.len() < long.len() * 3 / 4 && heard.len() > 8, "{heard}");
-        assert_eq!(page.text("turn").await["text"], "Please stop talking now.");
-        assert_eq!(page.text("turn").await["text"], "At nine.");
-        // It goes away without a word.
-        drop(page);
-        let call = ended(&account, &id).await;
-        assert_eq!(
-            (&call["status"], &call["termination_reason"]),
-            (&json!("completed"), &json!("customer_hangup")),
-            "{call}"
-        );
-    }
-
     async fn what_a_widget_may_cost_bounds_talks_too(database: Database) {
         let options = Options::on(database)
             .set("models.openai.base_url", model_server().await)

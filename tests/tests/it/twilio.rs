@@ -7,8 +7,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_testkit::fakes::twilio::{
-    ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Scheme, Stream, TOKEN, beginning,
-    echo, sound, status_form, stop,
+    ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Stream, TOKEN, beginning, echo, sound,
+    stop,
 };
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually, must, within};
@@ -59,10 +59,8 @@ impl Desk {
         account.webhook(&events.url("/")).await;
         twilio.own_numbers(&[(NUMBER, true)]);
         let credential = format!("{OWN_ACCOUNT}:{OWN_TOKEN}");
-        let set = ["account", "credential", "set", "--account", &account.id];
-        server
-            .cli(&[&set[..], &["--provider", "twilio", "--secret", &credential]].concat())
-            .await;
+        let set = server.credential(&account.id, "twilio", &credential);
+        set.await;
         let imported = account.post("/v1/phone-numbers/import", "{}").await;
         let expected = json!({"imported": 1, "already_present": 0});
         assert_eq!(imported.assert(200), expected);
@@ -303,41 +301,6 @@ both! {
         assert_eq!(kinds, ["call.initiated", "call.completed"]);
         assert_eq!(desk.twilio.calls().len(), 1);
         assert_eq!(desk.twilio.call(&call.sid).changes, []);
-    }
-
-    async fn what_is_forged_or_told_again_ends_no_call(database: Database) {
-        let desk = Desk::open(database).await;
-        let agent = desk.account.agent_with(config(&[])).await;
-        let handle = desk.account.call(&agent, CUSTOMER).await;
-        let call = desk.twilio.placed(0).await;
-        let to = desk.server.address();
-        let busy = status_form(&call, "busy", &[("SequenceNumber", "1")], Scheme::Token);
-        let mut forged = busy.clone();
-        forged.body = forged.body.replace("busy", "failed");
-        assert_eq!(forged.post(to).await, 403);
-        forged.headers.clear();
-        assert_eq!(forged.post(to).await, 403);
-        let mut nobodys = busy.clone();
-        nobodys.path = "/callbacks/twilio/somebody/status".to_owned();
-        assert_eq!(nobodys.post(to).await, 403);
-        // By a key that was never agreed on.
-        let by_key = status_form(&call, "busy", &[("SequenceNumber", "1")], Scheme::SharedKey);
-        assert_eq!(by_key.post(to).await, 403);
-        for wrong in ["{}".to_owned(), beginning(&call, "another token")[1].clone(), "x".repeat(70_000)] {
-            let mut stream = Stream::open(to, &call.stream_path()).await;
-            stream.send(wrong).await;
-            assert_eq!(stream.next().await, None);
-        }
-        assert_eq!(Stream::refused(to, "/callbacks/twilio/somebody/media").await, 403);
-        assert_eq!(Stream::refused(to, "/callbacks/twilio/media").await, 404);
-        assert_eq!(desk.account.read(&format!("/v1/calls/{handle}")).await["status"], "initiated");
-        for _ in 0..2 {
-            assert_eq!(busy.post(to).await, 204);
-        }
-        let ended = desk.ended(&handle).await;
-        assert_eq!((&ended["status"], &ended["failure_reason"]), (&json!("failed"), &json!("busy")), "{ended}");
-        assert_eq!(busy.post(to).await, 204, "and again, when it is over");
-        assert_eq!(Stream::refused(to, &call.stream_path()).await, 403, "it has no sound any more");
     }
 
     async fn the_doctor_asks_whether_the_account_may_make_calls(database: Database) {

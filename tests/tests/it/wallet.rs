@@ -88,22 +88,6 @@ both! {
         assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(3));
     }
 
-    async fn of_parallel_calls_only_those_that_are_covered_are_accepted(database: Database) {
-        let server = start(database, 1).await;
-        let account = server.account_with("scale", 11).await;
-        let agent = costly(&account).await;
-        let body = json!({"agent_id": agent, "to": "+15005550002"});
-        let all: Vec<_> = (0..20)
-            .map(|_| tokio::spawn(account.post("/v1/calls", &body).send()))
-            .collect();
-        let mut statuses = Vec::new();
-        for one in all {
-            statuses.push(offhook_tests::must("an answer", one.await).status);
-        }
-        statuses.sort_unstable();
-        assert_eq!(statuses, [[201; 5].as_slice(), &[402; 15]].concat());
-    }
-
     async fn a_key_s_own_budget_is_its_limit(database: Database) {
         let server = start(database, 1).await;
         let account = server.account_with("scale", 1_000).await;

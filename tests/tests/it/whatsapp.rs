@@ -37,17 +37,7 @@ impl Line {
     async fn of(server: &Server) -> Self {
         let account = server.account("scale").await;
         let secret = credential(OURS);
-        let set = [
-            "account",
-            "credential",
-            "set",
-            "--account",
-            &account.id,
-            "--provider",
-            "whatsapp",
-        ];
-        let set = [&set[..], &["--secret", &secret]].concat();
-        server.cli(&set).await;
+        server.credential(&account.id, "whatsapp", &secret).await;
         let body = json!({"phone_number": OURS, "agent_id": agent(&account).await});
         let made = account.post("/v1/phone-numbers", body).await.assert(201);
         let number = format!("/v1/phone-numbers/{}", text(&made["id"]));

@@ -1,15 +1,9 @@
 //! `/v1/agents`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_carriers::Simulator;
-use offhook_domain::{Clock, Json, Plans};
-use offhook_egress::{GuardedClient, Policy};
-use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechRegistry};
-use offhook_services::objects::Objects;
-use offhook_services::store::mint;
-use offhook_services::{CallSettings, Network, Services, ServicesConfig};
+use offhook_domain::{Clock, Json};
+use offhook_providers::ProviderSettings;
 use serde_json::json;
 
 use crate::app::{CUSTOMER, TestApp, members, text};
@@ -25,11 +19,13 @@ async fn an_agent_is_drafted_changed_and_published() {
     let drafted = app.post("/v1/agents", body).await.assert(201);
     let with_config = LISTED.replace("phone_numbers", "phone_numbers config");
     assert_eq!(members(&drafted), with_config);
-    assert_eq!(drafted["config"], json!(null));
-    assert_eq!(drafted["phone_numbers"], json!([]));
-    assert_eq!(drafted["runtime"], "engine");
-    assert_eq!(drafted["status"], "draft");
-    assert_eq!(drafted["current_version"], 0);
+    let now = app.clock.now().to_string();
+    let expected = json!({
+        "id": drafted["id"], "runtime": "engine", "name": "Sofía", "status": "draft",
+        "language": "es-MX", "created_at": now, "updated_at": now, "phone_numbers": [],
+        "config": null, "current_version": 0, "published_version": 0,
+    });
+    assert_eq!(drafted, expected);
     let target = format!("/v1/agents/{}", text(&drafted["id"]));
     assert_eq!(app.read(&target).await, drafted);
 
@@ -39,14 +35,87 @@ async fn an_agent_is_drafted_changed_and_published() {
     }});
     let changed = app.patch(&target, config).await.assert(200);
     assert_eq!(changed["current_version"], 1);
-    assert!(members(&changed["config"]).starts_with("version "));
+    let sections = "version system_prompt first_message language llm stt voice knowledge_base \
+                    dynamic_variables conversation tool_ids";
+    assert_eq!(members(&changed["config"]), sections);
+    assert_eq!(changed["config"]["version"], 1);
     let published = app.post(&format!("{target}/publish"), "{}").await;
     let published = published.assert(200);
     assert_eq!(published["status"], "active");
     assert_eq!(published["published_version"], 1);
-    let stale = json!({"name": "Ana", "expected_version": 7});
-    let stale = app.patch(&target, stale).await;
-    stale.assert_error(409, "conflict");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_made_on_the_newest_version_and_saves_the_next_one() {
+    let app = TestApp::start().await;
+    let target = format!("/v1/agents/{}", app.agent().await);
+    let patch = |body: serde_json::Value| app.patch(&target, body);
+    for (stale, field) in [
+        (
+            json!({"name": "Ana", "expected_version": 0}),
+            "`expected_version`",
+        ),
+        (
+            json!({"name": "Ana", "expected_version": 2}),
+            "`expected_version`",
+        ),
+        (
+            json!({"config": {"version": 2, "first_message": "x"}}),
+            "`config.version`",
+        ),
+    ] {
+        let stale = patch(stale).await;
+        let message = stale.assert_error(409, "conflict");
+        assert!(message.contains(field), "{message}");
+        assert_eq!(stale.header("retry-after"), None, "waiting cures nothing");
+    }
+    let change = json!({
+        "config": {"first_message": null, "dynamic_variables": {"city": {"default": 7}}},
+        "expected_version": 1,
+    });
+    let changed = patch(change.clone()).await.assert(200);
+    assert_eq!(changed["current_version"], 2);
+    assert_eq!(changed["config"]["first_message"], "");
+    let variables = &changed["config"]["dynamic_variables"];
+    assert_eq!(variables, &json!({"city": {"default": 7}}));
+    app.clock.advance(Duration::from_secs(1));
+    let same = patch(json!({"config": change["config"]})).await.assert(200);
+    assert_eq!(same, changed, "what changes nothing saves nothing");
+    // The agent's language is its configuration's, whichever is set.
+    for (body, language, version) in [
+        (json!({"config": {"language": "en-US"}}), "en-US", 3),
+        (json!({"language": "fr"}), "fr", 4),
+        (json!({"name": "Eva"}), "fr", 4),
+    ] {
+        let changed = patch(body).await.assert(200);
+        let shown = [&changed["language"], &changed["config"]["language"]];
+        assert_eq!(shown, [language; 2]);
+        assert_eq!(changed["current_version"], version);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_hold_a_call_is_not_published() {
+    let app = TestApp::start().await;
+    for (config, field) in [
+        (json!({"system_prompt": "x"}), "`config.llm.provider`"),
+        (
+            json!({"system_prompt": "x", "llm": {"provider": "custom", "model": "m"}}),
+            "`config.llm.endpoint`",
+        ),
+        (
+            json!({"system_prompt": "x", "llm": {"provider": "openai", "model": "gpt-4.1"}}),
+            "`config.llm.provider`",
+        ),
+    ] {
+        let body = json!({"name": "a", "language": "en", "config": config});
+        let agent = app.post("/v1/agents", body).await.assert(201);
+        let target = format!("/v1/agents/{}", text(&agent["id"]));
+        let publish = app.post(&format!("{target}/publish"), "{}").await;
+        let message = publish.assert_error(409, "conflict");
+        assert!(message.contains(field), "{field}: {message}");
+        assert_eq!(app.read(&target).await, agent, "nothing changed");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,6 +176,8 @@ async fn an_archived_agent_changes_only_by_being_restored() {
     ] {
         patch(body).await.assert_error(409, "conflict");
     }
+    let publish = app.post(&format!("{target}/publish"), "{}").await;
+    publish.assert_error(409, "conflict");
     let schema = app.request("PUT", &format!("{target}/analysis-schema"));
     let schema = schema.json(json!({"schema": null})).await;
     schema.assert_error(409, "conflict");
@@ -114,6 +185,20 @@ async fn an_archived_agent_changes_only_by_being_restored() {
     let restored = restored.assert(200);
     assert_eq!(restored["name"], "Ana");
     assert_eq!(restored["status"], "paused");
+    let published = app.post(&format!("{target}/publish"), "{}").await;
+    assert_eq!(published.assert(200)["status"], "paused");
+    let active = patch(json!({"status": "active"})).await;
+    assert_eq!(active.assert(200)["status"], "active");
+    for status in ["draft", "error"] {
+        let message = patch(json!({"status": status})).await;
+        let message = message.assert_error(409, "conflict");
+        assert!(message.contains("`status`"), "{message}");
+    }
+    let wrong = patch(json!({"status": "asleep"})).await;
+    let wrong = wrong.assert_error(400, "invalid_body");
+    assert!(wrong.starts_with("`status`: must be `draft`"), "{wrong}");
+    let archived = patch(json!({"status": "archived"})).await;
+    assert_eq!(archived.assert(200)["status"], "archived");
     let message = patch(json!({"name": "Eva", "expected_version": null})).await;
     message.assert_error(400, "invalid_body");
 }
@@ -139,36 +224,14 @@ async fn what_an_agent_names_may_go_and_is_in_no_later_changes_way() {
     again.assert_error(400, "invalid_body");
 }
 
-/// The same service set up for the provider `local` as well.
-fn with_local_models(app: &TestApp) -> Services {
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_without_any_model_to_ask_is_in_error_until_there_is_one() {
+    let app = TestApp::start().await;
     let local = ProviderSettings {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         api_key: None,
     };
-    let models = ModelRegistry::new([("local".to_owned(), local)]);
-    let (node, clock) = (mint(app.clock.now()), Arc::new(app.clock.clone()));
-    let carrier = Arc::new(Simulator::new(1.0));
-    must(Services::new(ServicesConfig {
-        store: app.services.store().clone(),
-        clock: clock.clone(),
-        plans: Plans::default(),
-        models: Arc::new(must(models)),
-        network: Network::Text(carrier.clone()),
-        speech: Arc::new(must(SpeechRegistry::new([]))),
-        legacy: Arc::new(SimulatedLegacy::new(carrier, clock, node)),
-        objects: must(Objects::directory(&std::env::temp_dir(), false)),
-        node,
-        has_redis: false,
-        webhook_policy: Policy::default(),
-        tool_client: must(GuardedClient::new(Policy::default())),
-        calls: CallSettings::default(),
-    }))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_without_any_model_to_ask_is_in_error_until_there_is_one() {
-    let app = TestApp::start().await;
-    let elsewhere = with_local_models(&app);
+    let elsewhere = app.beside_with(vec![("local".to_owned(), local)], Vec::new(), false);
     let agent = |fallback: serde_json::Value| {
         json!({"name": "Sofía", "language": "es-MX", "config": {
             "system_prompt": "You are brief.",
@@ -236,9 +299,5 @@ async fn agents_are_listed_newest_first_by_the_filters() {
         ("q=a&q=b", "`q`"),
         ("page=2", "`page`"),
     ];
-    for (query, field) in cases {
-        let answer = app.get(&format!("/v1/agents?{query}")).await;
-        let message = answer.assert_error(400, "invalid_query");
-        assert!(message.starts_with(field), "{query}: {message}");
-    }
+    app.refuses_queries("/v1/agents", &cases).await;
 }

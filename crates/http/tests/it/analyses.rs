@@ -4,17 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{CredentialProvider, Plan};
+use offhook_domain::CredentialProvider;
 use offhook_providers::ProviderSettings;
 use offhook_testkit::upstream::{Answer, Asked, Upstream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, members, text};
-use crate::client::{self, must};
+use crate::app::{CUSTOMER, PAGE, Setup, TestApp, members, text};
+use crate::client::{self, eventually, must};
 
-/// A page whose visitors chat.
-const PAGE: &str = "https://shop.example";
 const SESSIONS: &str = "/widget/v1/sessions";
 
 /// What the model is asked for an extraction begins so.
@@ -61,13 +59,9 @@ async fn chatted_with(app: &TestApp, agent: &str, words: &str) -> String {
     said.key(&token).await.assert(200);
     let end = format!("{SESSIONS}/{id}/end");
     ask("POST", &end).key(&token).await.assert(200);
-    let over = async {
-        let target = format!("/v1/conversations/{id}");
-        while app.read(&target).await["status"] == "initiated" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(20), over).await);
+    let target = format!("/v1/conversations/{id}");
+    app.until(&target, |read| read["status"] != "initiated")
+        .await;
     id
 }
 
@@ -78,18 +72,9 @@ async fn analysis(app: &TestApp, conversation: &str) -> Value {
 
 /// The analysis once it is made.
 async fn made(app: &TestApp, conversation: &str) -> Value {
-    let made = async {
-        loop {
-            let analysis = analysis(app, conversation).await;
-            if analysis["status"] != "pending" {
-                return analysis;
-            }
-            // The limit of the account's requests would end the wait.
-            app.clock.advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(60), made).await)
+    let target = format!("/v1/conversations/{conversation}");
+    let made = app.in_time(&target, |read| read["analysis"]["status"] != "pending");
+    made.await["analysis"].clone()
 }
 
 fn failed(analysis: &Value) -> String {
@@ -159,20 +144,16 @@ impl Model {
     /// Waits until it was asked for so many extractions. What rests after a failed one rests no longer than a moment: the
     /// clock of leases is turned, less often than an extraction takes at its slowest.
     async fn asked(&self, app: &TestApp, times: usize) {
-        let asked = async {
-            let mut turned = 0;
-            for look in 1_u32.. {
-                if self.extractions().len() >= times {
-                    return;
-                }
-                if look % 200 == 30 {
-                    turned += 130_000_000;
-                    app.services.store().turn_lease_clock(turned);
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
+        let (mut look, mut turned) = (0_u32, 0);
+        eventually(async || {
+            look += 1;
+            if look % 200 == 30 {
+                turned += 130_000_000;
+                app.services.store().turn_lease_clock(turned);
             }
-        };
-        must(tokio::time::timeout(Duration::from_secs(60), asked).await);
+            (self.extractions().len() >= times).then_some(())
+        })
+        .await;
     }
 
     /// The messages of the extractions that it was asked for.
@@ -193,23 +174,13 @@ fn is_extraction(asked: &Asked) -> bool {
 
 /// An agent of that model, published.
 async fn agent_of(app: &TestApp) -> String {
-    let agent = json!({
-        "name": "Sofía",
-        "language": "en",
-        "config": {
-            "system_prompt": "You take bookings.",
-            "first_message": "Hello.",
-            "llm": {"provider": "local", "model": "small"},
-        },
+    let config = json!({
+        "system_prompt": "You take bookings.",
+        "first_message": "Hello.",
+        "llm": {"provider": "local", "model": "small"},
     });
-    let agent = app.post("/v1/agents", agent).await.assert(201);
-    let id = text(&agent["id"]);
-    let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").await.assert(200);
-    let widget =
-        json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
-    let target = format!("/v1/agents/{id}/widget");
-    app.request("PUT", &target).json(widget).await.assert(200);
+    let id = app.agent_with("en", config).await;
+    app.widget(&id, json!({})).await;
     id
 }
 
@@ -240,16 +211,6 @@ async fn a_schema_is_set_read_and_cleared() {
     assert_eq!(app.read(&target).await, cleared);
     // It is none of the agent's versions.
     assert_eq!(app.read(&format!("/v1/agents/{agent}")).await, row);
-
-    let stranger = app.stranger(Plan::Scale).await;
-    for method in ["GET", "PUT"] {
-        let foreign = app.bare(method, &target).key(&stranger);
-        let foreign = match method {
-            "PUT" => foreign.json(json!({"schema": {}})),
-            _ => foreign,
-        };
-        foreign.await.assert_error(404, "not_found");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,11 +271,7 @@ async fn a_schema_that_cannot_be_is_refused_by_name_and_a_legacy_agent_has_none(
 #[tokio::test(flavor = "multi_thread")]
 async fn data_is_extracted_where_there_is_a_schema_and_somebody_spoke() {
     // So fast that nobody waits for long, and so slow that there is time to speak.
-    let app = TestApp::with(Setup {
-        speed: 50.0,
-        ..Setup::default()
-    })
-    .await;
+    let app = TestApp::at_speed(50.0).await;
     let agent = app.agent().await;
     app.dial();
     let without = called(&app, &agent, CUSTOMER).await;

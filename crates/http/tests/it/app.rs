@@ -29,13 +29,16 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Request, must};
+use crate::client::{Request, eventually, must};
 
 /// So fast that nobody has the patience to listen to the end.
 const SPEED: f64 = 2_000.0;
 
 /// A number that answers and talks.
 pub(crate) const CUSTOMER: &str = "+5215512345678";
+
+/// A page on which widgets are.
+pub(crate) const PAGE: &str = "https://shop.example";
 
 /// A running service.
 pub(crate) struct TestApp {
@@ -120,6 +123,33 @@ impl Default for Setup {
 impl TestApp {
     pub(crate) async fn start() -> Self {
         Self::with(Setup::default()).await
+    }
+
+    /// On this database.
+    pub(crate) async fn on(database: TestDatabase) -> Self {
+        Self::with(Setup {
+            database: Some(database),
+            ..Setup::default()
+        })
+        .await
+    }
+
+    /// With an account on this plan.
+    pub(crate) async fn on_plan(plan: Plan) -> Self {
+        Self::with(Setup {
+            plan,
+            ..Setup::default()
+        })
+        .await
+    }
+
+    /// With people who are so many times faster than real ones.
+    pub(crate) async fn at_speed(speed: f64) -> Self {
+        Self::with(Setup {
+            speed,
+            ..Setup::default()
+        })
+        .await
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
@@ -259,17 +289,80 @@ impl TestApp {
         self.get(target).await.assert(200)
     }
 
+    /// Reads until this holds of what is read.
+    pub(crate) async fn until(&self, target: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        eventually(async || Some(self.read(target).await).filter(&holds)).await
+    }
+
+    /// The same, while the clock goes on by a second a look: the limit of the account's requests would end the wait.
+    pub(crate) async fn in_time(&self, target: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        eventually(async || {
+            let read = self.read(target).await;
+            if holds(&read) {
+                return Some(read);
+            }
+            self.clock.advance(Duration::from_secs(1));
+            None
+        })
+        .await
+    }
+
+    /// Turns an agent's widget on for a page, with something changed.
+    pub(crate) async fn widget(&self, agent: &str, change: Value) {
+        let mut settings =
+            json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
+        for (name, value) in change.as_object().into_iter().flatten() {
+            settings[name] = value.clone();
+        }
+        let set = self.request("PUT", &format!("/v1/agents/{agent}/widget"));
+        set.json(settings).await.assert(200);
+    }
+
+    /// Every item of a list, page by page; the target has a query.
+    pub(crate) async fn pages(&self, target: &str) -> Vec<Value> {
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.read(&format!("{target}{cursor}")).await;
+            seen.extend(data(&page).iter().cloned());
+            assert_eq!(page["has_more"], page["next_cursor"].is_string());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return seen,
+            }
+        }
+    }
+
+    /// Each of these queries of a list is refused with a message that begins so.
+    pub(crate) async fn refuses_queries(&self, list: &str, cases: &[(&str, &str)]) {
+        for (query, start) in cases {
+            let answer = self.get(&format!("{list}?{query}")).await;
+            let message = answer.assert_error(400, "invalid_query");
+            assert!(message.starts_with(start), "{list}?{query}: {message}");
+        }
+    }
+
+    /// Each of these bodies is refused with a message that begins so.
+    pub(crate) async fn refuses_bodies(&self, target: &str, cases: &[(Value, &str)]) {
+        for (body, start) in cases {
+            let answer = self.post(target, body).await;
+            let message = answer.assert_error(400, "invalid_body");
+            assert!(message.starts_with(start), "{target} {body}: {message}");
+        }
+    }
+
     /// Drafts and publishes an agent; returns its id.
     pub(crate) async fn agent(&self) -> String {
-        let agent = json!({
-            "name": "Sofía",
-            "language": "es-MX",
-            "config": {
-                "system_prompt": "You confirm appointments.",
-                "first_message": "Hola, habla Sofía.",
-                "llm": {"provider": "scripted", "model": "scripted"},
-            },
+        let config = json!({
+            "system_prompt": "You confirm appointments.",
+            "first_message": "Hola, habla Sofía.",
+            "llm": {"provider": "scripted", "model": "scripted"},
         });
+        self.agent_with("es-MX", config).await
+    }
+
+    /// The same with this language and configuration.
+    pub(crate) async fn agent_with(&self, language: &str, config: Value) -> String {
+        let agent = json!({"name": "Sofía", "language": language, "config": config});
         let agent = self.post("/v1/agents", agent).await.assert(201);
         let id = text(&agent["id"]);
         let publish = format!("/v1/agents/{id}/publish");
@@ -299,12 +392,22 @@ impl TestApp {
 
     /// Another process on the same database, with these providers of ears and voices.
     pub(crate) fn beside(&self, speech: Vec<(String, SpeechProvider)>, spoken: bool) -> Services {
+        self.beside_with(Vec::new(), speech, spoken)
+    }
+
+    /// The same, with these providers of models as well.
+    pub(crate) fn beside_with(
+        &self,
+        models: Vec<(String, ProviderSettings)>,
+        speech: Vec<(String, SpeechProvider)>,
+        spoken: bool,
+    ) -> Services {
         let node = mint(self.clock.now());
         must(Services::new(ServicesConfig {
             store: self.services.store().clone(),
             clock: Arc::new(self.clock.clone()),
             plans: plans(),
-            models: Arc::new(must(ModelRegistry::new([]))),
+            models: Arc::new(must(ModelRegistry::new(models))),
             network: network(&self.carrier, spoken),
             speech: Arc::new(must(SpeechRegistry::new(speech))),
             legacy: self.legacy.clone(),
@@ -345,18 +448,8 @@ impl TestApp {
     /// Waits until a call has ended; returns how it reads then.
     pub(crate) async fn ended(&self, handle: &str) -> Value {
         let target = format!("/v1/calls/{handle}");
-        let ended = async {
-            loop {
-                let call = self.get(&target).await.assert(200);
-                if call["status"] != "initiated" {
-                    return call;
-                }
-                // The limit of the account's requests would end the wait.
-                self.clock.advance(Duration::from_secs(1));
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        must(tokio::time::timeout(Duration::from_secs(20), ended).await)
+        self.in_time(&target, |call| call["status"] != "initiated")
+            .await
     }
 
     /// Ends the work in the background.
@@ -405,6 +498,11 @@ fn plans() -> Plans {
 pub(crate) fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
     let rows = table.lines().filter(|row| !row.starts_with('#'));
     rows.map(|row| must(row.split('\t').collect::<Vec<_>>().try_into()))
+}
+
+/// The items of a list.
+pub(crate) fn data(list: &Value) -> &[Value] {
+    list["data"].as_array().map_or(&[], Vec::as_slice)
 }
 
 pub(crate) fn text(value: &Value) -> String {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use offhook_domain::{CredentialProvider, Plan};
+use offhook_domain::CredentialProvider;
 use serde_json::{Value, json};
 
 use crate::app::{CUSTOMER, TestApp, text};
@@ -32,17 +32,11 @@ fn batch(agent: &str, recipients: Value) -> Value {
 /// Waits until a batch is over; returns how it reads then.
 async fn ended(app: &TestApp, id: &str) -> Value {
     let target = format!("{ALL}/{id}");
-    let ended = async {
-        loop {
-            let batch = app.read(&target).await;
-            if ["completed", "failed", "cancelled"].contains(&text(&batch["status"]).as_str()) {
-                return batch;
-            }
-            app.clock.advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(30), ended).await)
+    let over = ["completed", "failed", "cancelled"];
+    app.in_time(&target, |batch| {
+        over.contains(&text(&batch["status"]).as_str())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -328,29 +322,7 @@ async fn a_batch_is_paused_resumed_cancelled_and_tried_again_as_its_state_allows
     assert_eq!(list("status=running").await, 1);
     assert_eq!(list("status=cancelled").await, 0);
     assert_eq!(list(&format!("agent_id={agent}")).await, 1);
-    let bad = app.get(&format!("{ALL}?status=x")).await;
-    assert!(
-        bad.assert_error(400, "invalid_query")
-            .starts_with("`status`")
-    );
-
-    let stranger = app.stranger(Plan::Pro).await;
-    for (method, rest) in [
-        ("GET", ""),
-        ("GET", "/recipients"),
-        ("POST", "/pause"),
-        ("POST", "/resume"),
-        ("POST", "/cancel"),
-        ("POST", "/retry"),
-    ] {
-        let theirs = app
-            .bare(method, &format!("{ALL}/{id}{rest}"))
-            .key(&stranger);
-        theirs.await.assert_error(404, "not_found");
-        let nobody = format!("{ALL}/0190163d-8694-739b-aea5-966c26f8ad91{rest}");
-        let answer = app.request(method, &nobody).await;
-        answer.assert_error(404, "not_found");
-    }
+    app.refuses_queries(ALL, &[("status=x", "`status`")]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -375,19 +347,12 @@ async fn a_batch_begins_at_its_time_and_waits_for_credits() {
     assert_eq!(app.read(&target).await["status"], "scheduled");
     app.clock.advance(Duration::from_secs(3_600));
     // Ten credits are held for each call: the second has to wait until the first gives them back.
-    let mut waited = false;
-    let batch = async {
-        loop {
-            let batch = app.read(&target).await;
-            waited |= batch["paused_reason"] == "no_credits";
-            if batch["status"] == "completed" {
-                return batch;
-            }
-            app.clock.advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let batch = must(tokio::time::timeout(Duration::from_secs(30), batch).await);
+    let waited = std::cell::Cell::new(false);
+    let batch = app.in_time(&target, |batch| {
+        waited.set(waited.get() || batch["paused_reason"] == "no_credits");
+        batch["status"] == "completed"
+    });
+    let batch = batch.await;
     assert_eq!(batch["counts"]["failed"], 2);
-    assert!(waited);
+    assert!(waited.get());
 }

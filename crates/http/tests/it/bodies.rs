@@ -24,7 +24,7 @@ async fn what_is_not_json_is_invalid_json() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fault_in_a_body_begins_with_its_field() {
     let app = TestApp::start().await;
-    let cases = [
+    for (body, field) in [
         ("[]", "the body"),
         ("{}", "`name`"),
         (r#"{"language":"en"}"#, "`name`"),
@@ -33,8 +33,7 @@ async fn a_fault_in_a_body_begins_with_its_field() {
         (r#"{"name":"a\u0000","language":"en"}"#, "`name`"),
         (r#"{"name":"a","language":"en","x":1}"#, "`x`"),
         (r#"{"name":"a","language":"en","id":"x"}"#, "`id`"),
-    ];
-    for (body, field) in cases {
+    ] {
         let answer = app.post("/v1/agents", body).await;
         let message = answer.assert_error(400, "invalid_body");
         assert!(message.starts_with(field), "{body}: {message}");

@@ -50,28 +50,6 @@ async fn a_call_is_placed_and_read_while_it_lasts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retried_key_answers_with_the_same_bytes() {
-    let app = TestApp::start().await;
-    let agent = app.agent().await;
-    let body = json!({"agent_id": agent, "to": CUSTOMER});
-    let place =
-        |body: &serde_json::Value| app.post("/v1/calls", body).header("Idempotency-Key", "k 1");
-    let first = place(&body).await;
-    first.assert(201);
-    let again = place(&body).await;
-    assert_eq!((again.status, &again.body), (201, &first.body));
-    assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    assert_eq!(again.header("location"), first.header("location"));
-    assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
-    let expected = first.number("x-ratelimit-remaining") - 1;
-    assert_eq!(again.number("x-ratelimit-remaining"), expected);
-    let other = place(&json!({"agent_id": agent, "to": "+5215500000000"})).await;
-    other.assert_error(409, "idempotency_conflict");
-    let list = app.read("/v1/calls").await;
-    assert_eq!(list["data"].as_array().map(Vec::len), Some(1));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
@@ -79,24 +57,49 @@ async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
         app.post("/v1/calls", body).header("Idempotency-Key", key)
     };
     let body = json!({"agent_id": agent, "to": CUSTOMER});
-    let first = place(body.clone(), "k1").await;
+    // A refused request leaves its key free.
+    let refused = app.post("/v1/calls", "no JSON");
+    let refused = refused.header("Idempotency-Key", "k 1").await;
+    refused.assert_error(400, "invalid_json");
+    let refused = place(json!({"agent_id": agent}), "k 1").await;
+    refused.assert_error(400, "invalid_body");
+    let refused = place(json!({"agent_id": "x", "to": CUSTOMER}), "k 1").await;
+    refused.assert_error(403, "agent_not_found");
+    let first = place(body.clone(), "k 1").await;
     first.assert(201);
+    assert_eq!(first.header("idempotent-replayed"), None);
     let archive = app.delete(&format!("/v1/agents/{agent}"));
     archive.await.assert(200);
-    let again = place(body.clone(), "k1").await;
+    let again = place(body.clone(), "k 1").await;
     assert_eq!((again.status, &again.body), (201, &first.body));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.header("location"), first.header("location"));
+    assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
+    // The request that archived the agent took one, too.
+    let expected = first.number("x-ratelimit-remaining") - 2;
+    assert_eq!(again.number("x-ratelimit-remaining"), expected);
     // What the key is for is judged before what is wrong with the body.
     for other in [
         json!({"agent_id": agent, "to": "+5215500000000"}),
+        json!({"agent_id": agent, "to": CUSTOMER, "metadata": {"a": 1}}),
+        json!({"agent_id": agent, "to": CUSTOMER, "unknown": 1}),
         json!({"agent_id": agent, "to": "5215500000000"}),
         json!({}),
+        json!([]),
     ] {
-        let other = place(other, "k1").await;
+        let other = place(other, "k 1").await;
         other.assert_error(409, "idempotency_conflict");
+        assert_eq!(other.header("retry-after"), None);
+    }
+    // Absent, null and empty metadata are one.
+    for none in [json!(null), json!({})] {
+        let same = json!({"agent_id": agent, "to": CUSTOMER, "metadata": none});
+        assert_eq!(place(same, "k 1").await.body, first.body);
     }
     let fresh = place(body, "k2").await;
     fresh.assert_error(403, "agent_disabled");
+    let list = app.read("/v1/calls").await;
+    assert_eq!(list["data"].as_array().map(Vec::len), Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

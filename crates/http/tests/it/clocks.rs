@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
+use crate::app::{CUSTOMER, TestApp, text};
+use crate::client::eventually;
 
 const HOUR: i64 = 3_600_000_000;
 
@@ -40,24 +41,16 @@ async fn a_step_of_the_clock_ages_no_idempotency_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_of_the_clock_lengthens_no_call() {
     for step in [HOUR, -HOUR] {
-        let app = TestApp::with(Setup {
-            speed: 1.0,
-            ..Setup::default()
-        })
-        .await;
+        let app = TestApp::at_speed(1.0).await;
         let agent = app.agent().await;
         app.dial();
         let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
         let target = format!("/v1/conversations/{}", &handle[5..]);
-        let turn = async {
-            while app.read(&target).await["transcript"] == json!([]) {
-                app.clock.advance(Duration::from_millis(50));
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), turn)
-            .await
-            .unwrap();
+        eventually(async || {
+            app.clock.advance(Duration::from_millis(50));
+            (app.read(&target).await["transcript"] != json!([])).then_some(())
+        })
+        .await;
         app.clock.step(step);
         app.clock.advance(Duration::from_secs(10));
         let target = format!("/v1/calls/{handle}/hangup");

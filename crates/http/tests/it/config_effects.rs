@@ -332,15 +332,13 @@ async fn agent(app: &TestApp, change: &Value) -> String {
         "llm": {"provider": "scripted", "model": "scripted"},
         "conversation": {"turns": {"silence_timeout_s": 60}},
     });
-    let body = json!({"name": "Eva", "language": "en", "config": config});
-    let made = app.post("/v1/agents", body).await.assert(201);
-    let target = format!("/v1/agents/{}", text(&made["id"]));
-    let change = json!({"config": change});
-    let changed = app.patch(&target, change);
+    let id = app.agent_with("en", config).await;
+    let target = format!("/v1/agents/{id}");
+    let changed = app.patch(&target, json!({"config": change}));
     changed.await.assert(200);
     let publish = app.post(&format!("{target}/publish"), "{}");
     publish.await.assert(200);
-    text(&made["id"])
+    id
 }
 
 async fn made(app: &TestApp, model: &Model, change: &Value, to: &str) -> Made {
@@ -348,17 +346,8 @@ async fn made(app: &TestApp, model: &Model, change: &Value, to: &str) -> Made {
     let began = Instant::now();
     let call = app.call(&agent, to).await;
     let target = format!("/v1/calls/{}", text(&call["id"]));
-    let call = loop {
-        let call = app.read(&target).await;
-        if call["status"] != "initiated" {
-            break call;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "the call goes on"
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+    let call = app.until(&target, |call| call["status"] != "initiated");
+    let call = call.await;
     let took = began.elapsed();
     let conversation = format!("/v1/conversations/{}", text(&call["conversation_id"]));
     let read = app.read(&conversation).await;

@@ -31,18 +31,7 @@ async fn a_conversation_reads_with_its_transcript() {
     assert_eq!(transcript[0]["text"], "Hola, habla Sofía.");
     assert_eq!(conversation["messages_count"], transcript.len());
 
-    // All turns by pages of one.
-    let mut turns = Vec::new();
-    let mut page = format!("{target}/turns?limit=1");
-    loop {
-        let list = app.read(&page).await;
-        turns.extend(list["data"].as_array().cloned().unwrap_or_default());
-        let Some(cursor) = list["next_cursor"].as_str() else {
-            assert_eq!(list["has_more"], false);
-            break;
-        };
-        page = format!("{target}/turns?limit=1&cursor={cursor}");
-    }
+    let turns = app.pages(&format!("{target}/turns?limit=1")).await;
     assert_eq!(turns, transcript);
 }
 
@@ -98,11 +87,7 @@ async fn both_lists_take_the_documented_filters() {
             let page = app.read(&format!("{list}?{query}")).await;
             assert_eq!(count(&page), 0, "{list}?{query}");
         }
-        for (query, start) in bad {
-            let answer = app.get(&format!("{list}?{query}")).await;
-            let message = answer.assert_error(400, "invalid_query");
-            assert!(message.starts_with(start), "{list}?{query}: {message}");
-        }
+        app.refuses_queries(list, &bad).await;
     }
     let chat = app.read("/v1/conversations?channel=chat").await;
     assert_eq!(count(&chat), 0);

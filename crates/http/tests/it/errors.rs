@@ -7,7 +7,7 @@ use offhook_domain::{Plan, Scope, Scopes};
 use offhook_http::LimitSettings;
 use offhook_testkit::TestDatabase;
 
-use crate::app::{Setup, TestApp, text};
+use crate::app::{PAGE, Setup, TestApp, text};
 use crate::client::{Answer, Request, must};
 use crate::operations::{NOBODY, Operation, all, named};
 use crate::raw;
@@ -155,11 +155,7 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
         assert!(answer.number("retry-after") >= 1);
     }
 
-    let app = TestApp::with(Setup {
-        plan: Plan::Starter,
-        ..Setup::default()
-    })
-    .await;
+    let app = TestApp::on_plan(Plan::Starter).await;
     for _ in 0..10 {
         app.read("/v1/me").await;
     }
@@ -198,6 +194,12 @@ async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_bac
     unknown.assert_error(503, "rate_limit_unavailable");
     app.bare("GET", "/healthz").await.assert(200);
     app.bare("OPTIONS", "/v1/me").await.assert(405);
+    let preflight = app.bare("OPTIONS", "/widget/v1/sessions");
+    let preflight = preflight
+        .header("Origin", PAGE)
+        .header("Access-Control-Request-Method", "POST");
+    let why = "the request behind it is told to wait";
+    assert_eq!(preflight.await.status, 204, "{why}");
     let ready = app.bare("GET", "/readyz").await.assert(503);
     assert_eq!(ready["status"], "unavailable");
     let reason = ready["reason"].as_str().unwrap_or_default();
@@ -231,11 +233,7 @@ const WITHOUT_ROWS: [&str; 4] = ["listEventTypes", "listModels", "getMe", "getPl
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_operation_expects_is_a_500_that_says_nothing_of_the_database() {
     let database = TestDatabase::sqlite();
-    let app = TestApp::with(Setup {
-        database: Some(database.clone()),
-        ..Setup::default()
-    })
-    .await;
+    let app = TestApp::on(database.clone()).await;
     drop_tables(&database, &OF_THE_CALLER);
     let mut answered = Vec::new();
     for operation in all() {
@@ -261,11 +259,7 @@ mod on_postgres {
     #[ignore = "needs PostgreSQL: just test"]
     async fn without_its_database_every_operation_tells_when_to_come_back() {
         let database = TestDatabase::postgres().await;
-        let app = TestApp::with(Setup {
-            database: Some(database.clone()),
-            ..Setup::default()
-        })
-        .await;
+        let app = TestApp::on(database.clone()).await;
         database.cut_off().await;
         let operations = all();
         let asked = operations.iter().filter(|operation| !operation.open);

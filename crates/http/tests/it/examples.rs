@@ -2,7 +2,6 @@
 //! and their errors read as the service's own.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use offhook_domain::{CredentialProvider, Scopes};
 use offhook_http::Code;
@@ -10,7 +9,7 @@ use offhook_providers::ProviderSettings;
 use serde_json::{Value, json};
 
 use crate::app::{Setup, TestApp, rows, text};
-use crate::client::must;
+use crate::client::{eventually, must};
 use crate::contract::DOCUMENT;
 
 /// Every operation: method, path, description.
@@ -291,12 +290,7 @@ async fn the_examples_are_sent_and_answered_as_they_say() {
     for id in ["createFolder", "createDocument"] {
         story.play(id).await;
     }
-    let read = async {
-        while story.play("getDocument").await["status"] != "ready" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(20), read).await);
+    eventually(async || (story.play("getDocument").await["status"] == "ready").then_some(())).await;
     for id in REST.split_whitespace() {
         story.play(id).await;
     }

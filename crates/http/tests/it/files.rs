@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{Setup, TestApp, text};
-use crate::client::must;
+use crate::client::{eventually, must};
 use crate::knowledge;
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";
@@ -41,12 +41,7 @@ async fn sent(app: &TestApp, name: &str, content: &str) -> String {
 
 /// Waits until there is no file in a folder.
 async fn emptied(folder: &Path) {
-    let wait = async {
-        while !files(folder).is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(20), wait).await);
+    eventually(async || files(folder).is_empty().then_some(())).await;
 }
 
 async fn collect(app: &TestApp) -> Option<usize> {

@@ -1,13 +1,11 @@
 //! `/v1/knowledge` and what agents do with it.
 
-use std::time::Duration;
-
-use offhook_domain::{Plan, Scopes};
+use offhook_domain::Plan;
 use offhook_testkit::files;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, members, rows, text};
-use crate::client::{Request, must};
+use crate::app::{CUSTOMER, TestApp, members, rows, text};
+use crate::client::{Request, eventually};
 
 pub(crate) const DOCUMENTS: &str = "/v1/knowledge/documents";
 pub(crate) const FOLDERS: &str = "/v1/knowledge/folders";
@@ -17,11 +15,7 @@ const DOCUMENT: &str = "id name folder_id source mime_type size_bytes chunks_cou
     error created_at updated_at";
 
 pub(crate) async fn reading() -> TestApp {
-    reading_with(Setup::default()).await
-}
-
-async fn reading_with(setup: Setup) -> TestApp {
-    let app = TestApp::with(setup).await;
+    let app = TestApp::start().await;
     app.read_documents();
     app
 }
@@ -37,16 +31,8 @@ pub(crate) async fn document(app: &TestApp, name: &str, content: &str) -> String
 /// Waits until a document has been read.
 pub(crate) async fn read(app: &TestApp, id: &str) -> Value {
     let target = format!("{DOCUMENTS}/{id}");
-    let wait = async {
-        loop {
-            let document = app.read(&target).await;
-            if document["status"] != "processing" {
-                return document;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(20), wait).await)
+    app.until(&target, |document| document["status"] != "processing")
+        .await
 }
 
 pub(crate) async fn folder(app: &TestApp, name: &str) -> String {
@@ -138,19 +124,10 @@ async fn documents_are_renamed_moved_filtered_and_deleted() {
     let expected = std::slice::from_ref(&id);
     assert_eq!(listed("status=ready&q=a%C3%B1o").await, expected);
     assert_eq!(listed("status=failed").await, Vec::<String>::new());
-    for (query, message) in [
-        (
-            "folder_id=x",
-            "`folder_id`: must be a folder's UUID or `root`",
-        ),
-        (
-            "status=x",
-            "`status`: must be `processing`, `ready` or `failed`",
-        ),
-    ] {
-        let answer = app.get(&format!("{DOCUMENTS}?{query}")).await;
-        assert_eq!(answer.assert_error(400, "invalid_query"), message);
-    }
+    let folder = "`folder_id`: must be a folder's UUID or `root`";
+    let status = "`status`: must be `processing`, `ready` or `failed`";
+    app.refuses_queries(DOCUMENTS, &[("folder_id=x", folder), ("status=x", status)])
+        .await;
     let null = patch(json!({"name": null})).await;
     let null = null.assert_error(400, "invalid_body");
     assert_eq!(null, "`name`: must not be null");
@@ -367,7 +344,12 @@ async fn search_finds_the_accounts_own_passages_best_first() {
     let body = json!({"name": "Theirs", "text": "pool pool pool nine"});
     let theirs = app.bare("POST", DOCUMENTS).key(&stranger).json(body).await;
     let theirs = theirs.assert(202);
-    read_by(&app, &stranger, &text(&theirs["id"])).await;
+    let target = format!("{DOCUMENTS}/{}", text(&theirs["id"]));
+    let read = async || {
+        let read = app.bare("GET", &target).key(&stranger).await.assert(200);
+        (read["status"] == "ready").then_some(())
+    };
+    eventually(read).await;
     assert_eq!(
         find(json!({"query": "When does the POOL open?"})).await,
         found
@@ -392,131 +374,20 @@ async fn search_finds_the_accounts_own_passages_best_first() {
         (json!({"query": ""}), "`query`: must not be empty"),
         (json!({}), "`query`: is required"),
     ];
-    for (body, message) in bad {
-        let said = app.post(SEARCH, &body).await;
-        let said = said.assert_error(400, "invalid_body");
-        assert_eq!(said, message);
-    }
+    app.refuses_bodies(SEARCH, &bad).await;
     app.delete(&format!("{DOCUMENTS}/{pool}")).await.assert(200);
     assert_eq!(find(json!({"query": "towels"})).await, json!({"data": []}));
 }
 
-async fn read_by(app: &TestApp, token: &str, id: &str) {
-    let target = format!("{DOCUMENTS}/{id}");
-    for _ in 0..2_000 {
-        let document = app.bare("GET", &target).key(token).await.assert(200);
-        if document["status"] == "ready" {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("it was never read");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn another_accounts_documents_and_folders_do_not_exist() {
-    let app = reading().await;
-    let (id, rooms) = (
-        document(&app, "Mine", "x").await,
-        folder(&app, "Rooms").await,
-    );
-    let stranger = app.stranger(Plan::Pro).await;
-    let nobody = "01890000-0000-7000-8000-000000000000";
-    for (method, path, body) in [
-        ("GET", "documents/{}", json!(null)),
-        ("GET", "documents/{}/content", json!(null)),
-        ("PATCH", "documents/{}", json!({"name": "x"})),
-        ("DELETE", "documents/{}", json!(null)),
-        ("GET", "folders/{}", json!(null)),
-        ("PATCH", "folders/{}", json!({"name": "x"})),
-        ("DELETE", "folders/{}", json!(null)),
-    ] {
-        let mine = if path.starts_with("doc") { &id } else { &rooms };
-        let mut said = Vec::new();
-        for id in [mine.as_str(), nobody, "x"] {
-            let target = format!("/v1/knowledge/{}", path.replace("{}", id));
-            let mut request = app.bare(method, &target).key(&stranger);
-            if !body.is_null() {
-                request = request.json(&body);
-            }
-            said.push(request.await.assert_error(404, "not_found"));
-        }
-        assert_eq!(said[0], said[1]);
-        assert_eq!(said[1], said[2]);
-    }
-    let list = app.bare("GET", DOCUMENTS).key(&stranger).await.assert(200);
-    assert_eq!(list["data"], json!([]));
-    let body = json!({"name": "a", "text": "x", "folder_id": rooms});
-    let theirs = app.bare("POST", DOCUMENTS).key(&stranger).json(body).await;
-    theirs.assert_error(400, "invalid_body");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn knowledge_needs_the_engine_module_and_its_scopes() {
-    let setup = Setup {
-        plan: Plan::Starter,
-        ..Setup::default()
-    };
-    let app = TestApp::with(setup).await;
-    let id = "01890000-0000-7000-8000-000000000000";
-    let (document, folder) = (format!("{DOCUMENTS}/{id}"), format!("{FOLDERS}/{id}"));
-    let content = format!("{document}/content");
-    let all = [
-        ("GET", DOCUMENTS),
-        ("POST", DOCUMENTS),
-        ("GET", &document),
-        ("GET", &content),
-        ("PATCH", &document),
-        ("DELETE", &document),
-        ("GET", FOLDERS),
-        ("POST", FOLDERS),
-        ("GET", &folder),
-        ("PATCH", &folder),
-        ("DELETE", &folder),
-        ("POST", SEARCH),
-    ];
-    for (method, target) in all {
-        app.clock.advance(Duration::from_secs(60));
-        let answer = app.request(method, target).await;
-        let message = answer.assert_error(403, "plan_limit");
-        assert!(message.contains("Engine module"), "{message}");
-        assert!(answer.header("x-ratelimit-limit").is_some());
-    }
-    app.clock.advance(Duration::from_secs(600));
-    let scoped = app
-        .key(
-            app.account,
-            must("agents:read".parse::<Scopes>()),
-            false,
-            None,
-        )
-        .await;
-    let answer = app.bare("GET", DOCUMENTS).key(&scoped).await;
-    answer.assert_error(403, "insufficient_scope");
-    let reader = app.key(app.account, Scopes::all(), true, None).await;
-    let answer = app.bare("POST", DOCUMENTS).key(&reader).await;
-    answer.assert_error(403, "forbidden");
-    let answer = app.bare("POST", SEARCH).key(&reader).await;
-    answer.assert_error(403, "plan_limit");
-}
-
 /// An agent that answers from these documents.
 pub(crate) async fn agent(app: &TestApp, prompt: &str, knowledge: Value) -> String {
-    let body = json!({
-        "name": "Sofía",
-        "language": "en",
-        "config": {
-            "system_prompt": prompt,
-            "first_message": "Hello. Is this a good moment?",
-            "llm": {"provider": "scripted", "model": "scripted"},
-            "knowledge_base": knowledge,
-        },
+    let config = json!({
+        "system_prompt": prompt,
+        "first_message": "Hello. Is this a good moment?",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "knowledge_base": knowledge,
     });
-    let made = app.post("/v1/agents", body).await.assert(201);
-    let id = text(&made["id"]);
-    let answer = app.post(&format!("/v1/agents/{id}/publish"), "{}").await;
-    answer.assert(200);
-    id
+    app.agent_with("en", config).await
 }
 
 /// What an agent says in a call, in one text.
@@ -539,11 +410,8 @@ async fn said(app: &TestApp, agent: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
     // Slow enough for people to talk.
-    let app = reading_with(Setup {
-        speed: 100.0,
-        ..Setup::default()
-    })
-    .await;
+    let app = TestApp::at_speed(100.0).await;
+    app.read_documents();
     app.dial();
     let rooms = folder(&app, "Rooms").await;
     // The scripted model repeats what a line of its prompt tells it to say.

@@ -7,7 +7,6 @@ use offhook_services::documents::{IMPACT_ONE, impact, split, words};
 use serde_json::{Value, json};
 
 use crate::app::{TestApp, text};
-use crate::client::must;
 use crate::knowledge::{DOCUMENTS, SEARCH, reading};
 
 /// Passages of an answer, at most.
@@ -131,17 +130,7 @@ async fn check(app: &TestApp, dice: &mut Dice, texts: &BTreeMap<String, String>)
 /// Waits until nothing is left to read.
 async fn all_read(app: &TestApp) {
     let target = format!("{DOCUMENTS}?status=processing");
-    let wait = async {
-        loop {
-            app.clock.advance(Duration::from_secs(1));
-            let page = app.read(&target).await;
-            if page["data"] == json!([]) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(20), wait).await);
+    app.in_time(&target, |page| page["data"] == json!([])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use offhook_domain::{CredentialProvider, Plan};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, members, text};
+use crate::app::{CUSTOMER, TestApp, members, text};
 use crate::client::must;
 
 /// Stores a credential and lists what it opens, newest first: the second agent, then the first.
@@ -249,49 +249,4 @@ async fn numbers_are_imported_with_the_accounts_own_credential() {
     assert_eq!(second, json!({"imported": 0, "already_present": 2}));
     let list = app.read("/v1/phone-numbers").await;
     assert_eq!(list["data"].as_array().map(Vec::len), Some(2));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_whose_process_died_is_gone_on_with_where_its_media_lives() {
-    // Slow enough for the call to last until another process takes it over.
-    let app = TestApp::with(Setup {
-        speed: 8.0,
-        ..Setup::default()
-    })
-    .await;
-    let agents = agents(&app).await;
-    app.dial();
-    let placed = app.call(&text(&agents[0]["id"]), CUSTOMER).await;
-    let handle = text(&placed["id"]);
-    let conversation = format!("/v1/conversations/{}", handle.trim_start_matches("call_"));
-    loop {
-        let read = app.read(&conversation).await;
-        assert_eq!(read["status"], "initiated", "{read}");
-        if read["messages_count"] != 0 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
-    app.dial_elsewhere();
-    let call = app.ended(&handle).await;
-    assert_eq!(
-        (
-            &call["status"],
-            &call["termination_reason"],
-            &call["failure_reason"]
-        ),
-        (&json!("completed"), &json!("customer_hangup"), &Value::Null),
-        "{call}"
-    );
-    assert_eq!(call["has_audio"], true);
-    let seconds = call["duration_seconds"].as_i64().unwrap_or(0);
-    assert_eq!(call["credits"], (seconds + 59) / 60);
-    let read = app.read(&conversation).await;
-    let turns = read["transcript"].as_array().cloned().unwrap_or_default();
-    assert_eq!(Some(turns.len() as u64), read["messages_count"].as_u64());
-    for (before, after) in turns.iter().zip(&turns[1..]) {
-        assert_ne!(before["role"], after["role"], "no turn twice: {read}");
-    }
-    let expected = Vec::<String>::new();
-    assert_eq!(must(app.services.billing().faults().await), expected);
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
-use crate::app::{Setup, TestApp, text};
+use crate::app::{PAGE, Setup, TestApp, text};
 use crate::client::must;
 use crate::voices::voice;
 
@@ -248,8 +248,6 @@ async fn an_accounts_own_voices_are_shown_to_it_alone_on_postgres() {
     an_accounts_own_voices_are_shown_to_it_alone(TestDatabase::postgres().await).await;
 }
 
-const PAGE: &str = "https://shop.example";
-
 /// A published agent with a voice of the provider, with its widget on.
 async fn talking(app: &TestApp, voice_id: &str) -> AgentId {
     let config = json!({
@@ -259,15 +257,8 @@ async fn talking(app: &TestApp, voice_id: &str) -> AgentId {
         "stt": {"provider": "scripted"},
         "voice": {"provider": "provider_a", "voice_id": voice_id},
     });
-    let agent = json!({"name": "Eva", "language": "es", "config": config});
-    let agent = app.post("/v1/agents", agent).await.assert(201);
-    let id = text(&agent["id"]);
-    let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").await.assert(200);
-    let widget =
-        json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
-    let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
-    set.json(widget).await.assert(200);
+    let id = app.agent_with("es", config).await;
+    app.widget(&id, json!({})).await;
     must(id.parse())
 }
 
@@ -339,16 +330,8 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
     );
     let mute = must(app.services.talks().begin(PAGE, agents[0], None).await);
     let target = format!("/v1/calls/{}", CallHandle(mute.id()));
-    let failed = async {
-        loop {
-            let call = app.read(&target).await;
-            if call["status"] == "failed" {
-                return call["failure_reason"].clone();
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let reason = must(tokio::time::timeout(Duration::from_secs(20), failed).await);
+    let failed = app.until(&target, |call| call["status"] == "failed");
+    let reason = failed.await["failure_reason"].clone();
     assert_eq!(reason, "agent_error");
     drop(mute);
     let talk = must(app.services.talks().begin(PAGE, agents[1], None).await);

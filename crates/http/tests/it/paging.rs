@@ -8,7 +8,7 @@ use offhook_domain::{MemberRole, TransactionType};
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
+use crate::app::{CUSTOMER, TestApp, text};
 use crate::client::must;
 use crate::contract::INTERFACE;
 use crate::furnished::Furnished;
@@ -68,11 +68,7 @@ struct List {
 impl List {
     async fn of(operation: Operation) -> Self {
         let database = TestDatabase::sqlite();
-        let app = TestApp::with(Setup {
-            database: Some(database.clone()),
-            ..Setup::default()
-        })
-        .await;
+        let app = TestApp::on(database.clone()).await;
         app.dial();
         app.read_documents();
         let things = Furnished::make(&app, app.account, &app.token, "acme").await;

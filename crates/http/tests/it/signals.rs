@@ -8,7 +8,7 @@ use offhook_testkit::TestDatabase;
 use serde_json::json;
 
 use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::must;
+use crate::client::eventually;
 use crate::stream::{Event, events};
 
 /// Longer than any test.
@@ -45,12 +45,7 @@ async fn two(speed: f64) -> (TestApp, TestApp) {
 }
 
 async fn wait<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
-    let came = async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(10), came).await);
+    eventually(async || condition().await.then_some(())).await;
 }
 
 /// The first one's account, spoken to through the second one.
@@ -130,11 +125,7 @@ async fn a_change_of_an_endpoint_is_told() {
 #[ignore = "needs PostgreSQL: just test"]
 async fn a_process_listens_anew_when_its_session_was_ended() {
     let database = TestDatabase::postgres().await;
-    let app = TestApp::with(Setup {
-        database: Some(database.clone()),
-        ..Setup::default()
-    })
-    .await;
+    let app = TestApp::on(database.clone()).await;
     app.dial();
     let health = app.services.health();
     wait(|| async { health.hears_others() }).await;

@@ -1,17 +1,13 @@
 //! Spoken conversations of web pages, as far as one process holds them.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use offhook_domain::AgentId;
 use offhook_services::{CallSettings, Talk, UseCaseError};
 use serde_json::json;
 
-use crate::app::{Setup, TestApp, text};
-use crate::client::must;
+use crate::app::{PAGE, Setup, TestApp};
+use crate::client::{eventually, must};
 use crate::websocket::Socket;
-
-const PAGE: &str = "https://shop.example";
 
 /// A published agent that hears and speaks, with its widget on.
 async fn agent(app: &TestApp) -> AgentId {
@@ -22,15 +18,8 @@ async fn agent(app: &TestApp) -> AgentId {
         "stt": {"provider": "scripted"},
         "voice": {"provider": "scripted", "voice_id": "scripted"},
     });
-    let agent = json!({"name": "Eva", "language": "en-US", "config": config});
-    let agent = app.post("/v1/agents", agent).await.assert(201);
-    let id = text(&agent["id"]);
-    let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").await.assert(200);
-    let widget =
-        json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
-    let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
-    set.json(widget).await.assert(200);
+    let id = app.agent_with("en-US", config).await;
+    app.widget(&id, json!({})).await;
     must(id.parse())
 }
 
@@ -64,20 +53,16 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
     );
     // Whoever hangs up makes room, and what is refused for another reason takes none.
     drop(held.pop());
-    let next = async {
-        loop {
-            let elsewhere = talks.begin("https://evil.example", agent, None).await;
-            assert!(elsewhere.is_err());
-            match talks.begin(PAGE, agent, None).await {
-                Ok(talk) => return talk,
-                Err(error) => assert!(matches!(error, UseCaseError::Full), "{error:?}"),
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+    let next = eventually(async || {
+        let elsewhere = talks.begin("https://evil.example", agent, None).await;
+        assert!(elsewhere.is_err());
+        let next = talks.begin(PAGE, agent, None).await;
+        if let Err(error) = &next {
+            assert!(matches!(error, UseCaseError::Full), "{error:?}");
         }
-    };
-    held.push(must(
-        tokio::time::timeout(Duration::from_secs(20), next).await,
-    ));
+        next.ok()
+    });
+    held.push(next.await);
     drop(held);
 }
 

@@ -7,7 +7,7 @@ use offhook_domain::{Plan, Scopes};
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, text};
+use crate::app::{TestApp, text};
 use crate::client::{Request, must};
 use crate::contract::INTERFACE;
 use crate::furnished::Furnished;
@@ -37,11 +37,7 @@ impl Two {
     async fn furnish() -> Self {
         let database = TestDatabase::sqlite();
         let statements = Statements::of(&database);
-        let app = TestApp::with(Setup {
-            database: Some(database),
-            ..Setup::default()
-        })
-        .await;
+        let app = TestApp::on(database).await;
         app.dial();
         app.read_documents();
         let ours = Furnished::make(&app, app.account, &app.token, "acme").await;
@@ -180,9 +176,6 @@ fn references() -> BTreeSet<String> {
     all
 }
 
-/// A body with an id in it.
-type WithId = fn(&Furnished, &str) -> Value;
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exist() {
     let two = Two::furnish().await;
@@ -211,96 +204,67 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         assert_eq!(seen["body"], nothing, "{operation}");
     }
 
-    let table: &[(&str, &str, &str, WithId)] = &[
+    let agent = |config: Value| json!({"name": "Eva", "language": "en", "config": config});
+    let change = |config: Value| json!({"config": config});
+    let documents = json!({"knowledge_base": {"doc_ids": ["ID"]}});
+    let folders = json!({"knowledge_base": {"folder_ids": ["ID"]}});
+    let tools = json!({"tool_ids": ["ID"]});
+    let call = json!({"agent_id": "ID", "to": "+15005550001"});
+    let number = json!({"phone_number": "+15005550177", "agent_id": "ID"});
+    let recipients = json!([{"to": "+15005550001"}]);
+    let batch = json!({"name": "Spring", "agent_id": "ID", "recipients": recipients});
+    let from = json!({
+        "name": "x", "agent_id": two.theirs.legacy, "phone_number_id": "ID",
+        "recipients": recipients,
+    });
+    let document = json!({"name": "x", "text": "x", "folder_id": "ID"});
+    let find = |ids: &str| json!({"query": "pool opens", ids: ["ID"]});
+    let table = [
+        ("createAgent", "tool_ids", &ours.tool, agent(tools.clone())),
         (
             "createAgent",
-            "tool_ids",
-            &ours.tool,
-            |_, id| json!({"name": "Eva", "language": "en", "config": {"tool_ids": [id]}}),
-        ),
-        ("createAgent", "doc_ids", &ours.document, |_, id| {
-            let knowledge = json!({"doc_ids": [id]});
-            json!({"name": "Eva", "language": "en", "config": {"knowledge_base": knowledge}})
-        }),
-        ("createAgent", "folder_ids", &ours.folder, |_, id| {
-            let knowledge = json!({"folder_ids": [id]});
-            json!({"name": "Eva", "language": "en", "config": {"knowledge_base": knowledge}})
-        }),
-        (
-            "updateAgent",
-            "tool_ids",
-            &ours.tool,
-            |_, id| json!({"config": {"tool_ids": [id]}}),
-        ),
-        (
-            "updateAgent",
             "doc_ids",
             &ours.document,
-            |_, id| json!({"config": {"knowledge_base": {"doc_ids": [id]}}}),
+            agent(documents.clone()),
         ),
         (
-            "updateAgent",
+            "createAgent",
             "folder_ids",
             &ours.folder,
-            |_, id| json!({"config": {"knowledge_base": {"folder_ids": [id]}}}),
+            agent(folders.clone()),
         ),
-        (
-            "placeCall",
-            "agent_id",
-            &ours.agent,
-            |_, id| json!({"agent_id": id, "to": "+15005550001"}),
-        ),
-        (
-            "placeCall",
-            "agent_id",
-            &ours.provider_agent,
-            |_, id| json!({"agent_id": id, "to": "+15005550001"}),
-        ),
-        (
-            "createPhoneNumber",
-            "agent_id",
-            &ours.agent,
-            |_, id| json!({"phone_number": "+15005550177", "agent_id": id}),
-        ),
+        ("updateAgent", "tool_ids", &ours.tool, change(tools)),
+        ("updateAgent", "doc_ids", &ours.document, change(documents)),
+        ("updateAgent", "folder_ids", &ours.folder, change(folders)),
+        ("placeCall", "agent_id", &ours.agent, call.clone()),
+        ("placeCall", "agent_id", &ours.provider_agent, call),
+        ("createPhoneNumber", "agent_id", &ours.agent, number),
         (
             "updatePhoneNumber",
             "agent_id",
             &ours.agent,
-            |_, id| json!({"agent_id": id}),
+            json!({"agent_id": "ID"}),
         ),
-        (
-            "createBatch",
-            "agent_id",
-            &ours.legacy,
-            |_, id| json!({"name": "Spring", "agent_id": id, "recipients": [{"to": "+15005550001"}]}),
-        ),
-        ("createBatch", "phone_number_id", &ours.number, |own, id| {
-            let recipients = json!([{"to": "+15005550001"}]);
-            json!({"name": "x", "agent_id": own.legacy, "phone_number_id": id, "recipients": recipients})
-        }),
-        (
-            "createDocument",
-            "folder_id",
-            &ours.folder,
-            |_, id| json!({"name": "x", "text": "x", "folder_id": id}),
-        ),
+        ("createBatch", "agent_id", &ours.legacy, batch),
+        ("createBatch", "phone_number_id", &ours.number, from),
+        ("createDocument", "folder_id", &ours.folder, document),
         (
             "updateDocument",
             "folder_id",
             &ours.folder,
-            |_, id| json!({"folder_id": id}),
+            json!({"folder_id": "ID"}),
         ),
         (
             "searchKnowledge",
             "doc_ids",
             &ours.document,
-            |_, id| json!({"query": "pool opens", "doc_ids": [id]}),
+            find("doc_ids"),
         ),
         (
             "searchKnowledge",
             "folder_ids",
             &ours.folder,
-            |_, id| json!({"query": "pool opens", "folder_ids": [id]}),
+            find("folder_ids"),
         ),
     ];
     for (operation, name, id, body) in table {
@@ -313,7 +277,7 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         let target = operation.target(own);
         let ask = |id: &str| {
             let request = two.app.bare(&operation.method, &target);
-            request.json(body(&two.theirs, id))
+            request.json(body.to_string().replace("ID", id))
         };
         let what = format!("{} {name}", operation.id);
         let seen = two.compare(&what, id, ask).await;

@@ -15,7 +15,7 @@ use offhook_testkit::{TestDatabase, contract};
 use serde_json::{Value, json};
 
 use crate::app::{Setup, TestApp, text};
-use crate::client::{Answer, must};
+use crate::client::{Answer, eventually, must};
 
 const OURS: &str = "+15005550123";
 const CUSTOMER: &str = "+5215512345678";
@@ -166,16 +166,8 @@ impl Shop {
 }
 
 async fn agent(app: &TestApp, prompt: &str, llm: Value) -> String {
-    let agent = json!({
-        "name": "Sofía",
-        "language": "es-MX",
-        "config": {"system_prompt": prompt, "first_message": "Hola.", "llm": llm},
-    });
-    let agent = app.post("/v1/agents", agent).await.assert(201);
-    let id = text(&agent["id"]);
-    let publish = format!("/v1/agents/{id}/publish");
-    app.post(&publish, "{}").await.assert(200);
-    id
+    let config = json!({"system_prompt": prompt, "first_message": "Hola.", "llm": llm});
+    app.agent_with("es-MX", config).await
 }
 
 fn turns(conversation: &Value) -> Vec<(String, String)> {
@@ -199,18 +191,6 @@ async fn tell(app: &TestApp, account: AccountId, signature: &str, body: &[u8]) -
         .header("Content-Type", "application/json")
         .body(body)
         .await
-}
-
-async fn eventually<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let seen = async {
-        loop {
-            if let Some(seen) = look().await {
-                return seen;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    must(tokio::time::timeout(Duration::from_secs(60), seen).await)
 }
 
 contract! {

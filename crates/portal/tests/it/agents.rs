@@ -36,21 +36,14 @@ fn at(json: &Json, path: &str) -> String {
 async fn an_agent_is_made_edited_published_and_rolled_back() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/agents")
-        .await
-        .assert(200)
-        .shows(&["No agent yet", "Make the first agent"]);
+    ana.sees("/agents", &["No agent yet", "Make the first agent"])
+        .await;
     let path = made(&ana, "Front desk").await;
-    ana.get(&path)
-        .await
-        .assert(200)
-        .shows(&["Draft", "Publish version 1", "scripted"]);
+    ana.sees(&path, &["Draft", "Publish version 1", "scripted"])
+        .await;
     let publish = |version: u8| format!("{path}/versions/{version}/publish");
-    assert_eq!(
-        ana.post(&publish(1), &[("note", "first")]).await.leads(),
-        path
-    );
-    ana.get(&path).await.assert(200).shows(&["Active"]);
+    ana.sends(&publish(1), &[("note", "first")], &path).await;
+    ana.sees(&path, &["Active"]).await;
 
     let edit = format!("{path}/edit");
     let page = ana.get(&edit).await.assert(200);
@@ -85,10 +78,11 @@ async fn an_agent_is_made_edited_published_and_rolled_back() {
         said[4]
     );
 
-    ana.get(&format!("{path}/versions"))
-        .await
-        .assert(200)
-        .shows(&["first", "serves now", "diff?from=1&amp;to=2"]);
+    ana.sees(
+        &format!("{path}/versions"),
+        &["first", "serves now", "diff?from=1&amp;to=2"],
+    )
+    .await;
     let diff = ana.get(&format!("{path}/diff?from=1&to=2")).await;
     let diff = diff.assert(200);
     diff.shows(&[
@@ -97,46 +91,29 @@ async fn an_agent_is_made_edited_published_and_rolled_back() {
         "temperature",
         "<del>",
     ]);
-    assert_eq!(ana.post(&publish(2), &[]).await.leads(), path);
+    ana.sends(&publish(2), &[], &path).await;
     ana.get(&format!("{path}/versions/1"))
         .await
         .shows(&["Roll back to version 1", "Make it the newest version"]);
-    assert_eq!(ana.post(&publish(1), &[]).await.leads(), path);
-    ana.get(&path)
-        .await
-        .assert(200)
-        .shows(&["Version 1 serves; version 2 is the newest"]);
+    ana.sends(&publish(1), &[], &path).await;
+    ana.sees(&path, &["Version 1 serves; version 2 is the newest"])
+        .await;
     let restore = format!("{path}/versions/1/restore");
-    assert_eq!(
-        ana.post(&restore, &[("expected_version", "2")])
-            .await
-            .leads(),
-        path
-    );
+    ana.sends(&restore, &[("expected_version", "2")], &path)
+        .await;
     let restored = config(&world, &path).await;
     assert_eq!(at(&restored, "version"), "3".to_owned());
     assert_eq!(at(&restored, "llm.temperature"), "0.7".to_owned());
 
     for (status, shown) in [("paused", "Activate"), ("active", "Pause")] {
-        assert_eq!(
-            ana.post(&format!("{path}/status"), &[("status", status)])
-                .await
-                .leads(),
-            path
-        );
+        ana.sends(&format!("{path}/status"), &[("status", status)], &path)
+            .await;
         ana.get(&path).await.shows(&[shown]);
     }
-    assert_eq!(
-        ana.post(&format!("{path}/archive"), &[]).await.leads(),
-        path
-    );
+    ana.sends(&format!("{path}/archive"), &[], &path).await;
     ana.get(&path).await.shows(&["Archived", "Restore"]);
-    assert_eq!(
-        ana.post(&format!("{path}/status"), &[("status", "paused")])
-            .await
-            .leads(),
-        path
-    );
+    ana.sends(&format!("{path}/status"), &[("status", "paused")], &path)
+        .await;
     ana.get("/agents?q=FRONT&status=paused&runtime=engine")
         .await
         .shows(&["Front desk", "Paused"]);
@@ -391,10 +368,8 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
     let code = format!(
         "&lt;script src=&quot;http://localhost:8080/widget/v1/offhook.js&quot; data-agent=&quot;{id}&quot; async&gt;"
     );
-    ana.get(&widget)
-        .await
-        .assert(200)
-        .shows(&[&code, "Publish the agent before"]);
+    ana.sees(&widget, &[&code, "Publish the agent before"])
+        .await;
     let wrong = [
         ("enabled", "on"),
         ("allowed_origins", "https://a.example/path"),
@@ -435,11 +410,9 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
 async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/tools").await.assert(200).shows(&["No tool yet"]);
-    ana.get("/tools/new")
-        .await
-        .assert(200)
-        .shows(&["Transfers the call", "kind=http"]);
+    ana.sees("/tools", &["No tool yet"]).await;
+    ana.sees("/tools/new", &["Transfers the call", "kind=http"])
+        .await;
     let page = ana.get("/tools/new?kind=http").await.assert(200);
     let form = |page: &Page| {
         let form = Form::of(page, "/tools/new")
@@ -458,16 +431,14 @@ async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
     ]);
     let made = form(&page).send(&ana, "/tools/new").await;
     assert_eq!(made.leads(), "/tools");
-    let page = ana.get("/tools").await;
-    let page = page.assert(200).shows(&["find_order", ESCAPED]);
+    let page = ana.sees("/tools", &["find_order", ESCAPED]).await;
     assert!(!page.body.contains(SCRIPT));
     let (_, rest) = page
         .body
         .split_once("href=\"/portal/tools/0")
         .unwrap_or_default();
     let path = format!("/tools/0{}", rest.split('"').next().unwrap_or_default());
-    let page = ana.get(&path).await;
-    let page = page.assert(200).shows(&["X-Key", "stored; empty keeps it"]);
+    let page = ana.sees(&path, &["X-Key", "stored; empty keeps it"]).await;
     assert!(
         !page.body.contains("s3cret-of-ours"),
         "the header's value is shown again"
@@ -476,10 +447,8 @@ async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
     let changed = Form::of(&page, &path).with("http.url", "https://orders.example.com/other");
     assert_eq!(changed.send(&ana, &path).await.leads(), path);
     let page = ana
-        .get(&path)
-        .await
-        .assert(200)
-        .shows(&["https://orders.example.com/other", "X-Key"]);
+        .sees(&path, &["https://orders.example.com/other", "X-Key"])
+        .await;
     let removed = Form::of(&page, &path).with("http.headers[0].remove", "on");
     assert_eq!(removed.send(&ana, &path).await.leads(), path);
     let page = ana.get(&path).await.assert(200);
@@ -489,10 +458,7 @@ async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
     stranger.post(&path, &[("name", "mine")]).await.assert(404);
     let answer = stranger.post(&format!("{path}/delete"), &[]).await;
     answer.assert(404);
-    assert_eq!(
-        ana.post(&format!("{path}/delete"), &[]).await.leads(),
-        "/tools"
-    );
+    ana.sends(&format!("{path}/delete"), &[], "/tools").await;
     ana.get(&path).await.assert(404);
 }
 
@@ -557,7 +523,7 @@ async fn a_viewer_looks_and_changes_nothing_and_a_stranger_finds_nothing() {
         &format!("{path}/versions/1"),
         &format!("{path}/widget"),
     ] {
-        let page = viewer.get(page).await.assert(200).shows(&[ESCAPED]);
+        let page = viewer.sees(page, &[ESCAPED]).await;
         assert!(!page.body.contains(SCRIPT));
         assert!(
             !page.body.contains("/edit\""),
@@ -605,6 +571,5 @@ async fn a_viewer_looks_and_changes_nothing_and_a_stranger_finds_nothing() {
     ] {
         stranger.get(&format!("{path}{page}")).await.assert(404);
     }
-    let answer = stranger.get("/agents").await;
-    answer.assert(200).shows(&["No agent yet"]);
+    stranger.sees("/agents", &["No agent yet"]).await;
 }

@@ -18,11 +18,15 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     let publish = format!("{agent}/versions/1/publish");
     ana.post(&publish, &[("note", "")]).await.leads();
     let path = format!("{agent}/analysis");
-    ana.get(&path).await.assert(200).shows(&[
-        "Nothing is extracted at present",
-        "An example",
-        "name=\"schema\"",
-    ]);
+    ana.sees(
+        &path,
+        &[
+            "Nothing is extracted at present",
+            "An example",
+            "name=\"schema\"",
+        ],
+    )
+    .await;
 
     for (typed, said) in [
         (
@@ -55,8 +59,7 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         "Stop extracting",
         "&quot;&lt;b&gt;calm&quot;",
     ]);
-    let answer = viewer.get(&path).await;
-    answer.assert(200).shows(&["<pre class=\"document\""]);
+    viewer.sees(&path, &["<pre class=\"document\""]).await;
 
     let id = agent.rsplit('/').next().unwrap_or_default();
     let chat = ana.post("/try/chat", &[("agent", id)]).await.leads();
@@ -86,12 +89,8 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         "the part is the page's"
     );
 
-    assert_eq!(ana.post(&format!("{path}/clear"), &[]).await.leads(), path);
-    ana.get(&path)
-        .await
-        .assert(200)
-        .shows(&["Nothing is extracted at present"]);
-    viewer.get(&chat).await.assert(200).shows(&[made]);
-    let answer = ana.get("/settings/audit").await;
-    answer.assert(200).shows(&["Analysis: set", id]);
+    ana.sends(&format!("{path}/clear"), &[], &path).await;
+    ana.sees(&path, &["Nothing is extracted at present"]).await;
+    viewer.sees(&chat, &[made]).await;
+    ana.sees("/settings/audit", &["Analysis: set", id]).await;
 }

@@ -65,11 +65,9 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
     let path = place(&developer, &agent, &once).await;
     assert_eq!(place(&developer, &agent, &once).await, path, "sent twice");
     viewer
-        .get(&path)
-        .await
-        .assert(200)
-        .shows(&["Waiting", "hx-trigger=\"every 1s\""]);
-    viewer.get("/").await.assert(200).shows(&["0 / 100"]);
+        .sees(&path, &["Waiting", "hx-trigger=\"every 1s\""])
+        .await;
+    viewer.sees("/", &["0 / 100"]).await;
 
     world.dial();
     let ended = world.until(&viewer, &path, "Completed").await;
@@ -126,10 +124,8 @@ async fn a_call_under_way_grows_and_is_hung_up() {
         "Waiting",
     ]);
     viewer
-        .get("/conversations/live")
-        .await
-        .assert(200)
-        .shows(&["No call is under way", "every 2s"]);
+        .sees("/conversations/live", &["No call is under way", "every 2s"])
+        .await;
 
     developer.get(&path).await.shows(&["hang-up"]);
     assert!(
@@ -160,8 +156,9 @@ async fn a_call_under_way_grows_and_is_hung_up() {
 async fn a_refused_call_keeps_what_was_typed() {
     let world = World::start().await;
     let developer = world.browser(MemberRole::Developer).await;
-    let answer = developer.get("/try/call").await;
-    answer.assert(200).shows(&["No agent can be tried yet"]);
+    developer
+        .sees("/try/call", &["No agent can be tried yet"])
+        .await;
     let agent = agent(&world).await;
     let typed = [
         ("once", "0a"),
@@ -192,8 +189,7 @@ async fn a_test_chat_is_answered_shown_and_ended() {
     let agent = agent(&world).await;
     let fields = [("agent", agent.as_str()), ("metadata", "name=Zoe")];
     let path = developer.post("/try/chat", &fields).await.leads();
-    let page = developer.get(&path).await.assert(200);
-    let page = page.shows(&["Hello Zoe, &lt;script&gt;"]);
+    let page = developer.sees(&path, &["Hello Zoe, &lt;script&gt;"]).await;
     let id = hidden(&page.body, "message_id");
     let say = format!("{path}/messages");
     let message = [
@@ -381,8 +377,9 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
         "{}",
         page.body
     );
-    let page = developer.get(&path).await.assert(200);
-    let page = page.shows(&["hx-trigger=\"every 1s\"", "To the first turns"]);
+    let page = developer
+        .sees(&path, &["hx-trigger=\"every 1s\"", "To the first turns"])
+        .await;
     assert_eq!(turns_on(&page), newest);
     assert_eq!(link(&page, "next"), None);
     let mut seen = turns_on(&page);
@@ -479,8 +476,9 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
     answer.assert(404);
     let unknown = [("once", "0a"), ("agent", agent.as_str()), ("to", CUSTOMER)];
     stranger.post("/try/call", &unknown).await.assert(422);
-    let theirs = stranger.get("/conversations").await.assert(200);
-    theirs.shows(&["No conversations yet"]);
+    stranger
+        .sees("/conversations", &["No conversations yet"])
+        .await;
     stranger
         .get("/")
         .await

@@ -40,10 +40,8 @@ async fn endpoint(browser: &Browser) -> (String, String) {
 async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_deleted() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/webhooks")
-        .await
-        .assert(200)
-        .shows(&["No endpoint yet", "Register an endpoint"]);
+    ana.sees("/webhooks", &["No endpoint yet", "Register an endpoint"])
+        .await;
     let (path, secret) = endpoint(&ana).await;
     assert_eq!(secret.len(), 49, "{secret}");
     for page in [ana.get("/webhooks").await, ana.get(&path).await] {
@@ -58,15 +56,17 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
         .post(&format!("{path}/test"), &[("type", "call.failed")])
         .await
         .leads();
-    let page = ana.get(&delivery).await.assert(200);
-    page.shows(&[
-        "call.failed",
-        "Pending",
-        "no_answer",
-        "hx-trigger=\"every 2s\"",
-    ]);
-    let answer = ana.get(&format!("{delivery}/attempts")).await;
-    answer.assert(200).shows(&["0 of 4"]);
+    ana.sees(
+        &delivery,
+        &[
+            "call.failed",
+            "Pending",
+            "no_answer",
+            "hx-trigger=\"every 2s\"",
+        ],
+    )
+    .await;
+    ana.sees(&format!("{delivery}/attempts"), &["0 of 4"]).await;
 
     let change = [
         ("url", "https://hooks.example.com/other"),
@@ -90,13 +90,9 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
     let again = ana.post(&format!("{delivery}/redeliver"), &[]).await;
     let again = again.assert(422);
     again.shows(&["The endpoint is disabled: enable it first.", "Cancelled"]);
-    assert_eq!(
-        ana.post(&format!("{path}/delete"), &[]).await.leads(),
-        "/webhooks"
-    );
+    ana.sends(&format!("{path}/delete"), &[], "/webhooks").await;
     ana.get(&path).await.assert(404);
-    let answer = ana.get(&delivery).await;
-    answer.assert(200).shows(&["an endpoint that is deleted"]);
+    ana.sees(&delivery, &["an endpoint that is deleted"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,8 +161,7 @@ async fn a_receivers_answer_is_shown_as_text() {
         .post(&format!("{delivery}/redeliver"), &[])
         .await
         .leads();
-    let answer = ana.get(&asked).await;
-    answer.assert(200).shows(&["hx-trigger=\"every 2s\""]);
+    ana.sees(&asked, &["hx-trigger=\"every 2s\""]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,8 +196,8 @@ async fn a_refused_address_stays_in_its_form() {
 async fn the_history_shows_what_its_filters_name() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    let answer = ana.get("/webhooks/deliveries").await;
-    answer.assert(200).shows(&["Nothing sent yet"]);
+    ana.sees("/webhooks/deliveries", &["Nothing sent yet"])
+        .await;
     let (path, _) = endpoint(&ana).await;
     let id = path.trim_start_matches("/webhooks/").to_owned();
     let delivery = ana
@@ -269,12 +264,8 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
     let list = list.shows(&[ESCAPED, &token[..21], "calls:read", "250", "2099-01-31"]);
     assert!(!list.body.contains(&token) && !list.body.contains(SCRIPT));
     let id = after(&list, "action=\"/portal/developers/").to_owned();
-    assert_eq!(
-        ana.post(&format!("/developers/{id}/revoke"), &[])
-            .await
-            .leads(),
-        "/developers"
-    );
+    ana.sends(&format!("/developers/{id}/revoke"), &[], "/developers")
+        .await;
     world.api(&token, "GET", "/v1/calls", "").await.assert(401);
     ana.get("/developers")
         .await
@@ -299,8 +290,8 @@ async fn a_refused_key_keeps_what_was_chosen() {
         "value=\"on\" checked",
         "value=\"2001-01-31\"",
     ]);
-    let answer = ana.post("/developers", &[("name", "CRM")]).await;
-    answer.assert(422).shows(&["at least one scope"]);
+    ana.refused("/developers", &[("name", "CRM")], &["at least one scope"])
+        .await;
     ana.post("/developers", &[("name", "CRM"), ("scope", "all:all")])
         .await
         .assert(422);
@@ -354,7 +345,7 @@ async fn what_is_another_accounts_is_not_found() {
     let answer = eve.post(&format!("/developers/{key}/revoke"), &[]).await;
     answer.assert(404);
     world.api(&token, "GET", "/v1/me", "").await.assert(200);
-    ana.get(&path).await.assert(200).shows(&[URL]);
+    ana.sees(&path, &[URL]).await;
     let unknown: DeliveryId = must("01a20009-5ac2-7194-8ddf-8a34ea98b23e".parse());
     let answer = ana.get(&format!("/webhooks/deliveries/{unknown}")).await;
     answer.assert(404);
@@ -418,10 +409,8 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
         );
         assert_eq!(said.leads(), path);
         let page = ada
-            .get(path)
-            .await
-            .assert(200)
-            .shows(&["Provider of the legacy agents", "Last replaced"]);
+            .sees(path, &["Provider of the legacy agents", "Last replaced"])
+            .await;
         assert!(!page.body.contains(secret));
     }
     let empty = ada
@@ -435,12 +424,7 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
         .await
         .assert(422);
     assert!(!refused.body.contains(&long), "a secret is not sent back");
-    assert_eq!(
-        ada.post(&format!("{path}/legacy/remove"), &[])
-            .await
-            .leads(),
-        path
-    );
+    ada.sends(&format!("{path}/legacy/remove"), &[], path).await;
     let answer = ada.post(&format!("{path}/legacy/remove"), &[]).await;
     answer.assert(404);
     let answer = ada.post(&format!("{path}/nobody/remove"), &[]).await;
@@ -455,7 +439,7 @@ async fn a_credential_that_its_provider_does_not_accept_says_so() {
     let path = "/settings/credentials";
     let store = async |provider, secret| {
         let fields = [("provider", provider), ("secret", secret)];
-        assert_eq!(ada.post(path, &fields).await.leads(), path);
+        ada.sends(path, &fields, path).await;
     };
     store("legacy", "of-nobody").await;
     let refused = world.services.legacy().sync(world.account).await;
@@ -541,9 +525,9 @@ async fn settings_say_what_the_plan_grants_and_developer_pages_carry_the_readers
         "OpenSSL.secure_compare",
         "hmac.Equal",
     ]);
-    vera.get("/webhooks/events").await.assert(200).shows(&[
-        "call.initiated",
-        "call.completed",
-        "call.failed",
-    ]);
+    vera.sees(
+        "/webhooks/events",
+        &["call.initiated", "call.completed", "call.failed"],
+    )
+    .await;
 }

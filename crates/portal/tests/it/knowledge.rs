@@ -19,8 +19,7 @@ async fn a_text_is_read_found_moved_and_deleted() {
         .until(&ana, &path, "Ready")
         .await
         .shows(&["We are open from nine to five."]);
-    let answer = ana.get("/knowledge").await;
-    answer.assert(200).shows(&["Hours", "Ready"]);
+    ana.sees("/knowledge", &["Hours", "Ready"]).await;
     let found = ana.get("/knowledge/search?q=when+are+you+open").await;
     let found = found.assert(200);
     found.shows(&["We are open from nine to five.", "Score"]);
@@ -37,17 +36,15 @@ async fn a_text_is_read_found_moved_and_deleted() {
     let moved = [("name", "Opening hours"), ("folder_id", folder.as_str())];
     assert_eq!(saved(&ana, &path, &moved).await.leads(), path);
     let shown = format!("/knowledge?folder={folder}");
-    ana.get(&shown).await.assert(200).shows(&["Opening hours"]);
+    ana.sees(&shown, &["Opening hours"]).await;
     let file = ana.get(&format!("{path}/text")).await.assert(200);
     assert_eq!(
         file.header("content-disposition"),
         Some("attachment; filename=\"document.txt\"; filename*=UTF-8''Opening%20hours.txt")
     );
 
-    assert_eq!(
-        ana.post(&format!("{path}/delete"), &[]).await.leads(),
-        "/knowledge"
-    );
+    ana.sends(&format!("{path}/delete"), &[], "/knowledge")
+        .await;
     ana.get(&path).await.assert(404);
 }
 
@@ -82,11 +79,17 @@ async fn a_file_is_taken_and_a_refused_form_keeps_what_was_typed() {
         .assert(422)
         .shows(&["larger than 20 MiB", "value=\"Kept name\""]);
     let blank = [("name", "Kept name"), ("text", "  ")];
-    ana.post("/knowledge/text", &blank)
-        .await
-        .assert(422)
-        .shows(&["value=\"Kept name\"", "must not be blank"]);
+    ana.refused(
+        "/knowledge/text",
+        &blank,
+        &["value=\"Kept name\"", "must not be blank"],
+    )
+    .await;
     let address = [("name", "Kept name"), ("url", "http://localhost/a")];
-    let refused = ana.post("/knowledge/address", &address).await.assert(422);
-    refused.shows(&["value=\"http://localhost/a\""]);
+    ana.refused(
+        "/knowledge/address",
+        &address,
+        &["value=\"http://localhost/a\""],
+    )
+    .await;
 }

@@ -60,8 +60,7 @@ async fn a_form_with_a_file_of_the_session_before_is_filled_in_again() {
     let back = open.upload("/knowledge/upload", &fields, file).await;
     let back = back.leads();
     assert_eq!(back, "/knowledge/upload?name=Kept+name");
-    let answer = now.get(&back).await;
-    answer.assert(200).shows(&["value=\"Kept name\""]);
+    now.sees(&back, &["value=\"Kept name\""]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +68,7 @@ async fn whoever_signs_out_twice_is_signed_out() {
     let world = World::start().await;
     let ana = world.browser(MemberRole::Viewer).await;
     for _ in 0..2 {
-        assert_eq!(ana.post("/sign-out", &[]).await.leads(), "/sign-in");
+        ana.sends("/sign-out", &[], "/sign-in").await;
     }
     ana.get("/agents").await.assert(401);
 }
@@ -82,7 +81,7 @@ async fn a_page_of_the_session_before_signs_out_at_once() {
     let open = before.left_open_by(&now);
     open.post("/sign-out", &[]).await.assert(403);
     let open = open.saying(OURS);
-    assert_eq!(open.post("/sign-out", &[]).await.leads(), "/sign-in");
+    open.sends("/sign-out", &[], "/sign-in").await;
     now.get("/settings").await.assert(401);
 }
 

@@ -67,8 +67,12 @@ async fn conflicts_of_numbers_folders_and_webhooks_are_said_in_spanish() {
     refused.shows(&["La red simulada no ofrece este número a la cuenta"]);
     let folder = [("name", "Precios")];
     ana.post("/knowledge/folders", &folder).await.leads();
-    let refused = ana.post("/knowledge/folders", &folder).await.assert(422);
-    refused.shows(&["Otra carpeta tiene este nombre."]);
+    ana.refused(
+        "/knowledge/folders",
+        &folder,
+        &["Otra carpeta tiene este nombre."],
+    )
+    .await;
     for n in 0..20 {
         let body = Json::object([(
             "url",
@@ -138,11 +142,14 @@ async fn rules_of_fields_are_said_in_spanish() {
             "Nombre: no puede estar vacío",
         ),
     ] {
-        let refused = ana.post(path, &fields).await.assert(422);
-        refused.shows(&[said]);
+        ana.refused(path, &fields, &[said]).await;
     }
     let json = format!("/agents/{id}/json");
     let fields = [("expected_version", "1"), ("config", "{\"language\": ]")];
-    let refused = ana.post(&json, &fields).await.assert(422);
-    refused.shows(&["no es JSON válido: se rompe en la línea 1, columna 14"]);
+    ana.refused(
+        &json,
+        &fields,
+        &["no es JSON válido: se rompe en la línea 1, columna 14"],
+    )
+    .await;
 }

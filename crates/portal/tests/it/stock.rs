@@ -61,8 +61,7 @@ async fn legacy_agent(world: &World) -> String {
 async fn a_number_is_taken_labelled_and_given_back() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    let answer = ana.get("/phone-numbers").await;
-    answer.assert(200).shows(&["No numbers"]);
+    ana.sees("/phone-numbers", &["No numbers"]).await;
     let wrong = [("phone_number", "5550123"), ("label", "Kept label")];
     let refused = ana.post("/phone-numbers/new", &wrong).await.assert(422);
     refused.shows(&[
@@ -71,12 +70,9 @@ async fn a_number_is_taken_labelled_and_given_back() {
         "value=\"5550123\"",
     ]);
     let fields = [("phone_number", "+15005550123"), ("label", SCRIPT)];
-    assert_eq!(
-        ana.post("/phone-numbers/new", &fields).await.leads(),
-        "/phone-numbers"
-    );
-    let list = ana.get("/phone-numbers").await;
-    let list = list.assert(200).shows(&["+15005550123", ESCAPED]);
+    ana.sends("/phone-numbers/new", &fields, "/phone-numbers")
+        .await;
+    let list = ana.sees("/phone-numbers", &["+15005550123", ESCAPED]).await;
     assert!(!list.body.contains(SCRIPT));
     let (_, rest) = list
         .body
@@ -88,13 +84,11 @@ async fn a_number_is_taken_labelled_and_given_back() {
     );
     let label = [("label", "Front desk")];
     assert_eq!(saved(&ana, &path, &label).await.leads(), path);
-    ana.get(&path).await.assert(200).shows(&["Front desk"]);
+    ana.sees(&path, &["Front desk"]).await;
     let import = ana.post("/phone-numbers/import", &[]).await.assert(422);
     import.shows(&["no carrier credential", "Settings, Provider credentials"]);
-    assert_eq!(
-        ana.post(&format!("{path}/delete"), &[]).await.leads(),
-        "/phone-numbers"
-    );
+    ana.sends(&format!("{path}/delete"), &[], "/phone-numbers")
+        .await;
     ana.get(&path).await.assert(404);
 }
 
@@ -128,8 +122,7 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
     // A row that nobody can call stops them all, and the list is still there.
     let refused = send(fields(list, "1")).await.assert(422);
     refused.shows(&["row 3", "=cmd();+52 155 1234 5678"]);
-    let answer = ana.get("/batch-calls").await;
-    answer.assert(200).shows(&["No batches yet"]);
+    ana.sees("/batch-calls", &["No batches yet"]).await;
 
     let mended = "Nombre;Tel\n=cmd();+52 155 1234 5678\n";
     let path = send(fields(mended, "1")).await.leads();
@@ -142,20 +135,18 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
     changed[0].1 = "Summer".to_owned();
     let refused = send(changed).await.assert(422);
     refused.shows(&["This form was sent already, with other data."]);
-    ana.get(&path)
-        .await
-        .assert(200)
-        .shows(&["+5215512345678", "=cmd()", "Pause", "0 of 1"]);
+    ana.sees(&path, &["+5215512345678", "=cmd()", "Pause", "0 of 1"])
+        .await;
     let part = ana.get(&format!("{path}/progress?was=running")).await;
     let part = part.assert(200);
     assert_eq!(part.header("hx-refresh"), None);
-    assert_eq!(ana.post(&format!("{path}/pause"), &[]).await.leads(), path);
-    let answer = ana.post(&format!("{path}/pause"), &[]).await;
-    answer.assert(422).shows(&["cannot be paused"]);
+    ana.sends(&format!("{path}/pause"), &[], &path).await;
+    ana.refused(&format!("{path}/pause"), &[], &["cannot be paused"])
+        .await;
     let part = ana.get(&format!("{path}/progress?was=running")).await;
     let part = part.assert(200);
     assert_eq!(part.header("hx-refresh"), Some("true"));
-    assert_eq!(ana.post(&format!("{path}/resume"), &[]).await.leads(), path);
+    ana.sends(&format!("{path}/resume"), &[], &path).await;
     world.dial();
     world.until(&ana, &path, "1 of 1").await;
     let results = ana.get(&format!("{path}/results")).await.assert(200);
@@ -200,7 +191,7 @@ async fn what_a_batch_would_not_take_is_said_when_the_list_is_looked_at() {
         ("file_text", "tel,name,,name\n+5215512345678,a,b,c\n"),
     ];
     let path = ana.upload("/batch-calls/send", &fields, None).await.leads();
-    ana.get(&path).await.assert(200).shows(&["+5215512345678"]);
+    ana.sees(&path, &["+5215512345678"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,15 +216,11 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
         ("file_text", list.as_str()),
     ];
     let path = ana.upload("/batch-calls/send", &fields, None).await.leads();
-    ana.get(&path)
-        .await
-        .assert(200)
-        .shows(&["Scheduled", "2199-11-22T15:00:00.000Z"]);
-    assert_eq!(ana.post(&format!("{path}/cancel"), &[]).await.leads(), path);
-    ana.get(&path)
-        .await
-        .assert(200)
-        .shows(&["Cancelled", "Call the others again"]);
+    ana.sees(&path, &["Scheduled", "2199-11-22T15:00:00.000Z"])
+        .await;
+    ana.sends(&format!("{path}/cancel"), &[], &path).await;
+    ana.sees(&path, &["Cancelled", "Call the others again"])
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,8 +264,7 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
     let late = ana.upload("/batch-calls/send", &fields, None).await;
     late.assert(422)
         .shows(&["lies in the past", "value=\"2026-04-30T12:40\""]);
-    let answer = ana.get("/batch-calls").await;
-    answer.assert(200).shows(&["No batches yet"]);
+    ana.sees("/batch-calls", &["No batches yet"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,12 +308,12 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
     answer.assert(404);
     must(world.services.request_logs().flush().await);
 
-    let list = ana.get("/logs").await.assert(200);
-    list.shows(&["POST /v1/calls", "404 not_found"]);
+    ana.sees("/logs", &["POST /v1/calls", "404 not_found"])
+        .await;
     let some = ana.get("/logs?status=4xx").await.assert(200);
     assert!(!some.body.contains("POST /v1/calls"), "{}", some.body);
-    let answer = ana.get("/logs?status=abc").await;
-    answer.assert(200).shows(&["A status is written as 404"]);
+    ana.sees("/logs?status=abc", &["A status is written as 404"])
+        .await;
     let story = ana.get(&format!("/logs/{request}")).await.assert(200);
     let story = story.shows(&[
         handle,
@@ -366,10 +352,9 @@ async fn billing_and_integrations_are_told_as_they_are() {
         "Off",
         "Usage of the last 30 days",
     ]);
-    let answer = ana.get("/billing/ledger").await;
-    answer.assert(200).shows(&["Credit", "100,000"]);
-    let none = ana.get("/billing/ledger?type=debit").await.assert(200);
-    none.shows(&["No entries"]);
+    ana.sees("/billing/ledger", &["Credit", "100,000"]).await;
+    ana.sees("/billing/ledger?type=debit", &["No entries"])
+        .await;
     let wrong = ana
         .get("/billing/ledger?from=2026-02-02&to=2026-01-01")
         .await
@@ -377,10 +362,8 @@ async fn billing_and_integrations_are_told_as_they_are() {
     wrong.shows(&["The first day is after the last one."]);
     ana.get("/billing/invoices").await.assert(200);
 
-    ana.get("/integrations")
-        .await
-        .assert(200)
-        .shows(&["Google Calendar", "Not connected"]);
+    ana.sees("/integrations", &["Google Calendar", "Not connected"])
+        .await;
     let (store, toolkit) = (world.services.store(), "google_calendar".to_owned());
     let now = world.clock.now();
     must(
@@ -388,8 +371,7 @@ async fn billing_and_integrations_are_told_as_they_are() {
             .connecting_failed(world.account, toolkit, SCRIPT.to_owned(), now)
             .await,
     );
-    let some = ana.get("/integrations?status=error").await;
-    let some = some.assert(200).shows(&[ESCAPED]);
+    let some = ana.sees("/integrations?status=error", &[ESCAPED]).await;
     assert!(!some.body.contains(SCRIPT) && !some.body.contains("HubSpot"));
 }
 
@@ -402,7 +384,7 @@ async fn a_viewer_changes_nothing_and_a_stranger_finds_nothing() {
     ana.post("/phone-numbers/new", &[("phone_number", "+15005550123")])
         .await
         .leads();
-    let list = ana.get("/knowledge").await.assert(200).shows(&[ESCAPED]);
+    let list = ana.sees("/knowledge", &[ESCAPED]).await;
     assert!(!list.body.contains(SCRIPT));
 
     let eva = world.browser(MemberRole::Viewer).await;

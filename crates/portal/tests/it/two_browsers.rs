@@ -76,7 +76,17 @@ struct Case<'a> {
     second: (&'a str, &'a str),
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    /// A form on its own page.
+    fn of(page: &'a str, first: (&'a str, &'a str), second: (&'a str, &'a str)) -> Self {
+        Self {
+            page,
+            form: page,
+            first,
+            second,
+        }
+    }
+
     fn filled(&self, page: &Page, (name, value): (&str, &str)) -> Form {
         Form::of(page, self.form).with(name, value)
     }
@@ -131,54 +141,37 @@ async fn nobody_replaces_unseen_what_somebody_else_has_stored() {
     let schema = |name: &str| format!("{{\n  \"type\": \"object\",\n  \"title\": \"{name}\"\n}}");
     let (schema_of_ana, schema_of_ben) = (schema("Ana"), schema("Ben"));
     for case in [
+        Case::of(&records.number, ("label", SCRIPT), ("label", "Night desk")),
+        Case::of(
+            &records.document,
+            ("name", "Opening hours"),
+            ("name", "Hours of winter"),
+        ),
+        Case::of(&records.folder, ("name", "Store"), ("name", "Market")),
+        Case::of(
+            &records.endpoint,
+            ("description", "Our CRM"),
+            ("url", "https://hooks.example.com/b"),
+        ),
+        Case::of(
+            &records.tool,
+            ("http.url", "https://orders.example.com/ana"),
+            ("description", "Finds an order by its number."),
+        ),
         Case {
-            page: &records.number,
-            form: &records.number,
-            first: ("label", SCRIPT),
-            second: ("label", "Night desk"),
-        },
-        Case {
-            page: &records.document,
-            form: &records.document,
-            first: ("name", "Opening hours"),
-            second: ("name", "Hours of winter"),
-        },
-        Case {
-            page: &records.folder,
-            form: &records.folder,
-            first: ("name", "Store"),
-            second: ("name", "Market"),
-        },
-        Case {
-            page: &records.endpoint,
-            form: &records.endpoint,
-            first: ("description", "Our CRM"),
-            second: ("url", "https://hooks.example.com/b"),
-        },
-        Case {
-            page: &records.tool,
-            form: &records.tool,
-            first: ("http.url", "https://orders.example.com/ana"),
-            second: ("description", "Finds an order by its number."),
-        },
-        Case {
-            page: &records.agent,
             form: &rename,
-            first: ("name", "Day desk"),
-            second: ("name", "Night desk"),
+            ..Case::of(&records.agent, ("name", "Day desk"), ("name", "Night desk"))
         },
-        Case {
-            page: &widget,
-            form: &widget,
-            first: ("allowed_origins", "https://a.example\r\nhttps://b.example"),
-            second: ("max_sessions_per_minute", "77"),
-        },
-        Case {
-            page: &analysis,
-            form: &analysis,
-            first: ("schema", &schema_of_ana),
-            second: ("schema", &schema_of_ben),
-        },
+        Case::of(
+            &widget,
+            ("allowed_origins", "https://a.example\r\nhttps://b.example"),
+            ("max_sessions_per_minute", "77"),
+        ),
+        Case::of(
+            &analysis,
+            ("schema", &schema_of_ana),
+            ("schema", &schema_of_ben),
+        ),
     ] {
         case.run(&ana, &ben).await;
     }

@@ -366,6 +366,26 @@ impl Browser {
             .await
     }
 
+    /// A page on which these stand.
+    pub(crate) async fn sees(&self, path: &str, texts: &[&str]) -> Page {
+        self.get(path).await.assert(200).shows(texts)
+    }
+
+    /// Sends a form that is refused with a page on which these stand.
+    pub(crate) async fn refused(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+        texts: &[&str],
+    ) -> Page {
+        self.post(path, fields).await.assert(422).shows(texts)
+    }
+
+    /// Sends a form that is done, and leads there.
+    pub(crate) async fn sends(&self, path: &str, fields: &[(&str, &str)], to: &str) {
+        assert_eq!(self.post(path, fields).await.leads(), to, "{path}");
+    }
+
     /// A form as htmx sends it, which wants a part of a page.
     pub(crate) async fn post_part(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let kind = "application/x-www-form-urlencoded\r\nHX-Request: true";

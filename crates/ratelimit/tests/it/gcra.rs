@@ -129,16 +129,6 @@ fn a_full_bucket_has_its_next_token_now() {
 }
 
 #[test]
-fn a_bucket_of_one_token_admits_once_a_minute() {
-    let quota = Quota::per_minute(1);
-    let first = decide(None, quota, NOW);
-    assert!(first.allowed);
-    assert_eq!((first.remaining, first.next_us), (0, NOW + 60_000_000));
-    assert!(!decide(Some(first.tat_us), quota, NOW + 59_999_999).allowed);
-    assert!(decide(Some(first.tat_us), quota, NOW + 60_000_000).allowed);
-}
-
-#[test]
 fn a_changed_plan_keeps_the_backlog() {
     let (starter, scale) = (Quota::per_minute(10), Quota::per_minute(120));
     let mut tat = None;

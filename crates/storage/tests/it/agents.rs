@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, Runtime};
 use offhook_storage::{AgentChange, AgentFilter, AgentRef, Lines, Publication, Store, StoreError};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, new_agent};
+use crate::shop::{Shop, T0, after, new_agent, race};
 
 fn change(head: i32, config: Option<&str>) -> AgentChange {
     AgentChange {
@@ -88,15 +87,11 @@ contract! {
     async fn of_editors_that_race_exactly_one_wins(store: Store) {
         let shop = Shop::new(&store).await;
         for head in 1..=3 {
-            let racing = (0..6).map(|editor| {
-                let shop = shop.clone();
-                tokio::spawn(async move {
-                    let edit = change(head, Some(&format!("{{\"editor\": {editor}}}")));
-                    shop.store.change_agent(shop.account, shop.agent, edit).await.unwrap()
-                })
+            let won = race(6, |editor| {
+                let (shop, edit) = (shop.clone(), change(head, Some(&format!("{{\"editor\": {editor}}}"))));
+                async move { shop.store.change_agent(shop.account, shop.agent, edit).await.unwrap() }
             });
-            let won = join_all(racing).await.into_iter().filter(|won| won.as_ref().unwrap().is_some());
-            assert_eq!(won.count(), 1);
+            assert_eq!(won.await.iter().flatten().count(), 1);
         }
         let agent = store.agent(shop.account, shop.agent).await.unwrap().unwrap();
         assert_eq!(agent.head_version, 4);

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use offhook_domain::{
     BatchStatus, CallState, ConversationId, Credits, PausedReason, Price, RecipientStatus,
     Timestamp,
@@ -16,7 +15,9 @@ use offhook_testkit::{TestDatabase, contract};
 
 use crate::live_calls::chat;
 use crate::raw::Raw;
-use crate::shop::{CANCELLED, OURS, Shop, T0, after, end, entry, node, phone, settlement};
+use crate::shop::{
+    CANCELLED, OURS, Shop, T0, after, end, entry, node, paged, phone, race, settlement,
+};
 
 fn batch(shop: &Shop, total: i32, at: Timestamp) -> Batch {
     Batch {
@@ -175,19 +176,6 @@ contract! {
         assert_eq!(now(&shop, &batch).await, batch);
     }
 
-    async fn a_batch_is_its_accounts_alone(store: Store) {
-        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
-        let batch = made(&shop, 2, T0).await;
-        let account = stranger.account;
-        assert_eq!(store.batch(account, batch.id).await.unwrap(), None);
-        assert_eq!(store.batch_recipients(account, batch.id, None, None, 10).await.unwrap(), None);
-        assert_eq!(store.step_batch(account, batch.id, BatchStep::Cancel, T0).await.unwrap(), BatchWrite::Absent);
-        let retried = store.retry_batch(account, batch.id, None, print, T0).await.unwrap();
-        assert_eq!(retried, BatchWrite::Absent);
-        assert_eq!(store.look_at_batch(account, batch.id, look(10, T0)).await.unwrap(), 0);
-        assert_eq!(now(&shop, &batch).await, batch);
-    }
-
     async fn a_batch_takes_no_more_than_its_share_and_ends_with_its_last_call(store: Store) {
         let shop = Shop::new(&store).await;
         let batch = made(&shop, 5, T0).await;
@@ -229,17 +217,13 @@ contract! {
         let shop = Shop::with_credits(&store, 10_000).await;
         let batch = made(&shop, 40, T0).await;
         let other = database.open().await;
-        let racing = (0..8).map(|at| {
+        let placed = race(8, |at| {
             let shop = if at % 2 == 0 { shop.clone() } else { shop.on(&other) };
-            let batch = batch.clone();
-            tokio::spawn(async move {
-                let mut look = look(30, after(1));
-                look.most = 7;
-                // A lock that is not had in time is tried again by the scheduler.
-                shop.store.look_at_batch(shop.account, batch.id, look).await.unwrap_or(0)
-            })
+            let look = BatchLook { most: 7, ..look(30, after(1)) };
+            // A lock that is not had in time is tried again by the scheduler.
+            async move { shop.store.look_at_batch(shop.account, batch.id, look).await.unwrap_or(0) }
         });
-        let placed: usize = join_all(racing).await.into_iter().map(Result::unwrap).sum();
+        let placed: usize = placed.await.into_iter().sum();
         assert!(placed <= 30, "{placed}");
         let after_race = now(&shop, &batch).await;
         assert_eq!(usize::try_from(after_race.dialing).unwrap(), placed);
@@ -429,12 +413,11 @@ contract! {
         assert!(!store.has_due_batches(after(99)).await.unwrap());
         assert!(store.has_due_batches(after(100)).await.unwrap());
         let lease = Duration::from_secs(10);
-        let racing = (0..6).map(|_| {
+        let taken = race(6, |_| {
             let store = store.clone();
-            tokio::spawn(async move { store.take_due_batches(8, lease, after(100)).await.unwrap() })
+            async move { store.take_due_batches(8, lease, after(100)).await.unwrap() }
         });
-        let taken: Vec<_> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
-        assert_eq!(taken, [(shop.account, batch.id)]);
+        assert_eq!(taken.await.concat(), [(shop.account, batch.id)]);
         assert_eq!(looked(&shop, &batch, 1, after(101)).await, 1);
         let running = now(&shop, &batch).await;
         assert_eq!((running.status, running.started_at), (BatchStatus::Running, Some(after(101))));
@@ -454,17 +437,11 @@ contract! {
         for (status, expected) in [(None, 7), (Some(BatchStatus::Paused), 4), (Some(BatchStatus::Failed), 0)] {
             for agent in [None, Some(shop.agent)] {
                 let filter = BatchFilter { status, agent };
-                let (mut seen, mut place) = (Vec::new(), None);
-                loop {
-                    let page = store.batches(shop.account, filter, place, 2).await.unwrap();
-                    seen.extend(page.iter().take(2).map(|batch| batch.id));
-                    if page.len() < 3 {
-                        break;
-                    }
-                    place = Some((page[1].created_at, page[1].id));
-                }
-                assert_eq!(seen.len(), expected);
-                assert!(seen.into_iter().collect::<HashSet<_>>().is_subset(&all));
+                let key = |batch: &Batch| (batch.created_at, batch.id);
+                let seen = paged(2, key, async |place| store.batches(shop.account, filter, place, 2).await).await;
+                let ids: HashSet<_> = seen.iter().map(|batch| batch.id).collect();
+                assert_eq!((seen.len(), ids.len()), (expected, expected));
+                assert!(ids.is_subset(&all));
             }
         }
         let batch = made(&shop, 5, after(20)).await;

@@ -1,6 +1,5 @@
 //! The ledger as a list, auto-refill, months, invoices and daily totals.
 
-use futures_util::future::join_all;
 use offhook_domain::{CallState, InvoiceStatus, Plan, Timestamp, TransactionType};
 use offhook_storage::{
     Audited, AutoRefill, Invoice, LedgerEntry, LedgerFilter, NewMonth, Placed, Store, UsageDay,
@@ -8,7 +7,7 @@ use offhook_storage::{
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, entry, node, settlement};
+use crate::shop::{Shop, T0, after, entry, node, paged, race, settlement};
 
 pub(crate) fn audited(action: &'static str) -> Audited {
     Audited {
@@ -42,18 +41,13 @@ pub(crate) async fn assert_books(shop: &Shop) {
 }
 
 async fn ledger(shop: &Shop, filter: LedgerFilter, limit: i64) -> Vec<LedgerEntry> {
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = shop.store.ledger(shop.account, filter, after, limit).await;
-        let mut page = page.unwrap();
-        let more = page.len() > usize::try_from(limit).unwrap();
-        page.truncate(usize::try_from(limit).unwrap());
-        after = page.last().map(|entry| entry.seq);
-        all.extend(page);
-        if !more {
-            return all;
-        }
-    }
+    let read = async |place| shop.store.ledger(shop.account, filter, place, limit).await;
+    paged(
+        usize::try_from(limit).unwrap(),
+        |entry: &LedgerEntry| entry.seq,
+        read,
+    )
+    .await
 }
 
 async fn refill(shop: &Shop, threshold: i64, credits: i64) {
@@ -133,13 +127,11 @@ contract! {
         let shop = Shop::with_credits(&store, 100).await;
         refill(&shop, 95, 500).await;
         assert!(refills(&shop).await.is_empty());
-        let racing = (0..8).map(|_| {
+        let placing = race(8, |_| {
             let shop = shop.clone();
-            tokio::spawn(async move { shop.place(T0).await })
+            async move { shop.place(T0).await }
         });
-        for placed in join_all(racing).await {
-            placed.unwrap();
-        }
+        placing.await;
         assert_eq!(refills(&shop).await, [500]);
         assert_eq!(shop.wallet().await, (600, 80));
         let drafts = invoices(&shop).await;
@@ -201,13 +193,11 @@ contract! {
         let due = store.months_due(T0.utc_month(), None, 10).await.unwrap();
         assert_eq!(due.iter().map(|(account, last)| (account.id, *last)).collect::<Vec<_>>(), [(shop.account, None)]);
         for (at, balance) in [(T0, 0), (next, 250)] {
-            let entering = (0..4).map(|_| {
-                let (store, account) = (store.clone(), shop.account);
-                let new = month(at, balance, 19_900);
-                tokio::spawn(async move { store.enter_month(account, new).await.unwrap() })
+            let entered = race(4, |_| {
+                let (store, account, new) = (store.clone(), shop.account, month(at, balance, 19_900));
+                async move { store.enter_month(account, new).await.unwrap() }
             });
-            let entered = join_all(entering).await.into_iter().filter(|entered| *entered.as_ref().unwrap()).count();
-            assert_eq!(entered, 1);
+            assert_eq!(entered.await.iter().filter(|entered| **entered).count(), 1);
             assert_eq!(shop.wallet().await.0, balance);
         }
         let due = store.months_due(next.utc_month(), None, 10).await.unwrap();

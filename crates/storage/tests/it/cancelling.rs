@@ -1,10 +1,8 @@
 //! What is open of endpoints that are disabled or deleted, also when it is a lot; and deliveries whose processes die.
 
-use std::time::Duration;
-
 use offhook_domain::{EndpointId, EventType};
 use offhook_storage::{
-    ClaimSlots, DeliveryState, DueEndpoint, EndpointChange, EndpointStatus, FailingEndpoint, Resent,
+    ClaimSlots, DeliveryState, DueEndpoint, EndpointChange, EndpointStatus, Resent,
 };
 use offhook_testkit::{TestDatabase, contract};
 
@@ -113,33 +111,5 @@ contract! {
         store.change_endpoint(shop.account, id, change(EndpointStatus::Enabled), after(2)).await.unwrap();
         let story = store.delivery(shop.account, kept).await.unwrap().unwrap();
         assert_eq!(story.delivery.state, DeliveryState::Pending);
-    }
-
-    async fn a_delivery_whose_processes_died_counts_as_one_that_failed(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = Shop::new(&store).await;
-        let (id, retried) = (shop.endpoint().await, shop.endpoint().await);
-        let die = async |endpoint: EndpointId, offsets: Vec<Duration>| {
-            for _ in 0..3 {
-                let claimed = store.claim_deliveries(slots(endpoint), offsets.clone(), (T0, T0)).await.unwrap();
-                assert_eq!((claimed.attempts.len(), claimed.failing), (1, vec![]));
-                store.orphan_deliveries().await.unwrap();
-            }
-            let claimed = store.claim_deliveries(slots(endpoint), offsets, (after(9), T0)).await.unwrap();
-            assert!(claimed.attempts.is_empty());
-            claimed.failing
-        };
-        for exhausted_count in [1, 2] {
-            let given_up = ask(&shop, id).await;
-            let failing = FailingEndpoint { id, first_failure_at: after(9), exhausted_count };
-            assert_eq!(die(id, vec![]).await, [failing]);
-            let story = store.delivery(shop.account, given_up).await.unwrap().unwrap();
-            assert_eq!(story.delivery.state, DeliveryState::Exhausted);
-        }
-        ask(&shop, retried).await;
-        let failing = FailingEndpoint { id: retried, first_failure_at: after(9), exhausted_count: 0 };
-        assert_eq!(die(retried, vec![Duration::from_secs(300)]).await, [failing]);
-        let disabled = store.disable_failing_endpoint(id, after(9), 2, after(10)).await.unwrap();
-        assert!(disabled);
     }
 }

@@ -9,7 +9,7 @@ use offhook_domain::CallState;
 use offhook_storage::{Fenced, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{CANCELLED, MINUTE, Shop, T0, after, end, node, pass, settlement, turn};
+use crate::shop::{CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, turn};
 
 contract! {
     async fn claimed_calls_are_dialing_and_owned_and_the_oldest_come_first(store: Store) {
@@ -53,11 +53,11 @@ contract! {
         for _ in 0..30 {
             shop.place(T0).await;
         }
-        let racing = (0..16).map(|number| {
+        let claimed = race(16, |number| {
             let shop = shop.on(&stores[number % 2]);
-            tokio::spawn(async move { shop.claim_at(7, node(), T0).await })
+            async move { shop.claim_at(7, node(), T0).await }
         });
-        let claimed: Vec<_> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
+        let claimed: Vec<_> = claimed.await.into_iter().flatten().collect();
         let ids: HashSet<_> = claimed.iter().map(|call| call.id).collect();
         assert_eq!(ids.len(), claimed.len(), "no call has two owners");
         assert_eq!(ids.len(), 7);
@@ -140,16 +140,11 @@ contract! {
         for store in &stores {
             pass(store, 60);
         }
-        let racing = (0..8).map(|number| {
+        let taken = race(8, |number| {
             let store = stores[number % 2].clone();
-            tokio::spawn(async move { store.take_orphans(false, 100, node(), after(60)).await })
+            async move { store.take_orphans(false, 100, node(), after(60)).await.unwrap() }
         });
-        let taken: Vec<_> = join_all(racing)
-            .await
-            .into_iter()
-            .flat_map(|taken| taken.unwrap().unwrap())
-            .map(|call| call.id)
-            .collect();
+        let taken: Vec<_> = taken.await.into_iter().flatten().map(|call| call.id).collect();
         assert_eq!(taken.len(), 10);
         assert_eq!(taken.iter().collect::<HashSet<_>>().len(), 10);
     }

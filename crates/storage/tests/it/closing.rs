@@ -7,7 +7,7 @@ use offhook_storage::{CallEnd, DeliveryFilter, Settlement, Store};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, end, node, settlement, turn};
+use crate::shop::{Shop, T0, after, end, node, race, settlement, turn};
 
 contract! {
     async fn turns_are_numbered_in_order_and_tools_do_not_count_as_messages(store: Store) {
@@ -181,13 +181,11 @@ contract! {
     async fn of_parallel_settlements_one_counts(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.closing(node()).await;
-        let racing = (0..8).map(|_| {
+        let settled = race(8, |_| {
             let (store, call) = (store.clone(), (shop.account, id, claim));
-            tokio::spawn(async move { store.settle_call(call, settlement(CallState::Completed, 3)).await })
+            async move { store.settle_call(call, settlement(CallState::Completed, 3)).await.unwrap() }
         });
-        let settled = futures_util::future::join_all(racing).await;
-        let done = settled.into_iter().filter(|s| s.as_ref().unwrap().as_ref().unwrap().is_some());
-        assert_eq!(done.count(), 1);
+        assert_eq!(settled.await.iter().flatten().count(), 1);
         assert_eq!(shop.wallet().await, (997, 0));
     }
 

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use offhook_domain::{DeliveryId, EventId, EventType, Timestamp};
-use offhook_storage::{DeliveryFilter, DeliveryState, Store, mint};
+use offhook_domain::{DeliveryId, EventType, Timestamp};
+use offhook_storage::{Delivery, DeliveryFilter, DeliveryState, Store};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, new_endpoint};
+use crate::shop::{Shop, T0, after, paged};
 
 const STATES: [DeliveryState; 3] = [
     DeliveryState::Delivered,
@@ -24,54 +24,35 @@ struct Row {
 }
 
 async fn fill(raw: &mut Raw, shop: &Shop) -> Vec<Row> {
-    let endpoint = new_endpoint(shop.account, T0);
-    let to = raw.id(endpoint.id.uuid());
-    let made = shop.store.create_endpoint(endpoint, "whsec_x", "whsec_", 5);
-    assert!(made.await.unwrap());
-    let account = raw.id(shop.account.uuid());
+    let to = (shop.account, shop.endpoint().await);
     let mut rows = Vec::new();
     for number in 0..60_usize {
         let at = after(u64::try_from(number / 5).unwrap());
-        let row = Row {
-            id: mint(at),
+        // One type is rare, and one is gone in the middle.
+        let kind = EventType::ALL[if number % 11 == 3 { 2 } else { number / 20 % 2 }];
+        let state = STATES[number * 7 % 13 % 3];
+        let id = raw.deliver(to, (state, kind), at).await;
+        rows.push(Row {
+            id,
             at,
-            // One type is rare, and one is gone in the middle.
-            kind: EventType::ALL[if number % 11 == 3 { 2 } else { number / 20 % 2 }],
-            state: STATES[number * 7 % 13 % 3],
-        };
-        let event: EventId = mint(at);
-        let (event, id, at) = (raw.id(event.uuid()), raw.id(row.id.uuid()), raw.at(at));
-        let body = match raw {
-            Raw::Sqlite(_) => "x'00'",
-            Raw::Postgres(_) => "'\\x00'",
-        };
-        let (kind, state) = (row.kind, row.state);
-        raw.run(&format!(
-            "INSERT INTO events (id, account_id, type, body, created_at) VALUES ({event}, {account}, '{kind}', {body}, {at}); \
-             INSERT INTO deliveries (id, account_id, endpoint_id, event_id, event_type, state, attempts_count, \
-               abandoned_count, created_at) VALUES ({id}, {account}, {to}, {event}, '{kind}', '{state}', 0, 0, {at})"
-        ))
-        .await;
-        rows.push(row);
+            state,
+            kind,
+        });
     }
     rows.sort_by_key(|row| Reverse((row.at, row.id)));
     rows
 }
 
 async fn pages(shop: &Shop, filter: &DeliveryFilter, limit: usize) -> Vec<DeliveryId> {
-    let (mut found, mut place) = (Vec::new(), None);
-    loop {
-        let most = i64::try_from(limit).unwrap();
+    let most = i64::try_from(limit).unwrap();
+    let read = async |place| {
         let page = shop
             .store
             .deliveries(shop.account, filter.clone(), place, most);
-        let page = page.await.unwrap();
-        found.extend(page.iter().take(limit).map(|row| row.id));
-        if page.len() <= limit {
-            return found;
-        }
-        place = Some((page[limit - 1].created_at, page[limit - 1].id));
-    }
+        page.await
+    };
+    let found = paged(limit, |row: &Delivery| (row.created_at, row.id), read).await;
+    found.iter().map(|row| row.id).collect()
 }
 
 contract! {

@@ -6,13 +6,12 @@ use offhook_domain::{
     AccountId, AgentStatus, DocumentId, DocumentSource, DocumentStatus, FolderId, Timestamp,
 };
 use offhook_storage::{
-    ClaimedDocument, Document, DocumentChange, DocumentChanged, DocumentFilter, Fenced, Folder,
-    FolderMade, NewDocument, NewPassage, NewPosting, Publication, ReadDocument, ReadPart, Store,
-    mint,
+    ClaimedDocument, Document, DocumentChange, DocumentFilter, Fenced, Folder, FolderMade,
+    NewDocument, NewPassage, NewPosting, Publication, ReadDocument, ReadPart, Store, mint,
 };
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, new_agent, pass};
+use crate::shop::{Shop, T0, after, new_agent, paged, pass, race};
 
 /// More rows than any test has.
 const MANY: i64 = 10_000;
@@ -201,36 +200,14 @@ async fn publish(
 }
 
 contract! {
-    async fn a_document_belongs_to_its_account_alone(store: Store) {
-        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
-        let id = document(&store, shop.account, T0).await;
-        let theirs = folder(&store, stranger.account, "Theirs").await;
-        assert!(store.document(stranger.account, id).await.unwrap().is_none());
-        let moved = DocumentChange { folder: Some(Some(theirs)), ..Default::default() };
-        let changed = store.change_document(shop.account, id, moved.clone(), T0).await.unwrap();
-        assert!(matches!(changed, DocumentChanged::NoFolder));
-        let changed = store.change_document(stranger.account, id, moved, T0).await.unwrap();
-        assert!(matches!(changed, DocumentChanged::Absent));
-        assert!(store.delete_document(stranger.account, id, T0).await.unwrap().is_none());
-        let mut new = new_document(shop.account, "b", T0);
-        new.document.folder_id = Some(theirs);
-        assert!(!store.create_document(new).await.unwrap());
-        assert_eq!(store.known_documents(stranger.account, vec![id]).await.unwrap(), []);
-        assert_eq!(store.known_folders(shop.account, vec![theirs]).await.unwrap(), []);
-        assert_eq!(store.known_documents(shop.account, vec![id]).await.unwrap(), [id]);
-        let theirs = store.folder(stranger.account, theirs).await.unwrap().unwrap();
-        assert_eq!(theirs.documents_count, 0);
-    }
-
     async fn folder_names_are_taken_once_and_folders_are_bounded_also_when_they_race(store: Store) {
         let shop = Shop::new(&store).await;
-        let racing = (0..6).map(|at| {
+        let made = race(6, |at| {
             let (store, account) = (store.clone(), shop.account);
-            tokio::spawn(async move { make(&store, account, if at % 2 == 0 { "Menu" } else { "MENU" }, 1_000).await })
+            async move { make(&store, account, if at % 2 == 0 { "Menu" } else { "MENU" }, 1_000).await }
         });
-        let made = futures_util::future::join_all(racing).await.into_iter().map(Result::unwrap);
-        let done = made.filter(|made| matches!(made, FolderMade::Done(_))).count();
-        assert_eq!(done, 1);
+        let done = made.await.into_iter().filter(|made| matches!(made, FolderMade::Done(_)));
+        assert_eq!(done.count(), 1);
         assert_eq!(make(&store, shop.account, "Rooms", 1).await, FolderMade::TooMany);
         let rooms = folder(&store, shop.account, "Rooms").await;
         let taken = ("mEnu".to_owned(), "menu".to_owned());
@@ -283,15 +260,9 @@ contract! {
             DocumentFilter::default(),
             DocumentFilter { folder: Some(None), status: Some(DocumentStatus::Processing), q: Some("pric".to_owned()) },
         ] {
-            let (mut seen, mut place) = (Vec::new(), None);
-            loop {
-                let page = store.documents(shop.account, filter.clone(), place, 2).await.unwrap();
-                seen.extend(page.iter().take(2).map(|document| document.id));
-                if page.len() < 3 {
-                    break;
-                }
-                place = Some((page[1].created_at, page[1].id));
-            }
+            let key = |document: &Document| (document.created_at, document.id);
+            let read = async |place| store.documents(shop.account, filter.clone(), place, 2).await;
+            let mut seen: Vec<_> = paged(2, key, read).await.iter().map(|document| document.id).collect();
             seen.sort();
             assert_eq!(seen, made);
         }

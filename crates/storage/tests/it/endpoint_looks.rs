@@ -1,43 +1,11 @@
 //! What the page of an endpoint shows: its own deliveries, newest first, and how it fares.
 
-use offhook_domain::{DeliveryId, EndpointId, EventId, EventType};
-use offhook_storage::{DeliveryState, EndpointDeliveryFilter, mint};
+use offhook_domain::EventType;
+use offhook_storage::{DeliveryState, EndpointDeliveryFilter};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, new_endpoint};
-
-async fn endpoint(shop: &Shop) -> EndpointId {
-    let endpoint = new_endpoint(shop.account, T0);
-    let id = endpoint.id;
-    let made = shop.store.create_endpoint(endpoint, "whsec_x", "whsec_", 5);
-    assert!(made.await.unwrap());
-    id
-}
-
-async fn deliver(
-    raw: &mut Raw,
-    shop: &Shop,
-    endpoint: EndpointId,
-    second: u64,
-    (state, kind): (DeliveryState, EventType),
-) -> DeliveryId {
-    let at = after(second);
-    let (id, event): (DeliveryId, EventId) = (mint(at), mint(at));
-    let (account, to) = (raw.id(shop.account.uuid()), raw.id(endpoint.uuid()));
-    let (row, event, at) = (raw.id(id.uuid()), raw.id(event.uuid()), raw.at(at));
-    let body = match raw {
-        Raw::Sqlite(_) => "x'00'",
-        Raw::Postgres(_) => "'\\x00'",
-    };
-    raw.run(&format!(
-        "INSERT INTO events (id, account_id, type, body, created_at) VALUES ({event}, {account}, '{kind}', {body}, {at}); \
-         INSERT INTO deliveries (id, account_id, endpoint_id, event_id, event_type, state, attempts_count, \
-           abandoned_count, created_at) VALUES ({row}, {account}, {to}, {event}, '{kind}', '{state}', 0, 0, {at})"
-    ))
-    .await;
-    id
-}
+use crate::shop::{Shop, after};
 
 contract! {
     async fn an_endpoint_shows_its_own_deliveries_newest_first(database: TestDatabase) {
@@ -46,12 +14,12 @@ contract! {
 
         let store = database.open().await;
         let shop = Shop::new(&store).await;
-        let (here, there) = (endpoint(&shop).await, endpoint(&shop).await);
+        let (here, there) = (shop.endpoint().await, shop.endpoint().await);
         let mut raw = Raw::open(&database).await;
-        let first = deliver(&mut raw, &shop, here, 1, (Delivered, CallCompleted)).await;
-        let second = deliver(&mut raw, &shop, here, 2, (Exhausted, CallCompleted)).await;
-        deliver(&mut raw, &shop, there, 3, (Exhausted, CallFailed)).await;
-        let third = deliver(&mut raw, &shop, here, 4, (Exhausted, CallFailed)).await;
+        let first = raw.deliver((shop.account, here), (Delivered, CallCompleted), after(1)).await;
+        let second = raw.deliver((shop.account, here), (Exhausted, CallCompleted), after(2)).await;
+        raw.deliver((shop.account, there), (Exhausted, CallFailed), after(3)).await;
+        let third = raw.deliver((shop.account, here), (Exhausted, CallFailed), after(4)).await;
 
         let read = async |filter: EndpointDeliveryFilter, after, limit| {
             let read = shop.store.endpoint_deliveries(shop.account, here, filter, after, limit);
@@ -76,11 +44,11 @@ contract! {
     async fn the_health_of_endpoints_names_the_last_delivery_of_each(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
-        let (busy, idle) = (endpoint(&shop).await, endpoint(&shop).await);
+        let (busy, idle) = (shop.endpoint().await, shop.endpoint().await);
         let mut raw = Raw::open(&database).await;
         let kind = EventType::CallCompleted;
-        deliver(&mut raw, &shop, busy, 1, (DeliveryState::Delivered, kind)).await;
-        let last = deliver(&mut raw, &shop, busy, 2, (DeliveryState::Exhausted, kind)).await;
+        raw.deliver((shop.account, busy), (DeliveryState::Delivered, kind), after(1)).await;
+        let last = raw.deliver((shop.account, busy), (DeliveryState::Exhausted, kind), after(2)).await;
         let (row, at) = (raw.id(busy.uuid()), raw.at(after(2)));
         raw.run(&format!(
             "INSERT INTO webhook_endpoint_health (endpoint_id, first_failure_at, exhausted_count) VALUES ({row}, {at}, 1)"

@@ -3,16 +3,15 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use offhook_domain::EventType;
 use offhook_storage::{
-    ClaimSlots, DeliveryFilter, DeliveryState, EndpointChange, EndpointStatus, MASTER_KEY_LEN,
-    MasterKey, Resent, Store,
+    ClaimSlots, DeliveryFilter, DeliveryState, EndpointChange, EndpointStatus, EndpointView,
+    MASTER_KEY_LEN, MasterKey, Resent, Store,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, event, new_endpoint};
+use crate::shop::{Shop, T0, after, event, new_endpoint, paged, race};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -60,12 +59,11 @@ fn disabled() -> EndpointChange {
 contract! {
     async fn an_account_has_at_most_so_many_endpoints_also_when_they_race(store: Store) {
         let shop = Shop::new(&store).await;
-        let racing = (0..12).map(|_| {
+        let made = race(12, |_| {
             let (store, endpoint) = (store.clone(), new_endpoint(shop.account, T0));
-            tokio::spawn(async move { store.create_endpoint(endpoint, "whsec_x", "whsec_", 5).await })
+            async move { store.create_endpoint(endpoint, "whsec_x", "whsec_", 5).await.unwrap() }
         });
-        let made = join_all(racing).await.into_iter().filter(|made| *made.as_ref().unwrap().as_ref().unwrap());
-        assert_eq!(made.count(), 5);
+        assert_eq!(made.await.iter().filter(|made| **made).count(), 5);
         let page = store.endpoints(shop.account, None, 100).await.unwrap();
         assert_eq!(page.len(), 5);
 
@@ -82,32 +80,10 @@ contract! {
             made.insert(endpoint.id);
             store.create_endpoint(endpoint, "whsec_x", "whsec_", 20).await.unwrap();
         }
-        let (mut seen, mut place) = (Vec::new(), None);
-        loop {
-            let page = store.endpoints(shop.account, place, 2).await.unwrap();
-            seen.extend(page.iter().take(2).map(|view| view.endpoint.id));
-            if page.len() < 3 {
-                break;
-            }
-            place = Some((page[1].endpoint.created_at, page[1].endpoint.id));
-        }
+        let key = |view: &EndpointView| (view.endpoint.created_at, view.endpoint.id);
+        let seen = paged(2, key, async |place| store.endpoints(shop.account, place, 2).await).await;
         assert_eq!(seen.len(), 7);
-        assert_eq!(seen.into_iter().collect::<HashSet<_>>(), made);
-    }
-
-    async fn an_endpoint_is_its_accounts_alone(store: Store) {
-        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
-        let id = shop.endpoint().await;
-        let account = stranger.account;
-        assert!(store.endpoint(account, id).await.unwrap().is_none());
-        let changed = store.change_endpoint(account, id, disabled(), T0).await;
-        assert!(changed.unwrap().is_none());
-        let rotated = store.rotate_secret(account, id, ("whsec_y", "whsec_y"), HOUR, T0).await;
-        assert!(rotated.unwrap().is_none());
-        assert!(!store.delete_endpoint(account, id, T0).await.unwrap());
-        let asked = store.send_test_event(account, id, event(EventType::CallFailed, T0), T0).await;
-        assert!(matches!(asked.unwrap(), Resent::Absent));
-        assert_eq!(signing(&shop, id, T0).await, ["whsec_one"]);
+        assert_eq!(seen.iter().map(|view| view.endpoint.id).collect::<HashSet<_>>(), made);
     }
 
     async fn a_change_touches_only_what_it_names(store: Store) {
@@ -152,22 +128,6 @@ contract! {
         assert_eq!(store.delivery_backlog().await.unwrap(), 0);
     }
 
-    async fn a_rotated_secret_signs_along_for_its_overlap(store: Store) {
-        let shop = Shop::new(&store).await;
-        let id = shop.endpoint().await;
-        let rotate = |secret: &'static str, overlap, at| {
-            store.rotate_secret(shop.account, id, (secret, secret), overlap, at)
-        };
-        let view = rotate("whsec_two", HOUR, after(1)).await.unwrap().unwrap();
-        assert_eq!(view.secret_prefix, "whsec_two");
-        assert_eq!(signing(&shop, id, after(2)).await, ["whsec_one", "whsec_two"]);
-        let last = after(1).plus(HOUR).minus(Duration::from_micros(1));
-        assert_eq!(signing(&shop, id, last).await, ["whsec_one", "whsec_two"]);
-        assert_eq!(signing(&shop, id, after(1).plus(HOUR)).await, ["whsec_two"]);
-        rotate("whsec_three", Duration::ZERO, after(5_000)).await.unwrap().unwrap();
-        assert_eq!(signing(&shop, id, after(5_000)).await, ["whsec_three"]);
-    }
-
     async fn at_most_five_rotated_secrets_sign_along_and_the_newest_is_last(store: Store) {
         let shop = Shop::new(&store).await;
         let id = shop.endpoint().await;
@@ -186,15 +146,11 @@ contract! {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
         let id = shop.endpoint().await;
-        let racing = (0..8).map(|_| {
+        let rotated = race(8, |_| {
             let (store, account) = (store.clone(), shop.account);
-            tokio::spawn(async move {
-                store.rotate_secret(account, id, ("whsec_n", "whsec_n"), HOUR, after(1)).await
-            })
+            async move { store.rotate_secret(account, id, ("whsec_n", "whsec_n"), HOUR, after(1)).await.unwrap() }
         });
-        for rotated in join_all(racing).await {
-            assert!(rotated.unwrap().unwrap().is_some());
-        }
+        assert!(rotated.await.iter().all(Option::is_some));
         let mut raw = Raw::open(&database).await;
         assert_eq!(raw.count("webhook_secrets WHERE expires_at IS NULL").await, 1);
         assert_eq!(raw.count("webhook_secrets").await, 6);

@@ -1,7 +1,6 @@
 //! Every filter of every list is a column that an index is entered by, so that a page of a rare value costs what any page
 //! does: shown on the very statements that the store sends. A text within names (`q`) is looked for along them (`names.rs`).
 
-use diesel::prelude::*;
 use offhook_domain::{
     AgentStatus, BatchStatus, DocumentStatus, EventType, Runtime, TransactionType,
 };
@@ -17,7 +16,7 @@ use crate::shop::{Shop, T0, after};
 
 /// The first page and a later one, with each filter alone, and together where both are there for the same reader; within a
 /// period where there is one.
-async fn read_with_every_filter(shop: &Shop) {
+pub(crate) async fn read_with_every_filter(shop: &Shop) {
     let (store, account) = (&shop.store, shop.account);
     for runtime in [None, Some(Runtime::Legacy)] {
         for status in [None, Some(AgentStatus::Paused)] {
@@ -155,12 +154,7 @@ fn compared(statement: &str) -> Vec<(String, &str)> {
 
 mod only_sqlite {
     use super::*;
-
-    #[derive(QueryableByName)]
-    struct Step {
-        #[diesel(sql_type = diesel::sql_types::Text)]
-        detail: String,
-    }
+    use crate::plans::only_sqlite::plan;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn every_filter_is_what_an_index_is_entered_by() {
@@ -168,25 +162,18 @@ mod only_sqlite {
         let recorder = Recorder::begin();
         let store = database.open().await;
         let shop = Shop::new(&store).await;
-        let raw = Raw::open(&database).await;
+        let mut raw = Raw::open(&database).await;
         recorder.take();
         read_with_every_filter(&shop).await;
         let statements = recorder.take();
         assert!(statements.len() > 80, "{}", statements.len());
-        let Raw::Sqlite(mut conn) = raw else {
-            panic!("SQLite's plans");
-        };
         let mut seen = 0;
         for statement in statements {
             let sql = statement.split(" -- binds").next().unwrap();
             if !sql.contains(" ORDER BY ") {
                 continue;
             }
-            let steps: Vec<Step> = diesel::sql_query(format!("EXPLAIN QUERY PLAN {sql}"))
-                .load(&mut conn)
-                .unwrap();
-            let plan: Vec<String> = steps.into_iter().map(|step| step.detail).collect();
-            let plan = plan.join("\n");
+            let plan = plan(&mut raw, &statement).join("\n");
             assert!(!plan.contains("TEMP B-TREE"), "{plan}\n{statement}");
             for (column, how) in compared(sql) {
                 // SQLite writes the bounds of a range without their equality.

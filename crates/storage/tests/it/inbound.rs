@@ -1,6 +1,5 @@
 //! Calls that come in: taken in one transaction, and ended by others where their owner died.
 
-use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, CallState, Channel, E164, NodeId, NumberProvider, Price};
 use offhook_storage::{
     AgentChange, AgentRef, ConversationFilter, Fenced, Lines, NewInboundCall, NumberWrite,
@@ -8,7 +7,7 @@ use offhook_storage::{
 };
 use offhook_testkit::contract;
 
-use crate::shop::{CUSTOMER, OURS, Shop, T0, after, end, node, phone, settlement};
+use crate::shop::{CUSTOMER, OURS, Shop, T0, after, end, node, phone, race, settlement};
 
 const DIALOG: &str = r#"{"call_id":"x@carrier"}"#;
 
@@ -147,25 +146,13 @@ contract! {
 
     async fn calls_that_come_together_are_counted_one_after_the_other(store: Store) {
         let shop = Shop::new(&store).await;
-        let racing = (0..8).map(|_| {
+        let taken = race(8, |_| {
             let (store, call) = (store.clone(), call(&shop, None, node()));
-            tokio::spawn(async move { store.take_call(NewInboundCall { live_calls: 3, ..call }).await.unwrap() })
+            async move { store.take_call(NewInboundCall { live_calls: 3, ..call }).await.unwrap() }
         });
-        let taken = join_all(racing).await.into_iter().map(Result::unwrap);
-        let claimed = taken.filter(|taken| matches!(taken, Taken::Claimed(_))).count();
-        assert_eq!(claimed, 3);
+        let claimed = taken.await.into_iter().filter(|taken| matches!(taken, Taken::Claimed(_)));
+        assert_eq!(claimed.count(), 3);
         assert_eq!(store.live_calls(shop.account).await.unwrap(), 3);
-    }
-
-    async fn an_orphan_is_taken_over_with_what_ends_it(store: Store) {
-        let shop = Shop::new(&store).await;
-        let new = call(&shop, None, node());
-        let id = new.id;
-        store.take_call(new).await.unwrap();
-        let orphans = store.take_orphans(true, 10, node(), T0).await.unwrap();
-        assert_eq!(orphans.len(), 1);
-        assert_eq!((orphans[0].id, orphans[0].dialog.as_deref()), (id, Some(DIALOG)));
-        assert!(orphans[0].is_inbound());
     }
 
     async fn calls_that_came_in_are_found_by_either_number(store: Store) {

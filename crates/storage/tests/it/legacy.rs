@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, CredentialProvider, NumberProvider, Runtime};
 use offhook_storage::{
     Agent, AgentChange, AgentFilter, AgentRef, Lines, ListedAgent, ListedNumber, NumberChange,
@@ -12,7 +11,7 @@ use offhook_testkit::{TestDatabase, contract};
 
 use crate::numbers::calls_from;
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, phone};
+use crate::shop::{Shop, T0, after, phone, race};
 
 const LEGACY: CredentialProvider = CredentialProvider::Legacy;
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -129,12 +128,11 @@ contract! {
         let minute = Duration::from_secs(60);
         assert!(!store.has_due_syncs(T0.minus(Duration::from_secs(1))).await.unwrap());
         assert!(store.has_due_syncs(after(1)).await.unwrap());
-        let racing = (0..6).map(|_| {
+        let taken = race(6, |_| {
             let store = store.clone();
-            tokio::spawn(async move { store.take_due_syncs(8, minute, after(1)).await.unwrap() })
+            async move { store.take_due_syncs(8, minute, after(1)).await.unwrap() }
         });
-        let taken: Vec<_> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
-        assert_eq!(taken, [shop.account]);
+        assert_eq!(taken.await.concat(), [shop.account]);
         assert!(!store.has_due_syncs(after(1)).await.unwrap());
         // Its owner is gone: after the lease it is due again.
         assert_eq!(store.take_due_syncs(8, minute, after(60)).await.unwrap(), []);

@@ -4,7 +4,7 @@ use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, Resource
 use offhook_storage::{LogEntry, LogFilter, StatusFilter, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{T0, after};
+use crate::shop::{T0, after, paged};
 
 fn entry(account: AccountId, at: Timestamp) -> LogEntry {
     LogEntry {
@@ -125,19 +125,13 @@ contract! {
         let entries: Vec<_> = (0..7).map(|n| entry(account, after(n / 3))).collect();
         store.add_log_entries(entries).await.unwrap();
         let all = ids(&store, account, LogFilter::default()).await;
-        let (mut seen, mut place) = (Vec::new(), None);
-        loop {
-            let page = store.log_entries(account, LogFilter::default(), place, 2).await.unwrap();
-            let more = page.len() > 2;
-            let page = &page[..page.len().min(2)];
-            seen.extend(page.iter().map(|entry| entry.id));
+        let key = |entry: &LogEntry| (entry.created_at, entry.id);
+        let seen = paged(2, key, async |place| {
+            let page = store.log_entries(account, LogFilter::default(), place, 2).await;
             store.add_log_entries(vec![entry(account, after(9))]).await.unwrap();
-            match page.last() {
-                Some(last) if more => place = Some((last.created_at, last.id)),
-                _ => break,
-            }
-        }
-        assert_eq!(seen, all);
+            page
+        });
+        assert_eq!(seen.await.iter().map(|entry| entry.id).collect::<Vec<_>>(), all);
     }
 
     async fn the_oldest_entries_are_deleted_a_batch_at_a_time(database: TestDatabase) {

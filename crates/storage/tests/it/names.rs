@@ -13,7 +13,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::documents::new_document;
 use crate::raw::Raw;
-use crate::shop::{Shop, after, new_agent};
+use crate::shop::{Shop, after, new_agent, paged};
 
 /// Few characters, so that every piece of a text is common and the text is rare.
 const LETTERS: [char; 8] = ['a', 'a', 'a', 'b', 'b', '%', 'é', '😀'];
@@ -47,33 +47,26 @@ fn texts(count: usize, runner: &mut TestRunner) -> Vec<String> {
 }
 
 async fn agents(shop: &Shop, filter: &AgentFilter, limit: usize) -> Vec<AgentId> {
-    let (mut found, mut place) = (Vec::new(), None);
-    loop {
-        let most = i64::try_from(limit).unwrap();
+    let most = i64::try_from(limit).unwrap();
+    let read = async |place| {
         let page = shop.store.agents(shop.account, filter.clone(), place, most);
-        let page: Vec<Agent> = page.await.unwrap();
-        found.extend(page.iter().take(limit).map(|agent| agent.id));
-        if page.len() <= limit {
-            return found;
-        }
-        place = Some((page[limit - 1].created_at, page[limit - 1].id));
-    }
+        page.await
+    };
+    let found = paged(limit, |agent: &Agent| (agent.created_at, agent.id), read).await;
+    found.iter().map(|agent| agent.id).collect()
 }
 
 async fn documents(shop: &Shop, filter: &DocumentFilter, limit: usize) -> Vec<DocumentId> {
-    let (mut found, mut place) = (Vec::new(), None);
-    loop {
-        let most = i64::try_from(limit).unwrap();
+    let most = i64::try_from(limit).unwrap();
+    let key = |document: &Document| (document.created_at, document.id);
+    let read = async |place| {
         let page = shop
             .store
             .documents(shop.account, filter.clone(), place, most);
-        let page: Vec<Document> = page.await.unwrap();
-        found.extend(page.iter().take(limit).map(|document| document.id));
-        if page.len() <= limit {
-            return found;
-        }
-        place = Some((page[limit - 1].created_at, page[limit - 1].id));
-    }
+        page.await
+    };
+    let found = paged(limit, key, read).await;
+    found.iter().map(|document| document.id).collect()
 }
 
 fn renamed(agent: &Agent, name: &str, at: Timestamp) -> AgentChange {

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use futures_util::future::join_all;
 use offhook_storage::{Store, StoreConfig, StoreError};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0};
+use crate::shop::{Shop, T0, race};
 
 contract! {
     async fn a_commit_survives_power_loss(store: Store) {
@@ -38,11 +37,11 @@ contract! {
         if database.maintenance().is_some() {
             Raw::open(&database).await.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
         }
-        let racing = (0..4).map(|_| {
+        let applied = race(4, |_| {
             let config = database.config().clone();
-            tokio::spawn(async move { Store::migrate(&config).await.unwrap() })
+            async move { Store::migrate(&config).await.unwrap() }
         });
-        let applied: Vec<String> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
+        let applied: Vec<String> = applied.await.concat();
         let once: HashSet<_> = applied.iter().collect();
         assert!(!applied.is_empty());
         assert_eq!(applied.len(), once.len(), "{applied:?}");

@@ -1,6 +1,6 @@
 //! What an account's overview reads, and the chats of its own members.
 
-use offhook_domain::{CallState, Channel, ConversationId, EventType, Price, TerminationReason};
+use offhook_domain::{CallState, Channel, ConversationId, Price, TerminationReason};
 use offhook_storage::{
     CallLatency, ChatAnswered, ChatEnding, ChatOpened, ChatTaken, NewChat, NewChatMessage, NewTurn,
     Store, UsageHour, mint,
@@ -93,20 +93,6 @@ contract! {
         assert_eq!(store.calls_under_way(shop.account, 1).await.unwrap().len(), 1);
         let other = Shop::new(&store).await;
         assert!(store.calls_under_way(other.account, 10).await.unwrap().is_empty());
-    }
-
-    async fn a_conversations_deliveries_are_those_of_its_events(store: Store) {
-        let shop = Shop::new(&store).await;
-        shop.endpoint().await;
-        let (id, claim) = shop.closing(node()).await;
-        shop.place(after(1)).await;
-        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
-        settled.await.unwrap();
-        let found = store.deliveries_of(shop.account, id, 10).await.unwrap();
-        let kinds: Vec<_> = found.iter().map(|delivery| delivery.kind).collect();
-        assert_eq!(kinds, [EventType::CallInitiated, EventType::CallCompleted]);
-        let other = Shop::new(&store).await;
-        assert!(store.deliveries_of(other.account, id, 10).await.unwrap().is_empty());
     }
 
     async fn a_members_chat_needs_no_widget_and_is_held_and_paid_as_any(store: Store) {

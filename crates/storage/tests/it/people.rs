@@ -5,13 +5,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Plan, Timestamp};
 use offhook_storage::{
-    Account, Actor, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, MemberChange,
-    MemberStep, NewSession, SignInLink, Store, mint,
+    Account, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, MemberChange, MemberStep,
+    NewSession, SignInLink, Store, mint,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after};
+use crate::shop::{Shop, T0, after, race};
 
 const RULE: AttemptRule = AttemptRule {
     window: Duration::from_secs(900),
@@ -140,24 +140,6 @@ contract! {
         assert!(!begin(6, after(6)).await, "she is no member any more");
     }
 
-    async fn a_session_goes_to_the_accounts_of_its_person_alone(store: Store) {
-        let (here, there, strange) =
-            (Shop::new(&store).await, Shop::new(&store).await, Shop::new(&store).await);
-        let ana = join(&here, "a@x.mx", MemberRole::Owner).await;
-        let guest = join(&there, "a@x.mx", MemberRole::Viewer).await;
-        join(&strange, "b@x.mx", MemberRole::Owner).await;
-        set_password(&here, &ana, 1, T0).await;
-        assert!(!store.switch_session(digest(1), strange.account).await.unwrap());
-        assert!(store.switch_session(digest(1), there.account).await.unwrap());
-        assert_eq!(who(&store, 1).await, Some(guest.id));
-        let session = store.session(digest(1)).await.unwrap().unwrap();
-        let accounts: Vec<_> = session.memberships.iter().map(|one| one.account.id).collect();
-        assert!(accounts.contains(&here.account) && accounts.len() == 2);
-        there.store.remove_member(there.account, guest.email.clone(), after(1)).await.unwrap();
-        assert_eq!(who(&store, 1).await, None);
-        assert!(!store.switch_session(digest(2), here.account).await.unwrap(), "no such session");
-    }
-
     async fn the_use_of_a_session_is_written_once_in_a_while(store: Store) {
         let shop = Shop::new(&store).await;
         let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
@@ -178,17 +160,12 @@ contract! {
             AttemptKey { digest: digest(person), most: 5 },
             AttemptKey { digest: digest(200), most: 8 },
         ];
-        let attempts = |person: u8, count: usize| {
-            let store = store.clone();
-            let keys = move || keys(person);
-            async move {
-                let racing = (0..count).map(|_| {
-                    let (store, keys) = (store.clone(), keys());
-                    tokio::spawn(async move { store.take_attempt(keys, RULE, T0).await.unwrap() })
-                });
-                let all = join_all(racing).await.into_iter().map(Result::unwrap);
-                all.filter(Result::is_ok).count()
-            }
+        let attempts = async |person: u8, count: usize| {
+            let all = race(count, |_| {
+                let (store, keys) = (store.clone(), keys(person));
+                async move { store.take_attempt(keys, RULE, T0).await.unwrap() }
+            });
+            all.await.into_iter().filter(Result::is_ok).count()
         };
         assert_eq!(attempts(1, 12).await, 5);
         // Another person from the same address: it has three left.
@@ -303,29 +280,6 @@ contract! {
         assert_eq!(sorted(told), sorted(expected.to_vec()));
     }
 
-    async fn a_member_is_renamed_in_their_account_alone_and_the_audit_log_tells_it(database: TestDatabase) {
-        let store = database.open().await;
-        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
-        let eva = join(&shop, "e@x.mx", MemberRole::Viewer).await;
-        let elsewhere = join(&other, "e@x.mx", MemberRole::Viewer).await;
-        set_password(&shop, &eva, 1, T0).await;
-        let rename = |account, name: &str| store.rename_member(account, eva.id, name.to_owned(), after(1));
-        assert!(!rename(other.account, "Eva Luz").await.unwrap(), "another account's member");
-        assert!(rename(shop.account, "Eva Luz").await.unwrap());
-        assert!(!rename(shop.account, "Eva Luz").await.unwrap(), "that is her name");
-        let name = async |of: &Shop| {
-            let team = store.team(of.account, None, 9, after(2)).await.unwrap().0;
-            team.into_iter().map(|member| member.name).collect::<Vec<_>>()
-        };
-        assert_eq!((name(&shop).await, name(&other).await), (vec!["Eva Luz".to_owned()], vec![elsewhere.name]));
-        assert_eq!(who(&store, 1).await, Some(eva.id), "her session goes on");
-        let told = Raw::open(&database)
-            .await
-            .lines("SELECT actor || ' ' || action || ' ' || target AS line FROM audit_log WHERE action = 'member.rename'")
-            .await;
-        assert_eq!(told, [format!("member:{0} member.rename {0}", eva.id)]);
-    }
-
     async fn of_two_owners_who_leave_at_once_one_stays(store: Store) {
         let shop = Shop::new(&store).await;
         let owners = [
@@ -343,9 +297,9 @@ contract! {
 
     async fn the_first_account_is_made_once(store: Store) {
         assert!(!store.has_account().await.unwrap());
-        let racing = (1..=4_u8).map(|of| {
-            let store = store.clone();
-            tokio::spawn(async move {
+        let all = race(4, |of| {
+            let (store, of) = (store.clone(), u8::try_from(of + 1).unwrap());
+            async move {
                 let account = Account {
                     id: mint(T0),
                     name: "First".to_owned(),
@@ -363,29 +317,11 @@ contract! {
                 };
                 let with = (owner, format!("hash {of}"));
                 store.begin_service(account, None, with, session(of, T0)).await.unwrap()
-            })
+            }
         });
-        let all: Vec<_> = join_all(racing).await.into_iter().map(Result::unwrap).collect();
+        let all = all.await;
         assert_eq!(all.iter().filter(|made| **made).count(), 1, "{all:?}");
         assert_eq!(store.accounts().await.unwrap().len(), 1);
         assert!(store.has_account().await.unwrap());
-    }
-
-    async fn the_audit_log_tells_who_it_was_newest_first(store: Store) {
-        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
-        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
-        let hers = store.acting(Actor::Member(ana.id));
-        for at in 1..=3 {
-            let words = ("agent.publish".to_owned(), format!("{at}"));
-            hers.note(shop.account, words, after(at)).await.unwrap();
-        }
-        store.note(other.account, ("x".into(), "y".into()), after(9)).await.unwrap();
-        let page = store.audit(shop.account, None, 2).await.unwrap();
-        let told: Vec<_> = page.iter().map(|line| (line.actor.clone(), line.target.clone())).collect();
-        let actor = format!("member:{}", ana.id);
-        assert_eq!(told, ["3", "2", "1"].map(|at| (actor.clone(), at.to_owned())));
-        let rest = store.audit(shop.account, Some((page[1].at, page[1].id)), 9).await.unwrap();
-        assert_eq!(rest[0].target, "1");
-        assert!(rest[1..].iter().all(|line| line.actor == "cli"));
     }
 }

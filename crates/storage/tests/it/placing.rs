@@ -8,7 +8,7 @@ use offhook_storage::{DeliveryFilter, Placed, Store};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{CUSTOMER, OPERATION, OURS, Shop, T0, after, answer, pass, phone};
+use crate::shop::{CUSTOMER, OPERATION, OURS, Shop, T0, after, answer, pass, phone, race};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -118,12 +118,11 @@ contract! {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
         shop.endpoint().await;
-        let racing = (0..64).map(|_| {
-            let store = store.clone();
-            let call = shop.keyed_call("k1", 1, T0);
-            tokio::spawn(async move { store.place_call(call).await.unwrap() })
+        let placed = race(64, |_| {
+            let (store, call) = (store.clone(), shop.keyed_call("k1", 1, T0));
+            async move { store.place_call(call).await.unwrap() }
         });
-        let placed: Vec<_> = join_all(racing).await.into_iter().map(Result::unwrap).collect();
+        let placed = placed.await;
         let accepted = placed.iter().filter(|p| matches!(p, Placed::Accepted(_))).count();
         let mut bodies: Vec<_> = placed
             .iter()
@@ -204,13 +203,12 @@ contract! {
 
     async fn parallel_calls_never_hold_more_than_the_wallet_has(store: Store) {
         let shop = Shop::with_credits(&store, 55).await;
-        let racing = (0..20).map(|_| {
+        let placed = race(20, |_| {
             let (store, call) = (store.clone(), shop.call(T0));
-            tokio::spawn(async move { store.place_call(call).await.unwrap() })
+            async move { store.place_call(call).await.unwrap() }
         });
-        let placed = join_all(racing).await;
-        let accepted = placed.into_iter().filter(|p| matches!(p, Ok(Placed::Accepted(_)))).count();
-        assert_eq!(accepted, 5);
+        let accepted = placed.await.into_iter().filter(|p| matches!(p, Placed::Accepted(_)));
+        assert_eq!(accepted.count(), 5);
         assert_eq!(shop.wallet().await, (55, 50));
     }
 

@@ -8,13 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 use diesel::prelude::*;
-use offhook_domain::{CallState, Channel, ConversationStatus, EventType};
-use offhook_storage::{
-    AgentFilter, ClaimSlots, ClaimedWork, ConversationFilter, DELIVERIES_KEPT, DeliveryFilter,
-    DeliveryState, LogFilter, StatusFilter, mint,
-};
+use offhook_domain::{CallState, Channel, ConversationStatus};
+use offhook_storage::{ClaimSlots, ClaimedWork, ConversationFilter, DELIVERIES_KEPT, mint};
 use offhook_testkit::TestDatabase;
 
+use crate::filters::read_with_every_filter;
 use crate::raw::Raw;
 use crate::shop::{CANCELLED, CUSTOMER, Shop, T0, after, node, phone, settlement};
 
@@ -119,43 +117,7 @@ async fn read_every_list(shop: &Shop) {
         store.team(shop.account, place, 20, now).await.unwrap();
     }
     store.connections(shop.account).await.unwrap();
-    for place in [None, Some((after(5_000), mint(after(5_000))))] {
-        for filter in [
-            DeliveryFilter::default(),
-            DeliveryFilter {
-                state: Some(DeliveryState::Exhausted),
-                ..Default::default()
-            },
-            DeliveryFilter {
-                kind: Some(EventType::CallFailed),
-                ..Default::default()
-            },
-            DeliveryFilter {
-                since: Some(after(10)),
-                until: Some(after(9_000)),
-                ..Default::default()
-            },
-        ] {
-            store
-                .deliveries(shop.account, filter, place, 20)
-                .await
-                .unwrap();
-        }
-    }
-    for place in [None, Some((after(5_000), mint(after(5_000))))] {
-        store
-            .agents(shop.account, AgentFilter::default(), place, 20)
-            .await
-            .unwrap();
-    }
-    for filter in log_filters(shop) {
-        for place in [None, Some((after(5_000), mint(after(5_000))))] {
-            store
-                .log_entries(shop.account, filter.clone(), place, 20)
-                .await
-                .unwrap();
-        }
-    }
+    read_with_every_filter(shop).await;
     for place in [None, Some((after(5_000), mint(after(5_000))))] {
         store.endpoints(shop.account, place, 20).await.unwrap();
     }
@@ -166,46 +128,6 @@ async fn read_every_list(shop: &Shop) {
 /// Whether the statement looks for the request that placed a call.
 fn is_placing(statement: &str) -> bool {
     statement.contains("request_logs.method = 'POST'")
-}
-
-/// Every filter of the log alone, with and without a period.
-fn log_filters(shop: &Shop) -> Vec<LogFilter> {
-    let none = LogFilter::default();
-    let mut filters = vec![
-        none.clone(),
-        LogFilter {
-            status: Some(StatusFilter::Code(404)),
-            ..none.clone()
-        },
-        LogFilter {
-            status: Some(StatusFilter::Class(4)),
-            ..none.clone()
-        },
-        LogFilter {
-            method: Some("POST".to_owned()),
-            ..none.clone()
-        },
-        LogFilter {
-            path: Some("/v1/calls".to_owned()),
-            ..none.clone()
-        },
-        LogFilter {
-            key: Some(shop.key),
-            ..none.clone()
-        },
-        LogFilter {
-            request: Some(mint(T0)),
-            ..none
-        },
-    ];
-    for filter in filters.clone() {
-        filters.push(LogFilter {
-            since: Some(after(10)),
-            until: Some(after(9_000)),
-            ..filter
-        });
-    }
-    filters
 }
 
 /// What the workers do every second, and what every call does.

@@ -2,7 +2,8 @@
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use offhook_storage::StoreConfig;
+use offhook_domain::{AccountId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
+use offhook_storage::{DeliveryState, StoreConfig, mint};
 use offhook_testkit::TestDatabase;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use uuid::Uuid;
@@ -83,6 +84,29 @@ impl Raw {
         self.line(&sql).await.parse().unwrap()
     }
 
+    /// Writes an event of an account and its delivery to an endpoint.
+    pub(crate) async fn deliver(
+        &mut self,
+        (account, endpoint): (AccountId, EndpointId),
+        (state, kind): (DeliveryState, EventType),
+        at: Timestamp,
+    ) -> DeliveryId {
+        let (id, event): (DeliveryId, EventId) = (mint(at), mint(at));
+        let (account, to) = (self.id(account.uuid()), self.id(endpoint.uuid()));
+        let (row, event, at) = (self.id(id.uuid()), self.id(event.uuid()), self.at(at));
+        let body = match self {
+            Self::Sqlite(_) => "x'00'",
+            Self::Postgres(_) => "'\\x00'",
+        };
+        self.run(&format!(
+            "INSERT INTO events (id, account_id, type, body, created_at) VALUES ({event}, {account}, '{kind}', {body}, {at}); \
+             INSERT INTO deliveries (id, account_id, endpoint_id, event_id, event_type, state, attempts_count, \
+               abandoned_count, created_at) VALUES ({row}, {account}, {to}, {event}, '{kind}', '{state}', 0, 0, {at})"
+        ))
+        .await;
+        id
+    }
+
     /// An id as this database writes it.
     pub(crate) fn id(&self, id: Uuid) -> String {
         match self {
@@ -92,7 +116,7 @@ impl Raw {
     }
 
     /// An instant as this database writes it.
-    pub(crate) fn at(&self, at: offhook_domain::Timestamp) -> String {
+    pub(crate) fn at(&self, at: Timestamp) -> String {
         match self {
             Self::Sqlite(_) => at.micros().to_string(),
             Self::Postgres(_) => format!(

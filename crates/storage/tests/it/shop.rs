@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, CallOutcome, CallState, ClaimId, ConversationId, Credits,
     E164, EndpointId, EventType, FailureReason, KeyId, NodeId, Plan, Price, Runtime, Scopes,
     TerminationReason, Timestamp,
 };
 use offhook_storage::{
-    Account, Agent, ApiKey, CallEnd, Conversation, ConversationFilter, Endpoint, EndpointStatus,
-    Fenced, IdempotencyClaim, NewAgent, NewApiKey, NewCall, NewEvent, NewLedgerEntry, NewTurn,
-    PageKey, Placed, Settlement, Store, StoredAnswer, Wallet, mint,
+    Account, Agent, ApiKey, CallEnd, Conversation, ConversationFilter, ConversationView, Endpoint,
+    EndpointStatus, Fenced, IdempotencyClaim, NewAgent, NewApiKey, NewCall, NewEvent,
+    NewLedgerEntry, NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Wallet,
+    mint,
 };
 use offhook_testkit::ManualClock;
 
@@ -37,6 +39,37 @@ pub(crate) fn node() -> NodeId {
 pub(crate) fn pass(store: &Store, seconds: u64) -> Timestamp {
     store.turn_lease_clock(i64::try_from(seconds).unwrap() * 1_000_000);
     after(seconds)
+}
+
+/// What each of so many that begin at once comes to.
+pub(crate) async fn race<T, F>(many: usize, begin: impl Fn(usize) -> F) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let racing: Vec<_> = (0..many).map(|at| tokio::spawn(begin(at))).collect();
+    let done = join_all(racing).await;
+    done.into_iter().map(Result::unwrap).collect()
+}
+
+/// Every row of a list, page by page of `limit`; `read` has one row more where there is a next page.
+pub(crate) async fn paged<T, K>(
+    limit: usize,
+    key: impl Fn(&T) -> K,
+    mut read: impl AsyncFnMut(Option<K>) -> Result<Vec<T>, StoreError>,
+) -> Vec<T> {
+    let (mut seen, mut place) = (Vec::new(), None);
+    loop {
+        let mut page = read(place).await.unwrap();
+        assert!(page.len() <= limit + 1);
+        let more = page.len() > limit;
+        page.truncate(limit);
+        place = page.last().map(&key);
+        seen.extend(page);
+        if !more {
+            return seen;
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -195,16 +228,14 @@ impl Shop {
         filter: &ConversationFilter,
         limit: i64,
     ) -> Vec<ConversationId> {
-        let mut seen = Vec::new();
-        let mut place = None;
-        loop {
-            let (ids, next) = self.page(filter, place, limit).await;
-            seen.extend(ids);
-            match next {
-                Some(key) => place = Some(key),
-                None => return seen,
-            }
-        }
+        let key = |view: &ConversationView| (view.conversation.started_at, view.conversation.id);
+        let read = async |place| {
+            self.store
+                .conversations(self.account, filter.clone(), place, limit)
+                .await
+        };
+        let all = paged(usize::try_from(limit).unwrap(), key, read).await;
+        all.iter().map(|view| view.conversation.id).collect()
     }
 
     /// One page's ids, and where the next begins.

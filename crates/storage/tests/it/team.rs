@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use offhook_domain::{EmailAddress, MemberRole, Timestamp};
 use offhook_storage::{Invitation, Member, SeatTaken, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, T0, after};
+use crate::shop::{Shop, T0, after, paged, race};
 
 fn member(shop: &Shop, email: &str, at: Timestamp) -> Member {
     Member {
@@ -103,17 +102,16 @@ contract! {
 
     async fn of_those_that_race_for_the_last_seats_no_more_get_one(store: Store) {
         let shop = Shop::new(&store).await;
-        let racing = (0..12_u64).map(|at| {
-            let shop = shop.clone();
-            tokio::spawn(async move {
-                let email = format!("a{at}@x.mx");
+        let all = race(12, |at| {
+            let (shop, email) = (shop.clone(), format!("a{at}@x.mx"));
+            async move {
                 match at % 2 {
                     0 => add(&shop, &email, T0, Some(4)).await,
                     _ => invite(&shop, &email, T0, Some(4)).await,
                 }
-            })
+            }
         });
-        let all: Vec<_> = join_all(racing).await.into_iter().map(Result::unwrap).collect();
+        let all = all.await;
         let done = all.iter().filter(|taken| **taken == SeatTaken::Done).count();
         let full = all.iter().filter(|taken| **taken == SeatTaken::Full(4)).count();
         assert_eq!((done, full), (4, 8), "{all:?}");
@@ -122,11 +120,11 @@ contract! {
 
     async fn of_one_address_that_races_with_itself_one_gets_a_seat(store: Store) {
         let shop = Shop::new(&store).await;
-        let racing = (0..8_u64).map(|_| {
+        let all = race(8, |_| {
             let shop = shop.clone();
-            tokio::spawn(async move { add(&shop, "a@x.mx", T0, None).await })
+            async move { add(&shop, "a@x.mx", T0, None).await }
         });
-        let all: Vec<_> = join_all(racing).await.into_iter().map(Result::unwrap).collect();
+        let all = all.await;
         assert_eq!(all.iter().filter(|taken| **taken == SeatTaken::Done).count(), 1, "{all:?}");
         assert_eq!(used(&shop, T0).await, 1);
     }
@@ -168,16 +166,13 @@ contract! {
             all.push(member);
         }
         all.sort_by_key(|member| (member.joined_at, member.id));
-        let (mut seen, mut place) = (Vec::new(), None);
-        loop {
-            let (page, used) = store.team(shop.account, place, 2, after(9)).await.unwrap();
+        let key = |member: &Member| (member.joined_at, member.id);
+        let read = async |place| {
+            let (page, used) = store.team(shop.account, place, 2, after(9)).await?;
             assert_eq!(used, 7);
-            seen.extend(page.iter().take(2).cloned());
-            if page.len() < 3 {
-                break;
-            }
-            place = Some((page[1].joined_at, page[1].id));
-        }
+            Ok(page)
+        };
+        let seen = paged(2, key, read).await;
         assert_eq!(seen, all);
         assert_eq!(seen.iter().map(|member| member.id).collect::<HashSet<_>>().len(), 7);
     }

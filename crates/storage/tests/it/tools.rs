@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use futures_util::future::join_all;
 use offhook_domain::{AccountId, AgentStatus, Timestamp, ToolId};
 use offhook_storage::{Publication, Store, StoreError, ToolChange, ToolRow, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after};
+use crate::shop::{Shop, T0, after, paged, race};
 
 fn new_tool(account_id: AccountId, name: &str, at: Timestamp) -> ToolRow {
     ToolRow {
@@ -78,12 +77,11 @@ contract! {
 
     async fn an_account_has_at_most_so_many_tools_also_when_they_race(store: Store) {
         let shop = Shop::new(&store).await;
-        let racing = (0..12).map(|number| {
+        let made = race(12, |number| {
             let (store, tool) = (store.clone(), new_tool(shop.account, &format!("t{number}"), T0));
-            tokio::spawn(async move { store.create_tool(tool, None, 5).await })
+            async move { store.create_tool(tool, None, 5).await.unwrap() }
         });
-        let made = join_all(racing).await.into_iter().filter(|made| *made.as_ref().unwrap().as_ref().unwrap());
-        assert_eq!(made.count(), 5);
+        assert_eq!(made.await.iter().filter(|made| **made).count(), 5);
     }
 
     async fn pages_of_tools_show_each_once(store: Store) {
@@ -94,19 +92,10 @@ contract! {
             made.insert(tool.id);
             store.create_tool(tool, None, 64).await.unwrap();
         }
-        let (mut seen, mut key) = (Vec::new(), None);
-        loop {
-            let mut page = store.tools(shop.account, key, 2).await.unwrap();
-            let more = page.len() > 2;
-            page.truncate(2);
-            key = page.last().map(|tool| (tool.created_at, tool.id));
-            seen.extend(page.into_iter().map(|tool| tool.id));
-            if !more {
-                break;
-            }
-        }
+        let key = |tool: &ToolRow| (tool.created_at, tool.id);
+        let seen = paged(2, key, async |place| store.tools(shop.account, place, 2).await).await;
         assert_eq!(seen.len(), 7);
-        assert_eq!(seen.into_iter().collect::<HashSet<_>>(), made);
+        assert_eq!(seen.iter().map(|tool| tool.id).collect::<HashSet<_>>(), made);
     }
 
     async fn what_a_version_pinned_stays_through_changes_deletion_and_a_second_publication(store: Store) {

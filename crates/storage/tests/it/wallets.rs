@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::billing::{assert_books, audited};
 use crate::raw::Raw;
-use crate::shop::{CANCELLED, Shop, T0, after, end, entry, node, settlement};
+use crate::shop::{CANCELLED, Shop, T0, after, end, entry, node, race, settlement};
 
 /// One step of an account's life.
 #[derive(Debug, Clone)]
@@ -226,13 +226,12 @@ contract! {
     async fn parallel_ledger_entries_are_numbered_without_gaps(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::with_credits(&store, 0).await;
-        let racing = (1..=20).map(|amount| {
+        let balances = race(20, |at| {
             let (store, account) = (store.clone(), shop.account);
-            tokio::spawn(async move { store.change_wallet(account, entry("purchase", amount)).await })
+            let credit = entry("purchase", i64::try_from(at + 1).unwrap());
+            async move { store.change_wallet(account, credit).await.unwrap() }
         });
-        let mut balances: Vec<_> = join_all(racing).await.into_iter().map(|b| b.unwrap().unwrap()).collect();
-        balances.sort_unstable();
-        assert_eq!(balances.last(), Some(&210));
+        assert_eq!(balances.await.into_iter().max(), Some(210));
         check(&mut Raw::open(&database).await, &shop).await;
     }
 

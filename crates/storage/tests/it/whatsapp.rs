@@ -3,8 +3,7 @@
 use offhook_domain::{ConversationId, NodeId, Price, SentStatus, Timestamp, WhatsAppThreadId};
 use offhook_storage::{
     ChatOpened, Fenced, NewChat, NewWhatsAppMessage, Store, WHATSAPP_ORIGIN, WhatsAppHold,
-    WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing, WhatsAppRemark, WhatsAppStep, WhatsAppTimes,
-    mint,
+    WhatsAppOutcome, WhatsAppOutgoing, WhatsAppRemark, WhatsAppStep, WhatsAppTimes, mint,
 };
 use offhook_testkit::{TestDatabase, contract};
 
@@ -132,16 +131,6 @@ async fn notes(store: &Store, conversation: ConversationId) -> Vec<String> {
     tools.filter_map(|turn| turn.content).collect()
 }
 
-fn news(shop: &Shop, outgoing: &WhatsAppOutgoing, status: SentStatus) -> WhatsAppNews {
-    WhatsAppNews {
-        account_id: shop.account,
-        reference: Some(outgoing.id),
-        wamid: "out1".to_owned(),
-        status,
-        failure: (status == SentStatus::Failed).then(|| "It failed.".to_owned()),
-    }
-}
-
 contract! {
     async fn a_message_is_taken_in_once_and_answered_in_the_order_in_which_customers_wrote(database: TestDatabase) {
         let store = database.open().await;
@@ -207,71 +196,6 @@ contract! {
         assert_eq!(store.renew_whatsapp(left).await.unwrap(), Fenced::Lost);
         assert_eq!(store.release_whatsapp(left).await.unwrap(), Fenced::Lost);
         assert_eq!(waiting(&store, taken, now).await, "m1");
-    }
-
-    async fn only_what_surely_had_no_effect_is_tried_again(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = Shop::new(&store).await;
-        let (hold, conversation) = answered(&shop, T0).await;
-        let first = queued(&store, hold, T0).await;
-        store.begin_whatsapp(hold, first.id, T0).await.unwrap();
-        store.ended_whatsapp(first.id, WhatsAppOutcome::Later(after(7)), T0).await.unwrap();
-        assert!(rests(&store, hold, after(6)).await, "and nothing goes before it");
-        store.release_whatsapp(hold).await.unwrap();
-        assert_eq!(due(&store, here(), after(6)).await, []);
-        let hold = claimed(&store, here(), after(7)).await;
-        let again = queued(&store, hold, after(7)).await;
-        assert_eq!((again.id, again.tries), (first.id, 1));
-        store.begin_whatsapp(hold, first.id, after(7)).await.unwrap();
-        let refused = WhatsAppOutcome::Failed("WhatsApp refused it.".to_owned());
-        store.ended_whatsapp(first.id, refused, after(8)).await.unwrap();
-        assert_eq!(statuses(&shop, conversation).await, [SentStatus::Failed, SentStatus::Failed]);
-        assert_eq!(notes(&store, conversation).await, ["whatsapp({}) → WhatsApp refused it."]);
-        assert!(rests(&store, hold, after(9)).await);
-    }
-
-    async fn news_of_a_message_come_in_any_order_and_by_either_id(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = Shop::new(&store).await;
-        let (hold, conversation) = answered(&shop, T0).await;
-        let first = queued(&store, hold, T0).await;
-        store.begin_whatsapp(hold, first.id, T0).await.unwrap();
-        // Before its own answer is written down.
-        let delivered = news(&shop, &first, SentStatus::Delivered);
-        assert!(store.hear_of_whatsapp(delivered, after(1)).await.unwrap());
-        store.ended_whatsapp(first.id, WhatsAppOutcome::Unknown("Lost.".to_owned()), after(2)).await.unwrap();
-        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Delivered);
-        let mut sent = news(&shop, &first, SentStatus::Sent);
-        sent.reference = None;
-        assert!(store.hear_of_whatsapp(sent.clone(), after(3)).await.unwrap());
-        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Delivered);
-        let read = WhatsAppNews { status: SentStatus::Read, ..sent.clone() };
-        assert!(store.hear_of_whatsapp(read, after(4)).await.unwrap());
-        assert!(store.hear_of_whatsapp(news(&shop, &first, SentStatus::Failed), after(5)).await.unwrap());
-        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Read);
-        assert_eq!(notes(&store, conversation).await, Vec::<String>::new());
-        // Somebody else's, and one that nobody here sent.
-        let stranger = Shop::new(&store).await;
-        let foreign = WhatsAppNews { account_id: stranger.account, ..news(&shop, &first, SentStatus::Failed) };
-        assert!(!store.hear_of_whatsapp(foreign, after(6)).await.unwrap());
-        let unknown = WhatsAppNews { wamid: "nobody's".to_owned(), reference: None, ..sent };
-        assert!(!store.hear_of_whatsapp(unknown, after(7)).await.unwrap());
-        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Read);
-    }
-
-    async fn a_failure_that_is_told_later_is_in_the_transcript(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = Shop::new(&store).await;
-        let (hold, conversation) = answered(&shop, T0).await;
-        let first = queued(&store, hold, T0).await;
-        store.begin_whatsapp(hold, first.id, T0).await.unwrap();
-        store.ended_whatsapp(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), T0).await.unwrap();
-        for _ in 0..2 {
-            assert!(store.hear_of_whatsapp(news(&shop, &first, SentStatus::Failed), after(1)).await.unwrap());
-        }
-        assert_eq!(notes(&store, conversation).await, ["whatsapp({}) → It failed."]);
-        let sent = store.sent_on_whatsapp(shop.account, conversation, 1).await.unwrap().remove(0);
-        assert_eq!((sent.status, sent.failure.as_deref()), (SentStatus::Failed, Some("It failed.")));
     }
 
     async fn a_conversation_on_whatsapp_has_both_numbers_and_is_no_widgets(database: TestDatabase) {

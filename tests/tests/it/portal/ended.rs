@@ -3,7 +3,6 @@
 use offhook_tests::{Browser, Person, both, must, needs_browser};
 use serde_json::json;
 
-use super::session::COOKIE;
 use super::stage::{OWNER, PASSWORD, Stage};
 
 /// Signs in on the page that is shown.
@@ -90,28 +89,6 @@ both! {
         let made = stage.account.read("/v1/knowledge/documents").await;
         assert_eq!(made["data"][0]["name"], "Summer // 2027..", "{made}");
         assert!(made["data"][0]["folder_id"].is_string(), "{made}");
-    }
-
-    async fn a_page_of_the_session_before_sends_what_was_typed_with_a_click(database: Database) {
-        needs_browser!();
-        let stage = Stage::open(database).await;
-        let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::english()).await;
-        browser.open(&format!("/portal/agents/{agent}/edit")).await;
-        browser.fill("First message", "Good evening.").await;
-        // As in another tab: the session ends, and the same person signs in again.
-        let session = stage.signed_in().await;
-        browser.plant(COOKIE, &session.cookie, "/portal").await;
-        browser.click("Save").await;
-        browser.sees("What you had typed was not sent yet.").await;
-        browser.was_refused(422).await;
-        let kept = stage.account.read(&format!("/v1/agents/{agent}")).await;
-        assert_eq!(kept["config"]["version"], 1, "{kept}");
-        browser.click("Send it now").await;
-        browser.sees("Version 2 is the newest").await;
-        let saved = stage.account.read(&format!("/v1/agents/{agent}")).await;
-        assert_eq!(saved["config"]["first_message"], "Good evening.");
-        browser.no_violations().await;
     }
 
     async fn what_looks_again_by_itself_leaves_alone_what_is_being_typed(database: Database) {

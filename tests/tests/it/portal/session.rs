@@ -4,22 +4,22 @@ use offhook_tests::{Answer, Client, Request, must};
 use url::form_urlencoded::Serializer;
 
 /// The cookie of a session.
-pub(super) const COOKIE: &str = "offhook_session";
+pub(crate) const COOKIE: &str = "offhook_session";
 
 /// The field that proves that a form is of its session.
-pub(super) const TOKEN: &str = "_token";
+pub(crate) const TOKEN: &str = "_token";
 
 /// Somebody who is signed in, without a browser.
 #[derive(Debug, Clone)]
-pub(super) struct Session {
+pub(crate) struct Session {
     client: Client,
-    pub(super) cookie: String,
-    pub(super) token: String,
+    pub(crate) cookie: String,
+    pub(crate) token: String,
 }
 
 impl Session {
     /// Signs in.
-    pub(super) async fn begin(client: Client, email: &str, password: &str) -> Self {
+    pub(crate) async fn begin(client: Client, email: &str, password: &str) -> Self {
         let answer = sign_in(&client, email, password).await;
         assert_eq!(answer.status, 303, "{}", answer.text());
         let cookie = cookie_of(&answer);
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// With the cookie of a session that is there already.
-    pub(super) async fn of(client: Client, cookie: String) -> Self {
+    pub(crate) async fn of(client: Client, cookie: String) -> Self {
         let mut session = Self {
             client,
             cookie,
@@ -40,31 +40,31 @@ impl Session {
     }
 
     /// A page that is looked at.
-    pub(super) fn get(&self, path: &str) -> Request {
+    pub(crate) fn get(&self, path: &str) -> Request {
         let cookie = format!("{COOKIE}={}", self.cookie);
         self.client.get(path).header("Cookie", cookie)
     }
 
     /// A form as the page would send it.
-    pub(super) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Request {
+    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Request {
         let token = (TOKEN, self.token.as_str());
         self.forged(path, &[fields, &[token]].concat())
     }
 
     /// A form without the token, as the browser of this person would send it for somebody else's page.
-    pub(super) fn forged(&self, path: &str, fields: &[(&str, &str)]) -> Request {
+    pub(crate) fn forged(&self, path: &str, fields: &[(&str, &str)]) -> Request {
         let cookie = format!("{COOKIE}={}", self.cookie);
         form(&self.client, path, fields).header("Cookie", cookie)
     }
 }
 
 /// The form of signing in.
-pub(super) fn sign_in(client: &Client, email: &str, password: &str) -> Request {
+pub(crate) fn sign_in(client: &Client, email: &str, password: &str) -> Request {
     let fields = [("email", email), ("password", password)];
     form(client, "/portal/sign-in", &fields)
 }
 
-pub(super) fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Request {
+pub(crate) fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Request {
     let body = Serializer::new(String::new()).extend_pairs(fields).finish();
     client
         .request("POST", path)
@@ -73,7 +73,7 @@ pub(super) fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Requ
 }
 
 /// The value that an answer sets a cookie to.
-pub(super) fn set_cookie(answer: &Answer, name: &str) -> Option<String> {
+pub(crate) fn set_cookie(answer: &Answer, name: &str) -> Option<String> {
     let lines = answer
         .headers
         .iter()
@@ -85,7 +85,7 @@ pub(super) fn set_cookie(answer: &Answer, name: &str) -> Option<String> {
 }
 
 /// The session that an answer begins.
-pub(super) fn cookie_of(answer: &Answer) -> String {
+pub(crate) fn cookie_of(answer: &Answer) -> String {
     must("a session", set_cookie(answer, COOKIE).ok_or(answer))
 }
 

@@ -5,25 +5,25 @@ use offhook_tests::{Account, Browser, Database, Options, Person, Server, can_bro
 use super::session::{COOKIE, Session, cookie_of, form};
 
 /// Everybody's password.
-pub(super) const PASSWORD: &str = "a long walk along the quay";
+pub(crate) const PASSWORD: &str = "a long walk along the quay";
 
 /// The owner's address.
-pub(super) const OWNER: &str = "ana@harbour.example";
+pub(crate) const OWNER: &str = "ana@harbour.example";
 
 /// A server and an account on it that has an owner.
-pub(super) struct Stage {
-    pub(super) server: Server,
-    pub(super) account: Account,
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    pub(crate) account: Account,
 }
 
 impl Stage {
     /// On this database.
-    pub(super) async fn open(database: Database) -> Self {
+    pub(crate) async fn open(database: Database) -> Self {
         Self::with(Options::on(database)).await
     }
 
     /// On this database, and somebody who looks at it; nothing, loudly, where there is no browser.
-    pub(super) async fn seen(database: Database) -> Option<(Self, Person)> {
+    pub(crate) async fn seen(database: Database) -> Option<(Self, Person)> {
         if !can_browse() {
             return None;
         }
@@ -32,21 +32,12 @@ impl Stage {
     }
 
     /// With these settings.
-    pub(super) async fn with(options: Options) -> Self {
+    pub(crate) async fn with(options: Options) -> Self {
         let server = Server::start(options).await;
-        let make = [
-            "account",
-            "create",
-            "--name",
-            "Harbour Hotel",
-            "--plan",
-            "scale",
-            "--credits",
-            "5000",
-            "--owner-email",
-            OWNER,
-        ];
-        let made = server.cli(&make).await;
+        let make = ["account", "create", "--name", "Harbour Hotel"];
+        let with = ["--plan", "scale", "--credits", "5000"];
+        let of = ["--owner-email", OWNER];
+        let made = server.cli(&[&make[..], &with, &of].concat()).await;
         let account = server.key(text(&made["id"]), &["--scopes", "all"]).await;
         let stage = Self { server, account };
         stage.welcome(OWNER).await;
@@ -54,15 +45,9 @@ impl Stage {
     }
 
     /// The page of a new one-time link of a member.
-    pub(super) async fn link(&self, email: &str) -> String {
-        let make = [
-            "member",
-            "link",
-            "--account",
-            &self.account.id,
-            "--email",
-            email,
-        ];
+    pub(crate) async fn link(&self, email: &str) -> String {
+        let make = ["member", "link", "--account", &self.account.id];
+        let make = [&make[..], &["--email", email]].concat();
         let made = self.server.cli(&make).await;
         page(text(&made["sign_in_url"])).to_owned()
     }
@@ -78,49 +63,39 @@ impl Stage {
     }
 
     /// The owner, signed in.
-    pub(super) async fn signed_in(&self) -> Session {
+    pub(crate) async fn signed_in(&self) -> Session {
         Session::begin(self.server.client(), OWNER, PASSWORD).await
     }
 
     /// A new member of this role, signed in; their address begins with the role.
-    pub(super) async fn member(&self, role: &str) -> Session {
+    pub(crate) async fn member(&self, role: &str) -> Session {
         let email = address(role);
-        let add = [
-            "member",
-            "add",
-            "--account",
-            &self.account.id,
-            "--email",
-            &email,
-            "--name",
-            role,
-            "--role",
-            role,
-        ];
-        self.server.cli(&add).await;
+        let add = ["member", "add", "--account", &self.account.id];
+        let who = ["--email", &email, "--name", role, "--role", role];
+        self.server.cli(&[&add[..], &who].concat()).await;
         self.welcome(&email).await
     }
 
     /// A browser in which this person is signed in.
-    pub(super) async fn browser(&self, person: Person, session: &Session) -> Browser {
+    pub(crate) async fn browser(&self, person: Person, session: &Session) -> Browser {
         let browser = Browser::of(person, self.server.address()).await;
         browser.plant(COOKIE, &session.cookie, "/portal").await;
         browser
     }
 
     /// A browser in which the owner is signed in.
-    pub(super) async fn owner(&self, person: Person) -> Browser {
+    pub(crate) async fn owner(&self, person: Person) -> Browser {
         let session = self.signed_in().await;
         self.browser(person, &session).await
     }
 }
 
 /// The address of a member of this role.
-pub(super) fn address(role: &str) -> String {
+pub(crate) fn address(role: &str) -> String {
     format!("{role}@harbour.example")
 }
 
 /// The path of one of the portal's pages.
-pub(super) fn page(url: &str) -> &str {
+pub(crate) fn page(url: &str) -> &str {
     &url[must("a page of the portal", url.find("/portal/").ok_or(url))..]
 }

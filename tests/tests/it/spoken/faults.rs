@@ -1,31 +1,12 @@
-//! Calls that do not go as they should: packets that are lost, programs that hang, carriers that say nothing.
+//! A line on which packets are lost and late.
 
 use std::time::Duration;
 
-use offhook_tests::{Phone, Weather, millis_of, needs_speech, speech, text};
-use serde_json::{Value, json};
+use offhook_tests::{Weather, needs_speech, speech};
+use serde_json::json;
 
 use super::is;
 use super::stage::{CUSTOMER, GREETING, REPLY, Stage, config};
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_confirmation_that_is_lost_is_sent_again() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let agent = stage.account.agent_with(config()).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let call = stage.phone.is_called().await;
-    call.lose_confirmations(2);
-    call.answer().await;
-    assert_eq!(stage.hears(&call).await, GREETING);
-    call.is_confirmed().await;
-    assert!(call.confirmations() >= 3);
-    call.says(&speech("kal", "When is my appointment?").await)
-        .await;
-    assert_eq!(stage.hears(&call).await, REPLY);
-    call.hang_up().await;
-    is(&stage.ended(&handle).await, "completed", "customer_hangup");
-}
 
 /// The ear hears a line of its script for what was said: what a recogniser makes of a torn sound is not ours.
 #[tokio::test(flavor = "multi_thread")]
@@ -50,70 +31,4 @@ async fn a_line_that_loses_every_fifth_packet_carries_the_call() {
     is(&ended, "completed", "customer_hangup");
     let (_, turns) = stage.transcript(&ended).await;
     assert_eq!(turns[1], format!("user: {question}"), "{turns:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_without_a_single_packet_fails() {
-    let stage = Stage::open().await;
-    let agent = stage.account.agent_with(config()).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let call = stage.phone.is_called().await;
-    call.mute(true);
-    call.answer().await;
-    call.ends().await;
-    is(&stage.ended(&handle).await, "failed", "carrier_error");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn programs_that_hang_end_the_call_and_not_the_service() {
-    needs_speech!();
-    for (setting, value) in [
-        ("speech.local.speak.command", "/bin/sleep,60"),
-        ("speech.local.listen.command", "/bin/sleep,60"),
-    ] {
-        let stage = Stage::with(|options| {
-            options
-                .set(setting, value)
-                .set("speech.local.listen.limit_seconds", 1)
-        })
-        .await;
-        let mut agent = config();
-        if setting.contains("listen") {
-            agent["stt"] = json!({"provider": "local"});
-        } else {
-            agent["voice"] = json!({"provider": "local"});
-        }
-        let agent = stage.account.agent_with(agent).await;
-        let handle = stage.account.call(&agent, CUSTOMER).await;
-        let call = stage.phone.answers().await;
-        if setting.contains("listen") {
-            assert_eq!(stage.hears(&call).await, GREETING);
-            call.says(&speech("kal", "When is my appointment?").await)
-                .await;
-        }
-        call.ends().await;
-        is(&stage.ended(&handle).await, "failed", "agent_error");
-        // No program is left behind, and the next call is taken.
-        let next = stage.account.call(&agent, CUSTOMER).await;
-        stage.phone.is_called().await.refuse("486 Busy Here").await;
-        is(&stage.ended(&next).await, "failed", "busy");
-    }
-}
-
-/// A call's length by its own times.
-fn seconds(call: &Value) -> i64 {
-    (millis_of(text(&call["ended_at"])) - millis_of(text(&call["started_at"]))) / 1_000
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_a_carrier_that_says_nothing() {
-    let nobody = Phone::start().await;
-    nobody.set_deaf(true);
-    let stage =
-        Stage::with(|options| options.set("sip.trunks.carrier.server", nobody.address())).await;
-    let agent = stage.account.agent_with(config()).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let ended = stage.ended(&handle).await;
-    is(&ended, "failed", "carrier_error");
-    assert!(seconds(&ended) < 40, "{ended}");
 }

@@ -1,8 +1,6 @@
-//! Who has the floor: interruptions, machines, keys, hold and transfers, as they are heard.
+//! Who has the floor: an interruption, keys and a transfer, as they are heard.
 
-use std::time::Duration;
-
-use offhook_tests::{Listener, eventually, needs_speech, silence, speech};
+use offhook_tests::{eventually, needs_speech, speech};
 use serde_json::json;
 
 use super::is;
@@ -67,85 +65,6 @@ async fn whoever_interrupts_is_listened_to_and_the_reply_is_kept_as_it_was_heard
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_murmur_makes_the_agent_pause_and_no_word_is_said_twice() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let mut config = config();
-    config["first_message"] = json!(LONG);
-    config["stt"]["model"] = json!("long");
-    let agent = stage.account.agent_with(config).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let whole = speech("rms", LONG).await;
-    let call = stage.phone.answers().await;
-    call.hears_beginning(60).await;
-    call.says(&speech("slt", "Uh.").await).await;
-    let heard = call.hears().await;
-    let (whole_loud, heard_loud) = (loud(&whole), loud(&heard.samples));
-    // Where it paused a packet may be cut in two; a word has ten packets at least.
-    assert!(
-        heard_loud.abs_diff(whole_loud) <= 7,
-        "{heard_loud} packets were heard of {whole_loud}"
-    );
-    call.hang_up().await;
-    let ended = stage.ended(&handle).await;
-    let (_, turns) = stage.transcript(&ended).await;
-    assert_eq!(turns, [format!("agent: {LONG}")]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_machine_is_left_a_message_or_hung_up_on() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let machine = speech(
-        "slt",
-        "Thank you for calling. Nobody is here. Please leave a message after the tone.",
-    )
-    .await;
-    for (voicemail, reason) in [("leave_message", "voicemail"), ("hang_up", "voicemail")] {
-        let mut config = config();
-        config["conversation"]["turns"]["voicemail"] = json!(voicemail);
-        let agent = stage.account.agent_with(config).await;
-        let handle = stage.account.call(&agent, CUSTOMER).await;
-        let call = stage.phone.answers().await;
-        call.say(&machine);
-        if voicemail == "leave_message" {
-            assert_eq!(stage.hears(&call).await, GREETING);
-        }
-        call.ends().await;
-        let ended = stage.ended(&handle).await;
-        is(&ended, "completed", reason);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_greeted_once_they_have_said_something() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let mut config = config();
-    config["conversation"]["turns"]["voicemail"] = json!("hang_up");
-    let agent = stage.account.agent_with(config).await;
-    // Whoever says nothing for three seconds is greeted as well.
-    let question = speech("kal", "What time do you open?").await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let call = stage.phone.answers().await;
-    call.says(&question).await;
-    let heard = stage.hears(&call).await;
-    call.hang_up().await;
-    let ended = stage.ended(&handle).await;
-    is(&ended, "completed", "customer_hangup");
-    let (_, turns) = stage.transcript(&ended).await;
-    assert_eq!(
-        turns,
-        [
-            "user: what time do you open",
-            "agent: Hello, this is the harbour hotel."
-        ],
-        "{heard}"
-    );
-    assert_eq!(heard, GREETING);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn keys_go_both_ways_and_a_customer_is_handed_over() {
     needs_speech!();
     let stage = Stage::open().await;
@@ -185,57 +104,4 @@ async fn keys_go_both_ways_and_a_customer_is_handed_over() {
     is(&ended, "completed", "transferred");
     let (_, turns) = stage.transcript(&ended).await;
     assert_eq!(said(&turns, "user"), ["DTMF 42#"], "{turns:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_said_to_whoever_holds_the_call_and_the_rest_is_said_after() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let mut config = config();
-    config["first_message"] = json!(LONG);
-    let agent = stage.account.agent_with(config).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let whole = loud(&speech("rms", LONG).await);
-    let call = stage.phone.answers().await;
-    call.hears_beginning(60).await;
-    call.hold().await;
-    let before = loud(&call.heard());
-    // Whoever holds a call sends music.
-    let music = [
-        silence(Duration::from_millis(500)),
-        speech("awb", "What time do you open?").await,
-    ];
-    call.says(&music.concat()).await;
-    let during = loud(&call.heard());
-    assert!(during <= before + 10, "{before} packets, then {during}");
-    call.resume().await;
-    let heard = call.hears().await;
-    assert!(
-        loud(&heard.samples).abs_diff(whole) <= 10,
-        "{} packets of {whole} were heard",
-        loud(&heard.samples)
-    );
-    call.hang_up().await;
-    let ended = stage.ended(&handle).await;
-    is(&ended, "completed", "customer_hangup");
-    let (_, turns) = stage.transcript(&ended).await;
-    assert_eq!(turns, [format!("agent: {LONG}")]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_says_nothing_is_asked_and_left() {
-    needs_speech!();
-    let stage = Stage::open().await;
-    let mut config = config();
-    config["conversation"]["turns"]["silence_timeout_s"] = json!(5);
-    let agent = stage.account.agent_with(config).await;
-    let handle = stage.account.call(&agent, CUSTOMER).await;
-    let call = stage.phone.answers().await;
-    let asked = Listener::of(&["are you still there", GREETING]);
-    assert_eq!(stage.hears(&call).await, GREETING);
-    let heard = call.hears().await;
-    let expected = "are you still there";
-    assert_eq!(asked.understands(&heard.samples).await, expected);
-    call.ends().await;
-    is(&stage.ended(&handle).await, "completed", "silence_timeout");
 }

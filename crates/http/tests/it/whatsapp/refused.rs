@@ -11,9 +11,9 @@ use offhook_testkit::upstream::Fault;
 use offhook_testkit::{TestDatabase, contract};
 use serde_json::{Value, json};
 
-use super::{FROM, HOUR, OURS, Shop, eventually, said, tell};
+use super::{FROM, HOUR, OURS, Shop, said, tell};
 use crate::app::{Setup, text};
-use crate::client::must;
+use crate::client::{eventually, must};
 
 /// A model that costs credits, at a place where nobody listens.
 fn unreachable() -> Vec<(String, ProviderSettings)> {
