@@ -242,8 +242,14 @@ async fn walk(operation: Operation) {
         must(list.app.services.request_logs().flush().await);
     }
     let (before, _) = list.page("limit=100").await;
-    assert!(before.len() >= 3, "{id}: {before:?}");
-    let limit = if before.len() > 20 { 7 } else { 2 };
+    // The catalog of integrations is as long as it is.
+    let fewest = if id == "listIntegrations" { 2 } else { 3 };
+    assert!(before.len() >= fewest, "{id}: {before:?}");
+    let limit = match before.len() {
+        2 => 1,
+        3..=20 => 2,
+        _ => 7,
+    };
     let (mut seen, mut gone) = (Vec::new(), Vec::new());
     let mut query = format!("limit={limit}");
     loop {

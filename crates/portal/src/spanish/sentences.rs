@@ -539,6 +539,8 @@ mod tests {
         "one of `{}`",
         "one of `{}` or `{}`",
         "an analysis schema",
+        // For the log.
+        "conversations cannot be analysed",
         "Your answer is not one JSON object.",
         "Your answer is longer than {} bytes.",
         "Your answer is too long for the schema.",
