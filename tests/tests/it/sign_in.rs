@@ -41,7 +41,7 @@ both! {
     async fn a_session_begins_anew_with_each_sign_in_and_is_a_cookie_that_no_script_reads(database: Database) {
         let stage = Stage::open(database).await;
         let client = stage.server.client();
-        let root = client.get("/").await;
+        let root = client.get("/").header("Accept", "text/html").await;
         assert_eq!((root.status, location(&root)), (303, "/portal/"));
         let before = stage.signed_in().await;
         let again = sign_in(&client, &OWNER.to_uppercase(), PASSWORD)
