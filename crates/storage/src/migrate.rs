@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
+use diesel::migration::{Migration, MigrationSource};
 use diesel::result::Error::DatabaseError;
 use diesel::{Connection, RunQueryDsl as _, SqliteConnection};
 use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
@@ -12,9 +13,6 @@ use crate::{Result, StoreError};
 
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
-
-/// The first migration. A database with an earlier one was made before there was a release.
-const FOUNDATION: &str = "00000000000100";
 
 /// The advisory lock under which one process at a time migrates: "offhook" in ASCII.
 const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
@@ -99,7 +97,6 @@ pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
 
 /// The newest migration that this version knows, as the database has it: the same on both.
 pub(crate) fn newest() -> String {
-    use diesel::migration::{Migration, MigrationSource};
     let known: Vec<Box<dyn Migration<diesel::pg::Pg>>> =
         MigrationSource::<diesel::pg::Pg>::migrations(&POSTGRES).unwrap_or_default();
     let versions = known.iter().map(|one| one.name().version().to_string());
@@ -111,14 +108,14 @@ fn run<DB: diesel::backend::Backend>(
     migrations: EmbeddedMigrations,
 ) -> Result<Vec<String>>
 where
-    EmbeddedMigrations: diesel::migration::MigrationSource<DB>,
+    EmbeddedMigrations: MigrationSource<DB>,
 {
     let failed = |error| StoreError::Internal(format!("migration failed: {error}"));
     let applied = harness.applied_migrations().map_err(failed)?;
-    if applied
-        .iter()
-        .any(|one| one.to_string().as_str() < FOUNDATION)
-    {
+    let known = migrations.migrations().map_err(failed)?;
+    let first = known.iter().map(|one| one.name().version()).min();
+    // One from before the first that is known was made before there was a release.
+    if applied.iter().any(|one| Some(one) < first.as_ref()) {
         return Err(StoreError::Internal(
             "this database was made by a checkout of before the first release, and is not converted: start with an empty \
              one (another data_dir or database_url)"
