@@ -1,4 +1,4 @@
-//! Twilio's REST interface: forms in, JSON out (voice design 2.1). Of an answer that refuses, its code alone is read.
+//! Twilio's REST interface: forms in, JSON out. Of an answer that refuses, its code alone is read.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The three voice lists, field by field (voice design 2.6), each against a fake with that provider's wire shapes.
+//! The three voice lists, field by field, each against a fake with that provider's wire shapes.
 use std::sync::Arc;
 
 use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};

@@ -15,7 +15,7 @@ use crate::Shared;
 use crate::dialer::{insist, persona_in};
 use crate::workers::{Outage, Turns};
 
-/// A conversation in which nothing happens for so long has ended (voice design 5.5).
+/// A conversation in which nothing happens for so long has ended.
 const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 
 /// The same on WhatsApp, where people answer when they see a message: as long as the window in which they may be written to.
