@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use offhook_dispatch::DispatchConfig;
 use offhook_domain::{Clock, EventType};
 use offhook_signing::{sign, verify};
 use offhook_storage::{
@@ -190,22 +191,34 @@ offhook_testkit::contract! {
     }
 
     async fn the_third_abandoned_attempt_of_a_number_counts_as_failed(world: World) {
-        let hook = Hook::new(|_| Answer::Never).await;
-        let endpoint = world.endpoint(&hook.url).await;
-        let id = world.event(endpoint).await;
-        for attempt in 1..=3 {
-            let running = world.dispatch();
-            hook.received(attempt).await;
-            running.crash().await;
-            world.end_leases();
+        for (offsets, state, given_up) in [
+            (vec![5 * MINUTE], DeliveryState::Retrying, 0), (Vec::new(), DeliveryState::Exhausted, 1),
+        ] {
+            let hook = Hook::new(|_| Answer::Never).await;
+            let endpoint = world.endpoint(&hook.url).await;
+            let id = world.event(endpoint).await;
+            let retry = || DispatchConfig { retry_offsets: offsets.clone(), ..world.config() };
+            for attempt in 1..=3 {
+                let running = Dispatching::start(retry());
+                hook.received(attempt).await;
+                running.crash().await;
+                world.end_leases();
+            }
+            let running = Dispatching::start(retry());
+            let story = world.until(id, |s| s.delivery.attempts_count == 1).await;
+            assert_eq!(story.delivery.state, state);
+            match state {
+                DeliveryState::Retrying => world.assert_due(&story, world.clock.now().plus(5 * MINUTE)),
+                _ => assert_eq!(story.delivery.next_attempt_at, None),
+            }
+            assert!(story.attempts.iter().all(|a| a.outcome == AttemptOutcome::Abandoned));
+            assert_eq!((story.attempts.len(), hook.count()), (3, 3));
+            // It counts towards the disabling of its endpoint.
+            let all = world.store.endpoint_health(world.account).await.unwrap();
+            let health = all.iter().find(|one| one.endpoint == endpoint).unwrap();
+            assert_eq!((health.failing_since, health.exhausted_count), (Some(world.clock.now()), given_up));
+            running.stop().await;
         }
-        let running = world.dispatch();
-        let story = world.until(id, |s| s.delivery.attempts_count == 1).await;
-        assert_eq!(story.delivery.state, DeliveryState::Retrying);
-        world.assert_due(&story, world.clock.now().plus(5 * MINUTE));
-        assert!(story.attempts.iter().all(|a| a.outcome == AttemptOutcome::Abandoned));
-        assert_eq!((story.attempts.len(), hook.count()), (3, 3));
-        running.stop().await;
     }
 
     async fn an_answer_that_comes_after_the_lease_is_recorded_and_changes_no_state(world: World) {
