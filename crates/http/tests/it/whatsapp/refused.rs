@@ -5,7 +5,8 @@ use std::time::Duration;
 use offhook_domain::{Clock as _, CredentialProvider, Plan};
 use offhook_providers::ProviderSettings;
 use offhook_testkit::fakes::whatsapp::{
-    APP_SECRET, PHONE_NUMBER_ID, VERIFY_TOKEN, credential, signature, text as words, webhook,
+    APP_SECRET, PHONE_NUMBER_ID, VERIFY_TOKEN, credential, signature, status, text as words,
+    webhook,
 };
 use offhook_testkit::upstream::Fault;
 use offhook_testkit::{TestDatabase, contract};
@@ -156,8 +157,16 @@ contract! {
         assert_eq!(verify(VERIFY_TOKEN).await.status, 200);
         // The same id of a message is another message where the account is another one.
         assert_eq!(tell(app, app.account, &signature(APP_SECRET, &body), &body).await.status, 200);
-        assert_eq!(shop.taken(1).await.len(), 1);
+        let sent = shop.taken(1).await;
+        assert_eq!(sent.len(), 1);
         assert_eq!(shop.conversations().await.len(), 1);
+        // What it tells of our message is of none of its own, by whichever name.
+        shop.fares(&["accepted"]).await;
+        for (wamid, reference) in [("wamid.OTHER", Some(&*sent[0].reference)), (&*sent[0].wamid, None)] {
+            let body = webhook(PHONE_NUMBER_ID, &[], &[status(wamid, "read", reference)]);
+            assert_eq!(tell(app, other, &signature("other-s3cret", &body), &body).await.status, 200);
+        }
+        shop.fares(&["accepted"]).await;
     }
 
     async fn a_window_that_closes_while_an_answer_waits_keeps_it_from_being_sent(database: TestDatabase) {
