@@ -679,6 +679,26 @@ async fn without_a_model_the_words_are_kept_and_nothing_is_charged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_ends_half_an_hour_after_its_last_message() {
+    let app = TestApp::start().await;
+    let agent = agent(&app, "say: Hi.", scripted(), &[]).await;
+    let silent = Session::begin(&app, &agent).await;
+    let lively = Session::begin(&app, &agent).await;
+    for session in [&silent, &lively] {
+        app.clock.advance(Duration::from_secs(1));
+        session.say("Hello").await;
+    }
+    app.clock.advance(Duration::from_secs(30 * 60));
+    app.dial();
+    let over = silent.over().await;
+    assert_eq!(over["termination_reason"], "silence_timeout");
+    assert_eq!(over["duration_seconds"], 1);
+    assert!(!text(&over["summary"]).is_empty());
+    // The other one, of a second later, was looked at as well.
+    lively.say("Still there?").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_does_not_serve_answers_no_page() {
     let app = TestApp::start().await;
     let agent = agent(&app, "say: Hi.", scripted(), &[]).await;
