@@ -184,3 +184,15 @@ fn refuse(line: &mut Line, error: &ApiError) {
 fn say(line: &mut Line, message: &serde_json::Value) {
     line.text(message.to_string());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_told_to_forget_what_it_has_not_played_when_its_agent_is_interrupted() {
+        let sent = Line::sent(|line| tell(line, TalkEvent::Clear));
+        // A short text in one frame, which its length precedes.
+        assert_eq!(sent, &b"\x81\x10{\"type\":\"clear\"}"[..]);
+    }
+}

@@ -130,6 +130,20 @@ impl Line {
     }
 }
 
+#[cfg(test)]
+impl Line {
+    /// What is sent over one by whoever is given it.
+    pub(crate) fn sent(speak: impl FnOnce(&mut Self)) -> Bytes {
+        let mut line = Self {
+            codec: Codec::new(),
+            output: BytesMut::new(),
+            stage: Stage::Open,
+        };
+        speak(&mut line);
+        line.output.freeze()
+    }
+}
+
 /// What happens on the connection.
 enum Happening<N> {
     /// Bytes came, or none will.
