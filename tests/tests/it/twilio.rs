@@ -7,8 +7,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_testkit::fakes::twilio::{
-    ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Stream, TOKEN, beginning, echo, sound,
-    stop,
+    ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Scheme, Stream, TOKEN, beginning,
+    echo, sound, status_form, stop,
 };
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually, must, within};
@@ -367,4 +367,35 @@ both! {
         assert_eq!(changes.await, [("Status".to_owned(), "completed".to_owned())]);
         assert_eq!(desk.twilio.calls().len(), 1, "it was not called again");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_twilios_is_refused_at_the_door_and_ends_no_call() {
+    let desk = Desk::open(Database::Sqlite).await;
+    let agent = desk.account.agent_with(config(&[])).await;
+    let handle = desk.account.call(&agent, CUSTOMER).await;
+    let call = desk.twilio.placed(0).await;
+    let (to, media) = (desk.server.address(), call.stream_path());
+    let busy = |scheme| status_form(&call, "busy", &[("SequenceNumber", "1")], scheme);
+    let mut forged = busy(Scheme::Token);
+    forged.body = forged.body.replace("busy", "failed");
+    let mut unsigned = busy(Scheme::Token);
+    unsigned.headers.clear();
+    // The last by a key that was never agreed on.
+    for form in [forged, unsigned, busy(Scheme::SharedKey)] {
+        assert_eq!(form.post(to).await, 403, "{form:?}");
+    }
+    let [_, another] = beginning(&call, "another token");
+    for wrong in ["{}".to_owned(), another, "x".repeat(70_000)] {
+        let mut stream = Stream::open(to, &media).await;
+        stream.send(wrong).await;
+        assert_eq!(stream.next().await, None);
+    }
+    let nobodys = "/callbacks/twilio/somebody/media";
+    assert_eq!(Stream::refused(to, nobodys).await, 403);
+    let call = desk.account.read(&format!("/v1/calls/{handle}")).await;
+    assert_eq!(call["status"], "initiated");
+    assert_eq!(busy(Scheme::Token).post(to).await, 204);
+    assert_eq!(desk.ended(&handle).await["failure_reason"], "busy");
+    assert_eq!(Stream::refused(to, &media).await, 403, "it is over");
 }
