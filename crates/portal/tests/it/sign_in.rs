@@ -61,6 +61,25 @@ async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_five_guesses_the_door_stays_shut_to_the_right_password_too() {
+    let world = World::start().await;
+    let ana = world.browser(MemberRole::Owner).await;
+    let email = format!("owner@{}.example", world.account);
+    let sign_in = async |password: &str| {
+        let fields = [("email", email.as_str()), ("password", password)];
+        ana.post("/sign-in", &fields).await
+    };
+    for _ in 0..5 {
+        sign_in("guess guess guess").await.assert(422);
+    }
+    for password in ["guess guess guess", PASSWORD] {
+        let blocked = sign_in(password).await.assert(429);
+        assert_eq!(blocked.header("retry-after"), Some("60"));
+        assert_eq!(blocked.header("set-cookie"), None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_password_travels_over_https_or_within_the_machine() {
     let far = "\r\nX-Forwarded-For: 203.0.113.9";
     for (public_url, from, expected) in [
