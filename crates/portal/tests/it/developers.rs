@@ -367,6 +367,7 @@ async fn who_only_looks_is_offered_nothing_and_refused_everything() {
         "/settings",
         "/settings/credentials",
         "/settings/audit",
+        "/team",
     ] {
         let page = vera.get(shown).await.assert(200);
         let forms = page.body.matches("method=\"post\"").count();
@@ -382,14 +383,26 @@ async fn who_only_looks_is_offered_nothing_and_refused_everything() {
     for sent in ["/webhooks", path.as_str(), status.as_str(), "/developers"] {
         vera.post(sent, &fields).await.assert(403);
     }
-    let secret = [("provider", "legacy"), ("secret", "s3cret-of-ours")];
-    for browser in [&vera, &ana] {
-        let answer = browser.post("/settings/credentials", &secret).await;
-        answer.assert(403);
-        browser
-            .post("/settings/credentials/legacy/remove", &[])
-            .await
-            .assert(403);
+    let team = world.browser(MemberRole::Admin).await.get("/team").await;
+    let member = format!("/team/{}", after(&team, "action=\"/portal/team/"));
+    let fields = [
+        ("provider", "legacy"),
+        ("secret", "s3cret-of-ours"),
+        ("email", "eve@example.com"),
+        ("name", "Eve"),
+        ("role", "owner"),
+    ];
+    for sent in [
+        "/settings/credentials",
+        "/settings/credentials/legacy/remove",
+        "/team/invitations",
+        "/team/invitations/withdraw",
+        &format!("{member}/role"),
+        &format!("{member}/remove"),
+    ] {
+        for browser in [&vera, &ana] {
+            browser.post(sent, &fields).await.assert(403);
+        }
     }
 }
 
