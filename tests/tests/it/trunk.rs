@@ -1,12 +1,15 @@
 //! Calls that go out by a trunk, as its carrier sees them. What is heard and said on them is told elsewhere.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offhook_tests::{Account, Database, Options, Phone, Receiver, Server, eventually, text};
 use serde_json::{Value, json};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a call may go on once the interface was told to hang up.
+const OBEYED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The account's number.
 const NUMBER: &str = "+15005550199";
@@ -129,15 +132,22 @@ async fn a_ringing_call_that_is_hung_up_is_cancelled_at_the_carrier() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answered_call_that_is_hung_up_ends_with_a_bye() {
     let stage = Stage::open().await;
-    let handle = stage.call().await;
-    let answered = stage.phone.answers().await;
-    stage.answered(&handle).await;
-    stage.hang_up(&handle).await;
-    answered.ends().await;
-    let call = stage.ended(&handle).await;
-    assert_eq!(call["status"], "completed");
-    assert_eq!(call["termination_reason"], "api_hangup");
-    assert_eq!(stage.phone.calls(), 1, "it was dialed once");
+    let mut times = Vec::new();
+    // A busy machine may hold up some of them.
+    while times.len() < 3 && times.iter().all(|time| *time >= OBEYED_WITHIN) {
+        let handle = stage.call().await;
+        let answered = stage.phone.answers().await;
+        stage.answered(&handle).await;
+        let asked = Instant::now();
+        stage.hang_up(&handle).await;
+        answered.ends().await;
+        times.push(asked.elapsed());
+        let call = stage.ended(&handle).await;
+        assert_eq!(call["status"], "completed");
+        assert_eq!(call["termination_reason"], "api_hangup");
+        assert_eq!(stage.phone.calls(), times.len(), "it was dialed once");
+    }
+    assert!(times.last() < Some(&OBEYED_WITHIN), "{times:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
