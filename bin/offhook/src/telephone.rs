@@ -134,7 +134,7 @@ async fn start(sip: &SipSettings) -> anyhow::Result<(SipTrunks, mpsc::Receiver<I
 }
 
 /// Where calls' sound goes through.
-fn sound(sip: &SipSettings) -> SoundSettings {
+pub(crate) fn sound(sip: &SipSettings) -> SoundSettings {
     let rtp = &sip.rtp;
     SoundSettings {
         bind: rtp.address,

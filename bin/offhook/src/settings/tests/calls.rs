@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use offhook_media::pump::Latch;
 use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 use offhook_sip::Transport;
 
 use super::{file, refuses, variables};
 use crate::settings::SipSettings;
+use crate::telephone::sound;
 
 const TRUNK: &str = "calls.carrier = \"sip\"\nsip.udp = \"192.0.2.10:5060\"\n[sip.trunks.twilio]\n\
     server = \"name.pstn.twilio.com\"\n";
@@ -29,7 +31,8 @@ fn a_trunk_needs_a_server_and_an_address_to_be_reached_at() {
     assert_eq!(sip.rtp.address.to_string(), "192.0.2.10");
     assert_eq!(sip.rtp.external, None);
     assert_eq!(sip.rtp.ports.count(), 500);
-    assert!(!sip.rtp.from_anywhere);
+    assert_eq!(sound(&sip).latch, Latch::NegotiatedAddress);
+    assert!(!sip.trunks[0].accept_digest);
 }
 
 #[test]
@@ -79,9 +82,12 @@ fn everything_of_a_trunk_is_read() {
         told("203.0.113.7"),
         "sound goes the way of the first listener"
     );
-    assert_eq!((sip.rtp.ports.count(), sip.rtp.from_anywhere), (2, true));
+    assert_eq!(sip.rtp.ports.count(), 2);
+    assert_eq!(sound(&sip).latch, Latch::Anywhere);
     assert_eq!(sip.trunk, "second");
-    let trunk = sip.outgoing().unwrap().clone().check().unwrap();
+    let trunk = sip.outgoing().unwrap().clone();
+    assert!(trunk.accept_digest);
+    let trunk = trunk.check().unwrap();
     assert_eq!(
         (trunk.name(), trunk.transport()),
         ("second", Transport::Tls)
