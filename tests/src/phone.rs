@@ -329,12 +329,6 @@ impl PhoneCall {
         self.0.sound.begins(packets).await
     }
 
-    /// Everything that was heard since the answer, at 8 kHz.
-    #[must_use]
-    pub fn heard(&self) -> Vec<i16> {
-        self.0.sound.heard()
-    }
-
     async fn until(&self, what: &str, holds: impl Fn(&Dialog) -> bool) {
         eventually(what, PATIENCE, || async { holds(&self.0).then_some(()) }).await;
     }

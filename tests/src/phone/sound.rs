@@ -200,11 +200,6 @@ impl Sound {
         self.state().keys.clone()
     }
 
-    /// Everything that was heard so far, laid out by its timestamps.
-    pub(super) fn heard(&self) -> Vec<i16> {
-        lay_out(&self.state().heard)
-    }
-
     /// What is heard next, from its first sound on, once so many packets in a row were quiet or the call is over.
     pub(super) async fn utterance(&self) -> Utterance {
         eventually("words of the other side", PATIENCE, || async {

@@ -111,9 +111,4 @@ impl Stream {
             }
         }
     }
-
-    /// Closes it without a word.
-    pub fn cut(self) {
-        drop(self);
-    }
 }
