@@ -50,7 +50,6 @@ pub(crate) struct Play {
     transport: &'static str,
     keys: HashMap<&'static str, String>,
     remote: Option<SocketAddr>,
-    host: Ipv4Addr,
 }
 
 /// A scenario of `tests/scenarios`.
@@ -61,7 +60,6 @@ pub(crate) fn play(scenario: &'static str) -> Play {
         transport: "u1",
         keys: HashMap::new(),
         remote: None,
-        host: Ipv4Addr::LOCALHOST,
     }
 }
 
@@ -91,7 +89,7 @@ impl Play {
 
     pub(crate) fn start(self) -> Sipp {
         let folder = tempfile::tempdir().unwrap();
-        let port = free_port(self.host);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let scenario = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/scenarios")
             .join(self.scenario)
@@ -106,9 +104,9 @@ impl Play {
         command
             .arg("-sf")
             .arg(scenario)
-            .args(["-i", &self.host.to_string(), "-p", &port.to_string()])
-            .args(["-mi", &self.host.to_string()])
-            .args(["-mp", &free_port(self.host).to_string()])
+            .args(["-i", &address.ip().to_string()])
+            .args(["-p", &address.port().to_string()])
+            .args(["-mi", &own_address().to_string()])
             .args(["-t", self.transport, "-m", &self.calls.to_string()])
             .args(["-nostdin", "-trace_err", "-trace_msg"])
             .arg("-error_file")
@@ -127,17 +125,19 @@ impl Play {
         Sipp {
             process: command.spawn().unwrap(),
             folder,
-            address: (self.host, port).into(),
+            address,
         }
     }
 }
 
 impl Sipp {
     /// Waits till SIPp listens: datagrams to a closed port are lost.
-    pub(crate) async fn listening(self) -> Self {
+    pub(crate) async fn listening(mut self) -> Self {
         let bound = async {
             let taken = format!(":{:04X} ", self.address.port());
             loop {
+                let ended = self.process.try_wait().unwrap();
+                assert_eq!(ended, None, "sipp: {}", self.read("errors"));
                 let sockets = ["/proc/net/udp", "/proc/net/tcp"]
                     .map(|table| std::fs::read_to_string(table).unwrap_or_default());
                 if sockets.iter().any(|table| table.contains(&taken)) {
@@ -192,11 +192,21 @@ pub(crate) fn header<'a>(message: &'a str, name: &str) -> &'a str {
 }
 
 /// A port that is free for datagrams and for connections, below those that connections get as their own.
-pub(crate) fn free_port(host: Ipv4Addr) -> u16 {
+fn free_port() -> u16 {
+    let host = Ipv4Addr::LOCALHOST;
     loop {
-        let port = 12_000 + u16::try_from(RandomState::new().hash_one(()) % 20_000).unwrap();
+        let port = 12_000 + u16::try_from(chance() % 20_000).unwrap();
         if UdpSocket::bind((host, port)).is_ok() && TcpListener::bind((host, port)).is_ok() {
             return port;
         }
     }
+}
+
+/// A loopback address that nobody else has: SIPp takes several ports for sound, and ends where one of them is taken.
+fn own_address() -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x7f80_0000 | u32::try_from(chance() % 0x7f_ffff).unwrap())
+}
+
+fn chance() -> u64 {
+    RandomState::new().hash_one(())
 }
