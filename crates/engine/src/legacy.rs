@@ -145,6 +145,21 @@ impl Default for LegacyPace {
     }
 }
 
+impl LegacyPace {
+    /// The same with each time replaced.
+    #[must_use]
+    pub fn mapped(self, time: impl Fn(Duration) -> Duration) -> Self {
+        Self {
+            soonest: time(self.soonest),
+            latest: time(self.latest),
+            appears_within: time(self.appears_within),
+            answered_within: time(self.answered_within),
+            told_within: time(self.told_within),
+            over_within: time(self.over_within),
+        }
+    }
+}
+
 /// Which call is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyReference {

@@ -95,7 +95,7 @@ pub const fn scaled(time: std::time::Duration) -> std::time::Duration {
     time
 }
 
-/// `time`, or a part of it if the process was started with the divisor `OFFHOOK_TEST_HASTE`: leases that tests wait for.
+/// `time`, or a part of it if the process was started with the divisor `OFFHOOK_TEST_HASTE`: leases and patience that tests wait for.
 #[cfg(feature = "failpoints")]
 #[must_use]
 pub fn scaled(time: std::time::Duration) -> std::time::Duration {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use offhook_domain::{ClaimId, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
 use offhook_engine::{CallControl, CallSink as _, EndRequest, Turn, TurnRole};
+use offhook_failpoints::scaled;
 use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::time::{Instant, sleep_until};
 
@@ -41,7 +42,7 @@ pub(super) async fn follow(
     following: Following,
 ) -> Result<()> {
     let record = Record::new(shared.clone(), call.id, claim);
-    let pace = shared.legacy.pace();
+    let pace = shared.legacy.pace().mapped(scaled);
     if !pace.appears_within.is_zero() {
         // It is for this process to find out what becomes of it, however late the provider says so.
         shared.registry.mark_alive(call.id);
