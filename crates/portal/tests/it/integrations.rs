@@ -576,3 +576,16 @@ async fn only_what_can_work_is_offered_and_only_to_those_who_may() {
     );
     bea.post(CONNECT, &[]).await.assert(404);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daily_pass_that_was_cut_short_goes_on_with_the_next_process() {
+    let (world, fake, ana) = with_calendar().await;
+    connect(&fake, &ana).await;
+    world.clock.advance(Duration::from_secs(24 * 3_600));
+    let stopping = CancellationToken::new();
+    stopping.cancel();
+    let renewals = world.services.integrations().renewals();
+    assert_eq!(must(renewals.run_due(&stopping).await), 1);
+    assert_eq!(renew_after(&world, 2).await, 1, "due at once");
+    assert_eq!(renew_after(&world, 2).await, 0, "a day later");
+}

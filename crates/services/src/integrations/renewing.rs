@@ -93,6 +93,8 @@ impl Renewals {
         }
         let renewed = counted(JOB, self.renew_lapsed(stop).await);
         let pause = match renewed {
+            // The rest is due at once, for whoever comes next.
+            Ok(_) if stop.is_cancelled() => Duration::ZERO,
             Ok(_) => DUE_EVERY,
             Err(_) => AGAIN_AFTER,
         };
