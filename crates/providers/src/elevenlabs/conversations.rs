@@ -182,7 +182,8 @@ fn told(conversation: Conversation) -> LegacyProgress {
         "in-progress" => Line::Talks,
         "processing" | "done" => Line::Over,
         "failed" => Line::Failed,
-        // `initiated`, and what the provider may think of later: of an end that it tells it has one of the above.
+        // What the provider may think of later is no end: of an end that it tells it has one of the above.
+        _ if !transcript.is_empty() => Line::Talks,
         _ => Line::Rings,
     };
     let lasted = seconds(metadata.call_duration_secs.0.unwrap_or(0.0)).min(LONGEST);
