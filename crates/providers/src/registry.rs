@@ -45,7 +45,7 @@ impl fmt::Debug for ProviderSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The base URL is none.
-    #[error("provider `{0}`: base_url must be a whole http or https URL")]
+    #[error("provider `{0}`: base_url must be a whole http or https URL without query or fragment")]
     BaseUrl(String),
     /// The key cannot be sent in a header.
     #[error("provider `{0}`: api_key holds characters that no HTTP header can carry")]
@@ -196,7 +196,7 @@ mod tests {
         let error = |settings| ModelRegistry::new(settings).err().map(|e| e.to_string());
         assert_eq!(
             error(one("mine", "models.example.com", None)).as_deref(),
-            Some("provider `mine`: base_url must be a whole http or https URL")
+            Some("provider `mine`: base_url must be a whole http or https URL without query or fragment")
         );
         assert_eq!(
             error(one("mine", "https://models.example.com", Some("a\nb"))).as_deref(),

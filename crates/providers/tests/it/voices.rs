@@ -423,7 +423,7 @@ fn wrong_settings_are_told_with_the_provider_and_without_the_key() {
         error.map(|error| error.to_string()).unwrap_or_default()
     };
     assert_eq!(said("https://voices.example.com", "k-1"), "");
-    let expected = "provider `provider_b`: base_url must be a whole http or https URL";
+    let expected = "provider `provider_b`: base_url must be a whole http or https URL without query or fragment";
     assert_eq!(said("voices.example.com", "k-1"), expected);
     let expected = "provider `provider_b`: api_key holds characters that no HTTP header can carry";
     assert_eq!(said("https://voices.example.com", "k-1\n"), expected);
