@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How often a condition is looked at.
+/// How often a condition is looked at; what was waited for already is waited for a fiftieth of that longer, so that waiting
+/// leaves the processor to what is waited for.
 const EVERY: Duration = Duration::from_millis(25);
 
 /// The value of a step that must not fail.
@@ -48,7 +49,7 @@ where
             return answer;
         }
         assert!(began.elapsed() < limit, "not within {limit:?}: {what}");
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(EVERY.max(began.elapsed() / 50)).await;
     }
 }
 
