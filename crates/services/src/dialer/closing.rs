@@ -119,7 +119,7 @@ pub(crate) async fn settle(
     shared.touch(call.id);
     if settled.is_some() {
         count_end(outcome);
-        tracing::info!(call = %call.id, outcome = %outcome.state(), duration_seconds, "call ended");
+        tracing::info!(call = %call.id, ?outcome, duration_seconds, "call ended");
         shared.wakes.dispatcher.notify_one();
         shared.wakes.analyst.notify_one();
     }

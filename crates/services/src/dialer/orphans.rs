@@ -55,8 +55,10 @@ async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize> {
     metrics().calls.orphans_taken(count);
     for call in orphans {
         let Some(claim) = call.claim_id else { continue };
-        // It may be this process's own: a carrier that never reported back.
-        shared.registry.end(call.id, EndRequest::ClaimLost);
+        // It may be this process's own: it stood still, or a carrier never reported back.
+        if shared.registry.end(call.id, EndRequest::ClaimLost) {
+            tracing::warn!(call = %call.id, "the lease of a call that is held here had run out");
+        }
         let owner = shared.clone();
         shared.held.spawn(async move {
             let shared = owner;
