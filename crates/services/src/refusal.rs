@@ -34,7 +34,7 @@ pub enum Refusal {
     LegacyArchive,
     #[error("a legacy agent has no versions here; its configuration lives at its provider")]
     LegacyVersions,
-    #[error("a legacy agent has no widget: its configuration lives in the portal")]
+    #[error("a legacy agent has no widget: its configuration lives at its provider")]
     LegacyWidget,
     #[error(
         "a legacy agent's conversations are held and summed up at its provider: only an engine agent's are analysed"

@@ -1,4 +1,4 @@
-//! Calls over SIP trunks: signalling alone, on `rsipstack`.
+//! Calls over SIP trunks, on `rsipstack`: signalling, and a carrier whose calls have sound.
 //!
 //! [`SipTrunks`] listens, calls by a trunk ([`SipTrunks::call`]) and hands out the calls that come in ([`Incoming`]).
 //! Session descriptions go in and come out as text; [`SipCarrier`] joins them to sound. Of each call one task decides: it turns

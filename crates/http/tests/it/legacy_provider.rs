@@ -173,7 +173,7 @@ macro_rules! both {
 
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread")]
-            #[ignore = "needs PostgreSQL (just test-pg)"]
+            #[ignore = "needs PostgreSQL: just test"]
             async fn $name() {
                 super::on::$name(super::TestDatabase::postgres().await).await;
             })*

@@ -158,8 +158,8 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
             fieldset {
                 legend { (t.t("When", "Cuándo")) }
                 (Input::text("scheduled_at", t.t("Begin at", "Comenzar el")).kind("datetime-local").value(fields.text("scheduled_at")).hint(t.t(
-                    "Leave it empty to begin at once. Nobody is called outside the agent's calling hours.",
-                    "Déjalo vacío para comenzar ahora. A nadie se le llama fuera del horario del agente.",
+                    "Leave it empty to begin at once.",
+                    "Déjalo vacío para comenzar ahora.",
                 )))
                 (Select::new("offset", t.t("Time zone", "Zona horaria"))
                     .options(offsets(t))
