@@ -1,6 +1,7 @@
 //! The UDP ports of calls: even ones of a range, given back when their call ends.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -62,11 +63,11 @@ pub struct Ports {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     taken: HashSet<u16>,
     /// The place to look at next, so that a port rests before it is used again: the other side of its last call may not
-    /// have noticed the end yet.
+    /// have noticed the end yet. It begins anywhere, since the last call may have been one of a process that died.
     next: u16,
 }
 
@@ -90,9 +91,13 @@ impl Ports {
     /// All ports of a range.
     #[must_use]
     pub fn new(range: PortRange) -> Self {
+        let state = State {
+            taken: HashSet::new(),
+            next: RandomState::new().hash_one(0_u8) as u16 % range.count(),
+        };
         Self {
             range,
-            state: Arc::default(),
+            state: Arc::new(Mutex::new(state)),
         }
     }
 

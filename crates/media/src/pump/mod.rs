@@ -7,7 +7,8 @@
 //! other side does not listen.
 //!
 //! Symmetric RTP: it sends to where the call's packets come from. The first packet from the negotiated address settles
-//! the port, and from then on packets from elsewhere are dropped until an address is negotiated anew.
+//! the port, and from then on packets from elsewhere are dropped until an address is negotiated anew, or until one comes from
+//! the very port that was negotiated.
 
 mod counted;
 mod queue;

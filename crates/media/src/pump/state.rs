@@ -186,15 +186,16 @@ impl State {
     }
 
     fn is_of_call(&self, from: SocketAddr) -> bool {
+        let address = from.ip().to_canonical();
+        let remote = self.negotiated.remote;
+        // Whoever was first may belong to an earlier call on this port, whose end the other side has not noticed.
+        if remote.is_some_and(|remote| (remote.ip(), remote.port()) == (address, from.port())) {
+            return true;
+        }
         match (self.source, self.latch) {
             (Some(source), _) => source == from,
             (None, Latch::Anywhere) => true,
-            (None, Latch::NegotiatedAddress) => {
-                let address = from.ip().to_canonical();
-                self.negotiated
-                    .remote
-                    .is_some_and(|remote| remote.ip() == address)
-            }
+            (None, Latch::NegotiatedAddress) => remote.is_some_and(|remote| remote.ip() == address),
         }
     }
 

@@ -60,6 +60,17 @@ async fn a_port_rests_before_it_is_used_again() {
 }
 
 #[tokio::test]
+async fn the_ports_of_a_process_that_died_are_not_the_first_of_the_next_one() {
+    let range = PortRange::new(23_400, 23_999).expect("a range");
+    let mut firsts = std::collections::HashSet::new();
+    for _ in 0..20 {
+        let socket = Ports::new(range).open(LOOPBACK).await.expect("a socket");
+        firsts.insert(socket.port());
+    }
+    assert!(firsts.len() > 10, "{firsts:?}");
+}
+
+#[tokio::test]
 async fn a_port_of_another_program_is_passed_over() {
     let _theirs = std::net::UdpSocket::bind((LOOPBACK, 23_200)).expect("a socket");
     let ports = Ports::new(PortRange::new(23_200, 23_203).expect("a range"));

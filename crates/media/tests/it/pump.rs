@@ -299,6 +299,29 @@ async fn packets_of_a_third_address_are_counted_and_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_still_sends_to_an_earlier_call_takes_nothing_from_the_next_one() {
+    for latch in [Latch::NegotiatedAddress, Latch::Anywhere] {
+        let mut call = call_with(latch, None, 100).await;
+        let mut earlier = Peer::at([127, 0, 0, 1], call.peer.to);
+        for _ in 0..10 {
+            earlier.send(0, &[0x80; FRAME_SAMPLES]);
+            call.ticks(1).await;
+        }
+        for _ in 0..20 {
+            earlier.send(0, &[0x80; FRAME_SAMPLES]);
+            call.peer.send(0, &[0xFF; FRAME_SAMPLES]);
+            call.ticks(1).await;
+        }
+        earlier.came();
+        call.peer.came();
+        let heard = call.ticks(5).await;
+        assert!(heard.iter().all(|tick| tick.heard == SILENCE), "{latch:?}");
+        assert!(call.peer.came().len() >= 4, "{latch:?}");
+        assert_eq!(earlier.came(), [], "{latch:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_new_address_loosens_the_latch() {
     let mut call = call().await;
     let mut moved = Peer::at([127, 0, 0, 3], call.peer.to);
@@ -329,7 +352,7 @@ async fn the_address_may_be_any_if_that_is_asked_for() {
     behind_nat.send(0, &[0xFF; FRAME_SAMPLES]);
     call.ticks(2).await;
     assert!(!behind_nat.came().is_empty());
-    call.peer.send(0, &[0xFF; FRAME_SAMPLES]);
+    Peer::at([127, 0, 0, 8], call.peer.to).send(0, &[0xFF; FRAME_SAMPLES]);
     call.ticks(2).await;
     assert_eq!(call.counted().unknown_source, 1, "and then it is that one");
 }
