@@ -196,7 +196,9 @@ mod tests {
         let error = |settings| ModelRegistry::new(settings).err().map(|e| e.to_string());
         assert_eq!(
             error(one("mine", "models.example.com", None)).as_deref(),
-            Some("provider `mine`: base_url must be a whole http or https URL without query or fragment")
+            Some(
+                "provider `mine`: base_url must be a whole http or https URL without query or fragment"
+            )
         );
         assert_eq!(
             error(one("mine", "https://models.example.com", Some("a\nb"))).as_deref(),

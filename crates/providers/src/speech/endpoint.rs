@@ -195,7 +195,9 @@ mod tests {
             let error = endpoint(base, None).err().map(|error| error.to_string());
             assert_eq!(
                 error.as_deref(),
-                Some("provider `mine`: base_url must be a whole http or https URL without query or fragment"),
+                Some(
+                    "provider `mine`: base_url must be a whole http or https URL without query or fragment"
+                ),
                 "{base}"
             );
         }

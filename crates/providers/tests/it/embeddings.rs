@@ -238,7 +238,9 @@ async fn wrong_settings_are_told_and_the_key_is_not_shown() {
         |settings: &EmbeddingsSettings| embeddings(settings).err().map(|error| error.to_string());
     assert_eq!(
         said(&settings).as_deref(),
-        Some("provider `knowledge.embeddings`: base_url must be a whole http or https URL without query or fragment")
+        Some(
+            "provider `knowledge.embeddings`: base_url must be a whole http or https URL without query or fragment"
+        )
     );
     settings.base_url.clone_from(&server.base_url);
     settings.api_key = Some("a\nb".to_owned());

@@ -98,7 +98,11 @@ fn a_status_that_is_not_known_is_no_end() {
             "metadata": {"call_duration_secs": 9, "termination_reason": "Client disconnected"},
         })));
         assert!(progress.reported && progress.end.is_none(), "{status}");
-        assert_eq!(progress.answered_at, Some(UNTOLD), "{status}: somebody spoke");
+        assert_eq!(
+            progress.answered_at,
+            Some(UNTOLD),
+            "{status}: somebody spoke"
+        );
     }
 }
 
