@@ -182,6 +182,7 @@ fn told(conversation: Conversation) -> LegacyProgress {
         "in-progress" => Line::Talks,
         "processing" | "done" => Line::Over,
         "failed" => Line::Failed,
+        "initiated" => Line::Rings,
         // What the provider may think of later is no end: of an end that it tells it has one of the above.
         _ if !transcript.is_empty() => Line::Talks,
         _ => Line::Rings,
