@@ -122,8 +122,13 @@ impl Receiver {
     ) -> Result<Response<Full<Bytes>>, std::io::Error> {
         let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
-        let _under_way = UnderWay(self.under_way.clone());
-        self.take(request).await
+        let under_way = UnderWay(self.under_way.clone());
+        let answer = self.take(request).await;
+        tokio::spawn(async move {
+            tokio::time::sleep(RECORDED_WITHIN).await;
+            drop(under_way);
+        });
+        answer
     }
 
     async fn take(
@@ -193,7 +198,10 @@ impl Receiver {
     }
 }
 
-/// A delivery that is not answered yet; the sender may die before it is.
+/// How long a node may take to write down an answer that it got: on a slow disk some hundred wait for each commit.
+const RECORDED_WITHIN: Duration = Duration::from_millis(250);
+
+/// A delivery that is not answered, or whose answer may not be written down yet; the sender may die before it is.
 struct UnderWay(Arc<AtomicU64>);
 
 impl Drop for UnderWay {
