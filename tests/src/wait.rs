@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How often a condition is looked at; what was waited for already is waited for a fiftieth of that longer, so that waiting
-/// leaves the processor to what is waited for.
+/// The pause between two looks at a condition, at first. Later it is a fiftieth of the time that was waited, so that the
+/// processor is left to what is waited for.
 const EVERY: Duration = Duration::from_millis(25);
 
 /// The value of a step that must not fail.
