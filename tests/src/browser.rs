@@ -24,8 +24,8 @@ use crate::database::Database;
 use crate::speech::has_program;
 use crate::wait::{must, text};
 
-/// How long a person waits for something to appear.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a person waits for something to appear; on a busy machine, the unoptimised binary alone takes some of it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The window, in CSS pixels.
 const WIDTH: u32 = 1280;
