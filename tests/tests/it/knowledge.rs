@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offhook_testkit::files;
-use offhook_tests::{Account, Server, both, eventually, text};
+use offhook_tests::{Account, Options, Server, both, eventually, text};
 use serde_json::{Value, json};
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";
@@ -67,7 +67,9 @@ both! {
     }
 
     async fn a_model_looks_things_up_by_the_search_tool(database: Database) {
-        let (_server, account) = Server::furnished(database).await;
+        // So fast that the call is short, and no faster than a busy machine looks things up: the customer would speak first.
+        let server = Server::start(Options::on(database).set("simulator.speed", 20)).await;
+        let account = server.account("scale").await;
         let pool = read(&account, "pool.txt", b"The pool opens at nine.").await;
         let menu = read(&account, "menu.txt", b"Breakfast is served until ten.").await;
         let bye = json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"});
