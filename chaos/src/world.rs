@@ -270,6 +270,7 @@ fn settings(plan: &Plan, network: &str, model: &str) -> BTreeMap<String, String>
         ("webhooks.retry_offsets", "1s,1s,1s"),
         ("limits.ip_per_minute", "1000000"),
         ("limits.call_ip_per_minute", "1000000"),
+        ("limits.page_ip_per_minute", "1000000"),
         ("plans.scale.requests_per_minute", "1000000"),
         ("plans.scale.live_calls", "100000"),
         ("calls.drain_seconds", "3"),

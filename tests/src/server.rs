@@ -40,6 +40,7 @@ pub struct Options {
     database: Database,
     has_own_files: bool,
     haste: u32,
+    through: Option<SocketAddr>,
     settings: BTreeMap<String, String>,
 }
 
@@ -51,6 +52,7 @@ impl Options {
             database,
             has_own_files: false,
             haste: 1,
+            through: None,
             settings: BTreeMap::new(),
         };
         for (key, value) in [
@@ -59,6 +61,7 @@ impl Options {
             ("simulator.speed", "100"),
             ("limits.ip_per_minute", "100000"),
             ("limits.call_ip_per_minute", "100000"),
+            ("limits.page_ip_per_minute", "1000000"),
             ("plans.starter.requests_per_minute", "50000"),
             ("plans.pro.requests_per_minute", "50000"),
             ("plans.scale.requests_per_minute", "50000"),
@@ -92,6 +95,13 @@ impl Options {
     #[must_use]
     pub fn in_haste(mut self) -> Self {
         self.haste = haste();
+        self
+    }
+
+    /// With its database behind this address.
+    #[must_use]
+    pub const fn through(mut self, proxy: SocketAddr) -> Self {
+        self.through = Some(proxy);
         self
     }
 
@@ -220,6 +230,24 @@ impl Server {
         self.child = spawn(&self.options, self.directory.path(), variables);
         // A node that died keeps the next one from being ready until its lease has run out; it serves.
         self.ready("/healthz").await;
+    }
+
+    /// As [`Server::start_again`], without waiting for anything.
+    pub fn begin_again(&mut self, variables: &[(&str, &str)]) {
+        self.child = spawn(&self.options, self.directory.path(), variables);
+    }
+
+    /// The memory that the server's process holds, in MiB.
+    #[must_use]
+    pub fn resident_mib(&self) -> u64 {
+        let pid = self.child.id().unwrap_or_default();
+        let status = must(
+            "its status",
+            std::fs::read_to_string(format!("/proc/{pid}/status")),
+        );
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kib.unwrap_or_default() / 1024
     }
 
     /// Changes a setting of the next start.
@@ -487,11 +515,23 @@ fn data_dir(directory: &Path) -> PathBuf {
     directory.join("data")
 }
 
+/// The same database at another address.
+fn at(database: &str, address: SocketAddr) -> String {
+    let mut url = must("a URL", url::Url::parse(database));
+    must("a host", url.set_ip_host(address.ip()));
+    must("a port", url.set_port(Some(address.port())));
+    url.to_string()
+}
+
 /// A command with the settings of `options`.
 fn command(options: &Options, directory: &Path) -> std::process::Command {
     let mut command = binary::command();
     command.arg("--data-dir").arg(data_dir(directory));
     if let Some(url) = options.database.url() {
+        let url = match options.through {
+            Some(proxy) => at(&url, proxy),
+            None => url,
+        };
         command.args(["--database-url", &url]);
         command.env("OFFHOOK_MASTER_KEY_FILE", directory.join("key"));
         // Several servers on one database share their files.

@@ -288,6 +288,7 @@ impl Http {
         let origin = links::on_this_machine(scheme, listener.local_addr()?);
         let config = HttpConfig {
             cors_origins: settings.http.cors_origins.clone(),
+            max_connections: max_connections(),
             ..HttpConfig::default()
         };
         let portal = PortalConfig {
@@ -359,11 +360,32 @@ impl Workers {
     }
 }
 
+/// How many connections are served: as many as the library takes, and half of what the process may open. Calls, the
+/// database and what is sent need the rest.
+fn max_connections() -> usize {
+    let most = HttpConfig::default().max_connections;
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut files = getrlimit(Resource::Nofile);
+        let soft = files.current;
+        files.current = files.maximum;
+        if setrlimit(Resource::Nofile, files).is_err() {
+            files.current = soft;
+        }
+        let files = files.current.and_then(|files| usize::try_from(files).ok());
+        files.map_or(most, |files| most.min(files / 2))
+    }
+    #[cfg(not(unix))]
+    most
+}
+
 /// What requests are counted by, alone or with the other processes on this database.
 fn limits(settings: &Settings, services: &Services) -> anyhow::Result<RateLimits> {
     let limits = LimitSettings {
         ip_per_minute: settings.limits.ip_per_minute,
         call_ip_per_minute: settings.limits.call_ip_per_minute,
+        page_ip_per_minute: settings.limits.page_ip_per_minute,
         trusted_proxies: settings.http.trusted_proxies.clone(),
         enabled: settings.limits.enabled,
     };

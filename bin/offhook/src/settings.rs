@@ -157,6 +157,8 @@ pub(crate) struct LimitSettings {
     pub(crate) ip_per_minute: u32,
     /// Calls placed a minute from one address.
     pub(crate) call_ip_per_minute: u32,
+    /// `limits.page_ip_per_minute`.
+    pub(crate) page_ip_per_minute: u32,
     /// `false` switches every limit off, to measure what they cost.
     pub(crate) enabled: bool,
 }

@@ -165,7 +165,7 @@ where
             permit(&caller, P::SCOPE, P::ENGINE_MODULE)?;
             let id = Id::of(req.match_info());
             let query = read_query(&req)?;
-            let body = B::read(req.headers(), payload).await?;
+            let body = B::read(&req, payload).await?;
             Ok(Self {
                 caller,
                 id,

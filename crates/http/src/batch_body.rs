@@ -1,5 +1,6 @@
 //! The bodies of batch calls: JSON or a form with a CSV file, at most 20 MiB, under an Idempotency-Key.
 
+use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
@@ -25,9 +26,10 @@ pub(crate) struct BatchUpload {
 }
 
 impl FromBody for BatchUpload {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let headers = req.headers();
         let key = idempotency::key(headers)?;
-        let bytes = bytes_up_to(headers, payload, MAX_BYTES).await?;
+        let bytes = bytes_up_to(req, payload, MAX_BYTES).await?;
         let body = match boundary(headers) {
             Some(boundary) => form(bytes, boundary).await?,
             None => BatchBody::Json(parse(headers, &bytes)?),
@@ -44,9 +46,9 @@ pub(crate) struct Retry {
 }
 
 impl FromBody for Retry {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
-        let key = idempotency::key(headers)?;
-        let Optional(json) = Optional::read(headers, payload).await?;
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let key = idempotency::key(req.headers())?;
+        let Optional(json) = Optional::read(req, payload).await?;
         Ok(Self { key, json })
     }
 }

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::{HttpMessage as _, HttpRequest};
 use futures_util::StreamExt;
 use offhook_domain::json::Fields;
 use offhook_domain::{Json, JsonError};
 
+use crate::budget::{Room, Sender};
 use crate::{ApiError, Code};
 
 /// Decision 1.4.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// A body that has not come by then never will, unless it is a long one.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// A body that has not come by then never will, unless it is a long one of somebody who is known.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes that a slow client sends in a second: a long body gets so much more time.
 const SLOW_CLIENT: u64 = 256 * 1024;
@@ -22,21 +24,21 @@ const SLOW_CLIENT: u64 = 256 * 1024;
 /// What an endpoint takes from the body.
 pub(crate) trait FromBody: Sized {
     /// Reads it.
-    fn read(headers: &HeaderMap, payload: Payload) -> impl Future<Output = Result<Self, ApiError>>;
+    fn read(req: &HttpRequest, payload: Payload) -> impl Future<Output = Result<Self, ApiError>>;
 }
 
 /// Not looked at: GET and DELETE.
 impl FromBody for () {
-    async fn read(_: &HeaderMap, _: Payload) -> Result<Self, ApiError> {
+    async fn read(_: &HttpRequest, _: Payload) -> Result<Self, ApiError> {
         Ok(())
     }
 }
 
 /// A body with required fields.
 impl FromBody for Json {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
-        let bytes = bytes(headers, payload).await?;
-        parse(headers, &bytes)
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let bytes = bytes(req, payload).await?;
+        parse(req.headers(), &bytes)
     }
 }
 
@@ -45,12 +47,12 @@ impl FromBody for Json {
 pub(crate) struct Optional(pub(crate) Json);
 
 impl FromBody for Optional {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
-        let bytes = bytes(headers, payload).await?;
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let bytes = bytes(req, payload).await?;
         if bytes.is_empty() {
             return Ok(Self(Json::Object(Vec::new())));
         }
-        parse(headers, &bytes).map(Self)
+        parse(req.headers(), &bytes).map(Self)
     }
 }
 
@@ -59,8 +61,8 @@ impl FromBody for Optional {
 pub(crate) struct Nothing;
 
 impl FromBody for Nothing {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
-        let Optional(json) = Optional::read(headers, payload).await?;
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let Optional(json) = Optional::read(req, payload).await?;
         Fields::of(&json, "").and_then(Fields::finish)?;
         Ok(Self)
     }
@@ -98,43 +100,59 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses by the announced length before it reads, and by the real one while it does.
-async fn bytes(headers: &HeaderMap, payload: Payload) -> Result<Vec<u8>, ApiError> {
-    bytes_up_to(headers, payload, MAX_BODY_BYTES).await
+async fn bytes(req: &HttpRequest, payload: Payload) -> Result<Vec<u8>, ApiError> {
+    bytes_up_to(req, payload, MAX_BODY_BYTES).await
 }
 
-/// As long as the endpoint takes; `most` is a whole number of MiB.
+/// As long as the endpoint takes; `most` is a whole number of MiB. Its bytes are counted until the request is answered.
 pub(crate) async fn bytes_up_to(
-    headers: &HeaderMap,
+    req: &HttpRequest,
     payload: Payload,
     most: usize,
 ) -> Result<Vec<u8>, ApiError> {
-    let length = announced(headers);
-    if length > most as u64 {
+    let headers = req.headers();
+    if announced_length(headers) > most as u64 {
         return Err(too_large(most));
     }
-    tokio::time::timeout(time_for(headers), collect(payload, most))
-        .await
-        .unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
+    let sender = Sender::of(req);
+    let time = match sender {
+        Some(Sender::Account(_)) => time_for(headers),
+        Some(Sender::Stranger(_)) | None => BODY_TIMEOUT,
+    };
+    let mut room = sender.and_then(|sender| Room::of(req, sender));
+    let collected = tokio::time::timeout(time, collect(payload, most, room.as_mut())).await;
+    if let Some(room) = room {
+        req.extensions_mut().insert(room);
+    }
+    collected.unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
 }
 
-/// How long the body of a request with this head may take to come.
+/// How long the body of a request with this head may take to come from somebody who is known.
 pub fn time_for(headers: &HeaderMap) -> Duration {
-    BODY_TIMEOUT + Duration::from_secs(announced(headers) / SLOW_CLIENT)
+    BODY_TIMEOUT + Duration::from_secs(announced_length(headers) / SLOW_CLIENT)
 }
 
-fn announced(headers: &HeaderMap) -> u64 {
+/// How many bytes the head of a request says that its body has; 0 if it does not say.
+pub fn announced_length(headers: &HeaderMap) -> u64 {
     let length = headers.get(CONTENT_LENGTH);
     length
         .and_then(|value| value.to_str().ok()?.parse().ok())
         .unwrap_or(0)
 }
 
-async fn collect(mut payload: Payload, most: usize) -> Result<Vec<u8>, ApiError> {
+async fn collect(
+    mut payload: Payload,
+    most: usize,
+    mut room: Option<&mut Room>,
+) -> Result<Vec<u8>, ApiError> {
     let mut body = Vec::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| invalid_json("The body broke off."))?;
         if body.len() + chunk.len() > most {
             return Err(too_large(most));
+        }
+        if let Some(room) = &mut room {
+            room.grow_to(body.len() + chunk.len())?;
         }
         body.extend_from_slice(&chunk);
     }
@@ -169,7 +187,9 @@ mod tests {
         };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        let read = bytes_up_to(&headers, payload, 20 * 1024 * 1024).await;
+        let known = time_for(&headers);
+        let read = tokio::time::timeout(known, collect(payload, 20 * 1024 * 1024, None)).await;
+        let read = read.unwrap_or_else(|_| Err(invalid_json("late")));
         read.map(|body| body.len())
             .map_err(|error| error.to_string())
     }
@@ -184,7 +204,7 @@ mod tests {
         assert_eq!(slow(1, Duration::from_secs(8)).await, Ok(one));
         for (length, pause) in [(20, 1_400), (1, 9_000)] {
             let late = slow(length, Duration::from_millis(pause)).await;
-            assert!(late.is_err_and(|said| said.contains("did not arrive in time")));
+            assert!(late.is_err_and(|said| said.ends_with("late")));
         }
     }
 

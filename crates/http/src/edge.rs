@@ -20,6 +20,7 @@ use offhook_ratelimit::Decision;
 use offhook_services::store::mint;
 use offhook_services::{Caller, Logged};
 use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -62,6 +63,8 @@ pub(crate) struct Exchange {
     error: Cell<Option<&'static str>>,
     /// The origin that may read the answer.
     origin: RefCell<Option<HeaderValue>>,
+    /// It may be a provider's; some of those have a place among few.
+    callback: RefCell<Option<Option<OwnedSemaphorePermit>>>,
     cors: bool,
     no_store: bool,
 }
@@ -122,6 +125,7 @@ async fn pass(
         Ok(Ok(answer)) => {
             let (req, answer) = answer.into_parts();
             let answer = exchange.finish(answer);
+            exchange.count_unbelieved(&state, answer.status());
             let pattern = req.match_pattern();
             exchange.log(pattern.as_deref(), answer.status());
             exchange.count(req.method(), pattern, answer.status());
@@ -178,22 +182,32 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("without a message")
 }
 
-/// The per-IP limits, of every /v1 path but for OPTIONS, and of all that web pages ask: their preflights ask the database
-/// while the address has a token left, and count for that.
+/// The limits of an address: those of the interface for every /v1 path but for OPTIONS, others for what else costs
+/// something. The preflights of web pages ask the database while the address has a token left, and count for that.
 async fn admit(
     state: &HttpState,
     exchange: &Exchange,
     req: &ServiceRequest,
 ) -> Result<(), ApiError> {
     let path = routed_path(req);
-    let is_preflight = req.method() == Method::OPTIONS;
-    if !is_widget(path) && (!is_v1(path) || is_preflight) {
+    let is_callback = is_under(path, "/callbacks");
+    let counts_as_page = is_page(path);
+    let counts_as_request = is_v1(path) && req.method() != Method::OPTIONS;
+    if !is_callback && !counts_as_page && !counts_as_request {
         return Ok(());
     }
-    let places_call = req.method() == Method::POST && path == "/v1/calls";
     let peer = req.peer_addr().map(|peer| peer.ip());
     let address = state.limits.client(peer, req.headers());
     exchange.address.set(Some(address));
+    if is_callback {
+        let place = state.limits.admit_callback(address, exchange.at)?;
+        exchange.callback.replace(Some(place));
+        return Ok(());
+    }
+    if counts_as_page {
+        return state.limits.admit_page(address, exchange.at);
+    }
+    let places_call = req.method() == Method::POST && path == "/v1/calls";
     state
         .limits
         .admit_address(address, places_call, exchange.at)
@@ -212,6 +226,14 @@ fn is_v1(path: &str) -> bool {
 /// What web pages talk to; not part of the interface. The widget's own files are the same for everybody.
 fn is_widget(path: &str) -> bool {
     is_under(path, "/widget/v1") && !widget_files::PATHS.contains(&path)
+}
+
+/// What is no part of the interface and costs something: not the files that are the same for everybody.
+fn is_page(path: &str) -> bool {
+    is_widget(path)
+        || is_under(path, "/docs")
+        || path == "/readyz"
+        || (is_under(path, "/portal") && !is_under(path, "/portal/assets"))
 }
 
 fn is_under(path: &str, prefix: &str) -> bool {
@@ -270,6 +292,11 @@ impl Exchange {
         }));
     }
 
+    /// Whose request it is, once that is known.
+    pub(crate) fn account_id(&self) -> Option<AccountId> {
+        self.logged.borrow().as_ref().map(|known| known.account)
+    }
+
     /// The request made this, which will be in its account's log.
     pub(crate) fn made(&self, kind: ResourceKind, id: Uuid) {
         let id = ResourceId::from_uuid(id);
@@ -292,6 +319,7 @@ impl Exchange {
             logged: RefCell::new(None),
             made: Cell::new(None),
             error: Cell::new(None),
+            callback: RefCell::new(None),
             // The origins of pages are known behind the route alone.
             origin: RefCell::new(if cors {
                 allowed_origin(state, req)
@@ -373,6 +401,16 @@ impl Exchange {
                 header::ACCESS_CONTROL_EXPOSE_HEADERS,
                 HeaderValue::from_static(CORS_ANSWER_HEADERS),
             );
+        }
+    }
+
+    /// Counts a request to a provider's address that no provider had signed.
+    fn count_unbelieved(&self, state: &HttpState, status: StatusCode) {
+        if let Some(address) = self.address.get()
+            && status.is_client_error()
+            && self.callback.borrow().is_some()
+        {
+            state.limits.count_unbelieved(address, self.at);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The `Idempotency-Key` header.
 
+use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use offhook_domain::Json;
@@ -17,9 +18,9 @@ pub(crate) struct Repeatable {
 }
 
 impl FromBody for Repeatable {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
-        let key = key(headers)?;
-        let json = Json::read(headers, payload).await?;
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let key = key(req.headers())?;
+        let json = Json::read(req, payload).await?;
         Ok(Self { key, json })
     }
 }

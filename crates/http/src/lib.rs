@@ -8,6 +8,7 @@
 mod ask;
 mod batch_body;
 mod body;
+mod budget;
 mod callbacks;
 mod chat_stream;
 mod connection;
@@ -36,7 +37,8 @@ mod voice_socket;
 mod websocket;
 mod wire;
 
-pub use body::time_for as time_for_body;
+pub use body::{BODY_TIMEOUT, announced_length, time_for as time_for_body};
+pub use budget::{Room, Sender};
 pub use error::{ApiError, Code};
 pub use fixed_file::FixedFile;
 pub use limits::{LimitSettings, RateLimits};

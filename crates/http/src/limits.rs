@@ -1,6 +1,7 @@
 //! Rate limits as HTTP applies them: per address before anything else, per account after the key.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use actix_web::http::header::HeaderMap;
@@ -9,8 +10,10 @@ use offhook_domain::{AccountId, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::{
     BucketAndWindow, Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US,
-    MemoryStore, Quota, RedisStore, Timed, Unavailable, client_ip,
+    MemoryStore, Quota, RedisStore, Space, Timed, Unavailable, client_ip,
 };
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{ApiError, Code};
 
@@ -21,6 +24,9 @@ pub struct LimitSettings {
     pub ip_per_minute: u32,
     /// `limits.call_ip_per_minute`: POST /v1/calls a minute of one address, a fixed window.
     pub call_ip_per_minute: u32,
+    /// `limits.page_ip_per_minute`: what one address may ask a minute of the portal, the widget, `/docs`, `/readyz` and the
+    /// addresses that providers call, a token bucket of each process. 0 counts as 1.
+    pub page_ip_per_minute: u32,
     /// `http.trusted_proxies`: networks whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Whether anything is limited; off only to measure what the limits cost.
@@ -33,11 +39,21 @@ impl Default for LimitSettings {
         Self {
             ip_per_minute: 300,
             call_ip_per_minute: 10,
+            page_ip_per_minute: 3_000,
             trusted_proxies: Vec::new(),
             enabled: true,
         }
     }
 }
+
+/// Keeps what is sent to providers' addresses apart from what is looked at.
+const CALLBACKS: Space = Space::new(2);
+
+/// How many addresses that ask for pages are counted exactly in a minute, in at most 14 MiB.
+const PAGE_ADDRESSES: usize = 200_000;
+
+/// How many requests that may be a provider's are looked at at once of addresses that sent too many that were not.
+const DOUBTED: usize = 2;
 
 /// `Retry-After` of `rate_limit_unavailable` (platform, R6).
 const UNAVAILABLE_RETRY_AFTER_S: u64 = 5;
@@ -47,6 +63,11 @@ const UNAVAILABLE_RETRY_AFTER_S: u64 = 5;
 pub struct RateLimits {
     limiter: Limiter,
     ip_quota: Quota,
+    /// Counts what is no part of the interface. Each process does that for itself: it must not wait for Redis.
+    pages: MemoryStore,
+    page_quota: Quota,
+    /// Who may be a provider behind an address that is not believed any more.
+    doubted: Arc<Semaphore>,
     settings: LimitSettings,
     warned_of_proxy: AtomicBool,
     overflow_minute: AtomicI64,
@@ -67,6 +88,9 @@ impl RateLimits {
         Self {
             limiter,
             ip_quota: quota(settings.ip_per_minute),
+            pages: MemoryStore::with_capacity(PAGE_ADDRESSES),
+            page_quota: quota(settings.page_ip_per_minute),
+            doubted: Arc::new(Semaphore::new(DOUBTED)),
             settings,
             warned_of_proxy: AtomicBool::new(false),
             overflow_minute: AtomicI64::new(0),
@@ -120,6 +144,59 @@ impl RateLimits {
         retry_after.map_or(Ok(()), |seconds| {
             Err(exceeded("Too many requests from this address.", seconds))
         })
+    }
+
+    /// Counts a request of this address for what is no part of the interface and costs something.
+    ///
+    /// # Errors
+    /// `rate_limit_exceeded`.
+    pub(crate) fn admit_page(&self, address: IpAddr, now: Timestamp) -> Result<(), ApiError> {
+        if !self.settings.enabled || self.is_proxy(address) {
+            return Ok(());
+        }
+        let key = Key::address(address, IPV6_PREFIX_BITS);
+        let taken = self.pages.take(key, self.page_quota, now.micros());
+        match taken.allowed {
+            true => Ok(()),
+            false => Err(too_many_pages(taken, now)),
+        }
+    }
+
+    /// Lets a request through that may be a provider's: what providers sign is never counted. Where many came that nobody
+    /// had signed only a few are looked at at once, and `Some` is a place among them.
+    ///
+    /// # Errors
+    /// `rate_limit_exceeded`: there is no such place.
+    pub(crate) fn admit_callback(
+        &self,
+        address: IpAddr,
+        now: Timestamp,
+    ) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        if !self.settings.enabled || self.is_proxy(address) {
+            return Ok(None);
+        }
+        let key = callbacks_of(address);
+        let seen = self.pages.look(key, self.page_quota, now.micros());
+        if seen.allowed {
+            return Ok(None);
+        }
+        match self.doubted.clone().try_acquire_owned() {
+            Ok(place) => Ok(Some(place)),
+            Err(_) => Err(too_many_pages(seen, now)),
+        }
+    }
+
+    /// Counts a request to a provider's address that was not believed.
+    pub(crate) fn count_unbelieved(&self, address: IpAddr, now: Timestamp) {
+        let key = callbacks_of(address);
+        self.pages.take(key, self.page_quota, now.micros());
+    }
+
+    /// Whether many clients may stand behind this address.
+    pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let trusted = &self.settings.trusted_proxies;
+        trusted.iter().any(|network| network.contains(&address))
     }
 
     /// Takes a token from the account's bucket, which is as large as its plan says now. `None` while limits are off.
@@ -200,6 +277,17 @@ impl RateLimits {
             );
         }
     }
+}
+
+/// Counts apart from what the same address looks at.
+fn callbacks_of(address: IpAddr) -> Key {
+    Key::address(address, IPV6_PREFIX_BITS).within(CALLBACKS)
+}
+
+fn too_many_pages(refused: Decision, now: Timestamp) -> ApiError {
+    metrics().http.refused("page_address");
+    let seconds = refused.retry_after_seconds(now.micros());
+    exceeded("Too many requests from this address.", seconds)
 }
 
 /// The refusal of an account whose bucket is empty.

@@ -45,7 +45,7 @@ impl<B: FromBody + 'static> FromRequest for Page<B> {
         Box::pin(async move {
             let (state, origin) = known_page(&req).await?;
             read_query::<()>(&req)?;
-            let body = B::read(req.headers(), payload).await?;
+            let body = B::read(&req, payload).await?;
             Ok(Self {
                 origin,
                 body,
@@ -68,7 +68,7 @@ impl<B: FromBody + 'static> FromRequest for Visitor<B> {
             let id = ConversationId::of(req.match_info());
             let view = state.services.chats().enter(id, token, &origin).await?;
             read_query::<()>(&req)?;
-            let body = B::read(req.headers(), payload).await?;
+            let body = B::read(&req, payload).await?;
             Ok(Self {
                 view,
                 body,

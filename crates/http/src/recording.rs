@@ -1,9 +1,9 @@
 //! `GET /v1/conversations/{id}/audio`: a WAV file, whole or the range that was asked for (RFC 9110, section 14).
 
-use actix_web::HttpResponse;
 use actix_web::body::SizedStream;
 use actix_web::dev::Payload;
 use actix_web::http::header::{ACCEPT_RANGES, CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
+use actix_web::{HttpRequest, HttpResponse};
 use offhook_domain::ConversationId;
 use offhook_services::Recording;
 
@@ -19,8 +19,8 @@ pub(crate) struct Wanted {
 }
 
 impl FromBody for Wanted {
-    async fn read(headers: &HeaderMap, _: Payload) -> Result<Self, ApiError> {
-        Ok(Self::of(headers))
+    async fn read(req: &HttpRequest, _: Payload) -> Result<Self, ApiError> {
+        Ok(Self::of(req.headers()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The composition that the binary and the tests share, and the server around it.
 
+use std::future::ready;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use actix_web::rt::net::TcpStream;
 use actix_web::{App, Error, web};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Placed};
 use crate::edge::edge;
 use crate::{HttpState, routes};
 
@@ -62,9 +63,14 @@ pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io
     let server = builder(workers);
     let stopping = server.graceful_shutdown_signal();
     let server = server.listen("http", listener, move || {
-        fn_service(move |io: TcpStream| async move {
-            let peer = io.peer_addr().ok();
-            Ok((Connection::new(io, head_timeout), Protocol::Http1, peer))
+        let places = state.clone();
+        fn_service(move |io: TcpStream| {
+            let placed = Placed::admit(io, &places);
+            async move {
+                let io = placed?;
+                let peer = io.peer();
+                Ok((Connection::new(io, head_timeout), Protocol::Http1, peer))
+            }
         })
         .and_then(http(state.clone(), stopping.clone()))
     })?;
@@ -85,10 +91,12 @@ pub fn serve_https(
     let server = server.listen("https", listener, move || {
         let mut acceptor = Acceptor::new(tls.clone());
         acceptor.set_handshake_timeout(head_timeout);
-        acceptor
+        let places = state.clone();
+        fn_service(move |io: TcpStream| ready(Placed::admit(io, &places).map_err(TlsError::Tls)))
+            .and_then(acceptor)
             .map_err(TlsError::into_service_error)
-            .map(move |io: TlsStream<TcpStream>| {
-                let peer = io.get_ref().0.peer_addr().ok();
+            .map(move |io: TlsStream<Placed>| {
+                let peer = io.get_ref().0.peer();
                 (Connection::new(io, head_timeout), Protocol::Http1, peer)
             })
             .and_then(http(state.clone(), stopping.clone()).map_err(TlsError::Service))

@@ -10,6 +10,9 @@ use actix_web::web::{Data, ServiceConfig};
 use offhook_services::Services;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Bodies;
+use crate::connection::Places;
+use crate::endpoints::process::Readiness;
 use crate::log_budget::LogBudget;
 use crate::streams::StreamSlots;
 use crate::{ApiError, RateLimits};
@@ -21,6 +24,8 @@ pub struct HttpConfig {
     pub cors_origins: Vec<String>,
     /// How long each head of a connection may take; then it is closed after a bare 408.
     pub head_timeout: Duration,
+    /// How many connections may be open; one address may have an eighth of them.
+    pub max_connections: usize,
     /// How often an open stream checks its key again: 10 s, less in tests.
     pub stream_key_check: Duration,
 }
@@ -30,6 +35,7 @@ impl Default for HttpConfig {
         Self {
             cors_origins: Vec::new(),
             head_timeout: Duration::from_secs(5),
+            max_connections: 25_000,
             stream_key_check: Duration::from_secs(10),
         }
     }
@@ -45,6 +51,9 @@ pub struct Shared {
     pub(crate) limits: RateLimits,
     pub(crate) config: HttpConfig,
     pub(crate) slots: Arc<StreamSlots>,
+    pub(crate) bodies: Arc<Bodies>,
+    pub(crate) readiness: Readiness,
+    pub(crate) places: Arc<Places>,
     pub(crate) closing: CancellationToken,
     pub(crate) log_budget: LogBudget,
     pub(crate) pages: Option<Pages>,
@@ -59,8 +68,11 @@ impl HttpState {
         Self(Arc::new(Shared {
             services,
             limits,
+            places: Arc::new(Places::new(config.max_connections)),
             config,
             slots: Arc::default(),
+            bodies: Arc::default(),
+            readiness: Readiness::default(),
             closing: CancellationToken::new(),
             log_budget: LogBudget::default(),
             pages: None,

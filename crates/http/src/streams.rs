@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::HttpResponse;
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{Stream, StreamExt, stream};
 use offhook_domain::{ConversationId, KeyId};
 use offhook_services::Caller;
@@ -40,7 +40,8 @@ pub(crate) struct Resume {
 
 /// The headers alone; a GET has no body.
 impl FromBody for Resume {
-    async fn read(headers: &HeaderMap, _: Payload) -> Result<Self, ApiError> {
+    async fn read(req: &HttpRequest, _: Payload) -> Result<Self, ApiError> {
+        let headers = req.headers();
         Ok(Self {
             after: last_event_id(headers)?,
             token: bearer_token(headers).unwrap_or_default().to_owned(),

@@ -1,5 +1,6 @@
 //! Reading uploads: JSON, or one file as multipart/form-data.
 
+use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
@@ -26,14 +27,15 @@ const BROKEN: &str = "the body: is no multipart/form-data as RFC 7578 has it";
 pub(crate) struct Upload(pub(crate) NewContent);
 
 impl FromBody for Option<Upload> {
-    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let headers = req.headers();
         let is_form = has_type(headers, "multipart/form-data");
         let most = if is_form {
             MAX_BYTES + AROUND
         } else {
             MAX_BYTES
         };
-        let bytes = bytes_up_to(headers, payload, most).await?;
+        let bytes = bytes_up_to(req, payload, most).await?;
         if !is_form {
             return Ok(Some(Upload(NewContent::Json(parse(headers, &bytes)?))));
         }

@@ -31,7 +31,7 @@ const START_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct Incoming(Payload);
 
 impl FromBody for Incoming {
-    async fn read(_: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+    async fn read(_: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
         Ok(Self(payload))
     }
 }

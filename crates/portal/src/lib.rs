@@ -24,7 +24,6 @@ use actix_web::HttpRequest;
 use actix_web::web::{self, ServiceConfig};
 use offhook_http::address_of;
 use offhook_services::Services;
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 pub use routes::{PagePath, pages};
@@ -58,17 +57,9 @@ pub struct Portal(Arc<Shared>);
 pub struct Shared {
     pub(crate) services: Services,
     pub(crate) config: PortalConfig,
-    /// What the long forms that are just arriving may take together, in units of [`FORM_UNIT`].
-    pub(crate) long_forms: Semaphore,
     /// The deeds under way, whether their browsers wait for them or not.
     pub(crate) deeds: TaskTracker,
 }
-
-/// Bytes of a form that need no permit, and those that one permit is for.
-pub(crate) const FORM_UNIT: usize = 64 * 1024;
-
-/// Permits: 64 MiB of forms that are longer than that. Anybody may send one, signed in or not.
-const LONG_FORMS: usize = 1_024;
 
 impl Portal {
     /// Brings the parts together.
@@ -76,7 +67,6 @@ impl Portal {
         Self(Arc::new(Shared {
             services,
             config,
-            long_forms: Semaphore::new(LONG_FORMS),
             deeds: TaskTracker::new(),
         }))
     }

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{Bytes, Payload};
+use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::{StreamExt as _, future, stream};
 use maud::{Markup, html};
 use multer::{Constraints, Multipart, SizeLimit};
-use offhook_http::{Code, time_for_body};
+use offhook_domain::AccountId;
+use offhook_http::{ApiError, BODY_TIMEOUT, Code, Room, announced_length};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
 use crate::trouble::{Result, Trouble};
-use crate::visit::{TOKEN_FIELD, Upload, Visitor};
+use crate::visit::{TOKEN_FIELD, Upload, Visitor, room};
 
 /// The field of a form that holds the file.
 pub(crate) const FILE: &str = "file";
@@ -35,6 +36,11 @@ const READ_ON: usize = 64 * 1024 * 1024;
 
 /// The same of a form that comes from nobody: no form of ours takes a larger file.
 const READ_ON_OF_NOBODY: usize = 24 * 1024 * 1024;
+
+/// A piece that is looked through is at least so long, and at least this share of what came before it: a sender of single
+/// bytes would have the beginning of a form looked through for each of them.
+const PIECE: usize = 16 * 1024;
+const SHARE: usize = 8;
 
 /// How long a form of somebody who is signed in may take to arrive, over however slow a line.
 const TIME: Duration = Duration::from_secs(600);
@@ -110,18 +116,25 @@ async fn read_within<R>(
     let Ok(boundary) = multer::parse_boundary(kind_of(upload.request())) else {
         return (fields, Err(Trouble::Unreadable));
     };
-    let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(4);
-    let arrived = feed(&mut upload.body, sender, most + READ_ON);
+    let longest = most_as_text + AROUND;
+    if announced_length(upload.request().headers()) > longest as u64 {
+        let said = too_large(most, lang);
+        return (fields, Err(Code::PayloadTooLarge.error(said).into()));
+    }
+    let room = room(upload.request(), Some(upload.account()));
+    let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(1);
+    let arrived = feed(&mut upload.body, sender, room, most + READ_ON);
     let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
     let parts = parts(whole, boundary, (most, most_as_text), &mut fields);
     let read = timeout(TIME, future::join(arrived, parts)).await;
     let file = match read {
-        Ok(((), Ok(file))) => Ok(file),
-        Ok(((), Err(fault))) if is_too_large(&fault) => {
+        Ok((Err(no_room), _)) => Err(Trouble::Said(no_room)),
+        Ok((Ok(()), Ok(file))) => Ok(file),
+        Ok((Ok(()), Err(fault))) if is_too_large(&fault) => {
             let said = too_large(most, lang);
             Err(Code::PayloadTooLarge.error(said).into())
         }
-        Ok(((), Err(_))) | Err(_) => Err(Trouble::Unreadable),
+        Ok((Ok(()), Err(_))) | Err(_) => Err(Trouble::Unreadable),
     };
     (fields, file)
 }
@@ -131,19 +144,26 @@ fn kind_of(req: &HttpRequest) -> &str {
     kind.and_then(|kind| kind.to_str().ok()).unwrap_or("")
 }
 
-/// What was typed into a form that nobody is signed in to send: the fields before its file. The file is thrown away as it
-/// comes.
-pub(crate) async fn before_the_file(req: &HttpRequest, mut body: Payload) -> Fields {
+/// What was typed into a form that an earlier session sends, or nobody who is signed in: the fields before its file. The
+/// file is thrown away as it comes.
+pub(crate) async fn before_the_file(
+    req: &HttpRequest,
+    mut body: Payload,
+    account: Option<AccountId>,
+) -> Result<Fields> {
     let mut fields = Fields::default();
+    if announced_length(req.headers()) > READ_ON_OF_NOBODY as u64 {
+        return Err(Trouble::TooLarge);
+    }
     if let Ok(boundary) = multer::parse_boundary(kind_of(req)) {
-        let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(4);
-        let arrived = feed(&mut body, sender, READ_ON_OF_NOBODY);
+        let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(1);
+        let arrived = feed(&mut body, sender, room(req, account), READ_ON_OF_NOBODY);
         let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
         let typed = typed(whole, boundary, &mut fields);
         // What cannot be read further is kept as far as it came.
-        let _ = timeout(time_for_body(req.headers()), future::join(arrived, typed)).await;
+        let _ = timeout(BODY_TIMEOUT, future::join(arrived, typed)).await;
     }
-    fields
+    Ok(fields)
 }
 
 async fn typed(
@@ -151,7 +171,9 @@ async fn typed(
     boundary: String,
     fields: &mut Fields,
 ) -> Result<(), multer::Error> {
-    let limits = SizeLimit::new().per_field(MAX_FIELD);
+    let limits = SizeLimit::new()
+        .whole_stream(AROUND as u64)
+        .per_field(MAX_FIELD);
     let constraints = Constraints::new().size_limit(limits);
     let mut form = Multipart::with_constraints(body, boundary, constraints);
     let mut room = AROUND;
@@ -171,19 +193,42 @@ async fn typed(
 }
 
 /// Passes the body on, piece by piece; the stream that reads it may not be sent to other threads, which a parser asks.
-/// What comes behind `until` bytes is not read.
-async fn feed(body: &mut Payload, sender: mpsc::Sender<Result<Bytes, io::Error>>, until: usize) {
-    let mut taken = 0;
+/// What comes behind `until` bytes is not read, and what nobody listens to any more is thrown away.
+async fn feed(
+    body: &mut Payload,
+    sender: mpsc::Sender<Result<Bytes, io::Error>>,
+    mut room: Option<Room>,
+    until: usize,
+) -> Result<(), ApiError> {
+    let (mut taken, mut piece) = (0, BytesMut::new());
     while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|fault| io::Error::other(fault.to_string()));
-        let is_broken = chunk.is_err();
-        taken += chunk.as_ref().map_or(0, Bytes::len);
-        // Nobody listens behind a form that was refused.
-        let _ = sender.send(chunk).await;
-        if is_broken || taken > until {
-            return;
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(fault) => {
+                let _ = sender.send(Err(io::Error::other(fault.to_string()))).await;
+                return Ok(());
+            }
+        };
+        taken += chunk.len();
+        if taken > until {
+            return Ok(());
+        }
+        if sender.is_closed() {
+            (piece, room) = (BytesMut::new(), None);
+            continue;
+        }
+        if let Some(room) = &mut room {
+            room.grow_to(taken)?;
+        }
+        piece.extend_from_slice(&chunk);
+        if piece.len() >= PIECE.max(taken / SHARE) {
+            let _ = sender.send(Ok(piece.split().freeze())).await;
         }
     }
+    if !piece.is_empty() {
+        let _ = sender.send(Ok(piece.freeze())).await;
+    }
+    Ok(())
 }
 
 async fn parts(

@@ -29,7 +29,7 @@ use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::{Portal, PortalConfig};
 
 pub(crate) use forms::{
-    TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, token_of,
+    TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, room, token_of,
 };
 pub(crate) use guest::Guest;
 pub(crate) use notice::{forget_notice, go};
@@ -127,12 +127,14 @@ impl<R: Needs> Visit<R> {
 impl<R: Needs> Post<R> {
     pub(crate) async fn read(portal: Portal, req: HttpRequest, body: Payload) -> Result<Self> {
         check_origin(&req)?;
+        let visitor = Visitor::read(portal, req.clone()).await?;
+        let account = visitor.as_ref().map(Visitor::account);
         let typed = Typed {
             path: req.path().to_owned(),
-            fields: read_form(&req, body).await?,
+            fields: read_form(&req, body, account).await?,
             has_file: false,
         };
-        let Some(visitor) = Visitor::read(portal, req).await? else {
+        let Some(visitor) = visitor else {
             return Err(Trouble::SignedOut { typed: Some(typed) });
         };
         let token = typed.fields.raw(TOKEN_FIELD);
@@ -158,7 +160,7 @@ impl<R: Needs> Upload<R> {
     pub(crate) async fn read(portal: Portal, req: HttpRequest, body: Payload) -> Result<Self> {
         check_origin(&req)?;
         let Some(visitor) = Visitor::read(portal, req.clone()).await? else {
-            let typed = typed_with_file(&req, body).await;
+            let typed = typed_with_file(&req, body, None).await?;
             return Err(Trouble::SignedOut { typed: Some(typed) });
         };
         let token = visitor.query.raw(TOKEN_FIELD);
@@ -166,7 +168,8 @@ impl<R: Needs> Upload<R> {
             if !visitor.drew_before(token) {
                 return Err(Trouble::Forged);
             }
-            let typed = typed_with_file(&req, body).await;
+            let account = Some(visitor.account());
+            let typed = typed_with_file(&req, body, account).await?;
             return Err(visitor.earlier(typed));
         }
         visitor.check_role(R::ROLE)?;
@@ -179,15 +182,19 @@ impl<R: Needs> Upload<R> {
 }
 
 /// What was typed into a form with a file; the token is in its address.
-async fn typed_with_file(req: &HttpRequest, body: Payload) -> Typed {
-    let mut fields = sent::before_the_file(req, body).await;
+async fn typed_with_file(
+    req: &HttpRequest,
+    body: Payload,
+    account: Option<AccountId>,
+) -> Result<Typed> {
+    let mut fields = sent::before_the_file(req, body, account).await?;
     let query = Fields::parse(req.query_string().as_bytes());
     fields.push(TOKEN_FIELD, query.raw(TOKEN_FIELD));
-    Typed {
+    Ok(Typed {
         path: req.path().to_owned(),
         fields,
         has_file: true,
-    }
+    })
 }
 
 impl Visitor {

@@ -59,6 +59,12 @@ impl Key {
         Self::id(Space::ACCOUNT, id)
     }
 
+    /// The same client in another space, counted apart.
+    #[must_use]
+    pub const fn within(self, space: Space) -> Self {
+        Self { space, ..self }
+    }
+
     /// Anything with an id of 16 bytes.
     #[must_use]
     pub fn id(space: Space, id: [u8; 16]) -> Self {

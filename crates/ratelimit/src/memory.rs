@@ -93,6 +93,14 @@ impl MemoryStore {
             .decide(hash, key, now_us, |state, now_us| state.take(quota, now_us))
     }
 
+    /// What [`MemoryStore::take`] would answer; nothing is taken.
+    pub fn look(&self, key: Key, quota: Quota, now_us: i64) -> Decision {
+        let hash = self.seeds.hash(key);
+        self.shard(hash).decide(hash, key, now_us, |state, now_us| {
+            gcra::decide(Some(state.tat_us), quota, now_us)
+        })
+    }
+
     /// Counts a request in the present Unix minute of `key`, if fewer than `limit` were admitted in it. The window of a
     /// key is independent of its bucket.
     pub fn take_window(&self, key: Key, limit: u32, now_us: i64) -> WindowDecision {

@@ -2,9 +2,13 @@
 //! headers of the service's own answers, memory.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use offhook_tests::{Account, Options, Server, both, exchange, must, text};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// The first address of each block of IANA's special-purpose registries for IPv4, and those of clouds' own services.
 const V4: [Ipv4Addr; 19] = [
@@ -286,4 +290,82 @@ async fn a_packed_body_is_never_unpacked() {
             .await
             .assert_error(400, "invalid_json");
     }
+}
+
+/// Everything that nobody need be known to send a body to, and the largest that it takes.
+const OPEN_TO_ALL: [(&str, &str, u64); 5] = [
+    ("/portal/sign-in", FORM, 8 << 20),
+    ("/portal/knowledge/upload?_token=x", FILE, 24 << 20),
+    ("/portal/batch-calls/send?_token=x", FILE, 24 << 20),
+    ("/portal/agents", FORM, 4 << 20),
+    (
+        "/callbacks/legacy/01a218d4-f991-7dc4-a0a9-4be15a2a8ea7",
+        JSON,
+        4 << 20,
+    ),
+];
+const FORM: &str = "application/x-www-form-urlencoded";
+const FILE: &str = "multipart/form-data; boundary=x";
+const JSON: &str = "application/json\r\nElevenLabs-Signature: t=1,v0=00";
+
+fn head(path: &str, kind: &str, length: u64) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stranger_announces_is_refused_before_it_comes() {
+    let server = Server::start(Options::on(offhook_tests::Database::Sqlite)).await;
+    for (path, kind, most) in OPEN_TO_ALL {
+        for length in [most + 1, 10_000_000_000_000] {
+            let mut socket = must("a connection", TcpStream::connect(server.address()).await);
+            must(
+                "a head",
+                socket.write_all(head(path, kind, length).as_bytes()).await,
+            );
+            let mut answer = [0; 12];
+            let read = timeout(Duration::from_secs(5), socket.read_exact(&mut answer)).await;
+            assert!(
+                read.is_ok_and(|read| read.is_ok()),
+                "{path}: {length} bytes are waited for"
+            );
+            assert_eq!(&answer[..10], b"HTTP/1.1 4", "{path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_strangers_send_and_never_end_fills_no_memory() {
+    let server = Server::start(Options::on(offhook_tests::Database::Sqlite)).await;
+    let before = server.resident_mib();
+    let piece = vec![b'a'; 64 * 1024];
+    let mut open = Vec::new();
+    // More than a gigabyte, if it were all taken: what comes before a form's first part, and fields without an end.
+    for connection in 0..100_usize {
+        let (path, kind, most) = OPEN_TO_ALL[connection % OPEN_TO_ALL.len()];
+        let mut socket = must("a connection", TcpStream::connect(server.address()).await);
+        must(
+            "a head",
+            socket.write_all(head(path, kind, most).as_bytes()).await,
+        );
+        open.push((socket, most - 1));
+    }
+    let sending = open.iter_mut().map(|(socket, left)| {
+        let piece = &piece;
+        async move {
+            while *left > 0 {
+                let next = usize::try_from(*left).map_or(piece.len(), |left| left.min(piece.len()));
+                let sent = timeout(Duration::from_secs(2), socket.write_all(&piece[..next])).await;
+                if !sent.is_ok_and(|sent| sent.is_ok()) {
+                    return;
+                }
+                *left -= next as u64;
+            }
+        }
+    });
+    futures_util::future::join_all(sending).await;
+    let grown = server.resident_mib().saturating_sub(before);
+    assert!(grown <= 128, "{grown} MiB");
+    server.client().get("/healthz").await.assert(200);
 }

@@ -27,6 +27,7 @@ const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr
 /// "Per-IP rate: 300 requests/min" and "Per-IP rate for calls: 10 requests/min".
 const IP_PER_MINUTE: u32 = 300;
 const CALL_IP_PER_MINUTE: u32 = 10;
+const PAGE_IP_PER_MINUTE: u32 = 3_000;
 
 const MAX_PER_MINUTE: u32 = offhook_ratelimit::MAX_PER_MINUTE;
 const MAX_DAYS: u32 = 36_500;
@@ -134,6 +135,11 @@ fn limits(section: &mut Section<'_>) -> Result<LimitSettings> {
         call_ip_per_minute: section.read_or(
             "call_ip_per_minute",
             CALL_IP_PER_MINUTE,
+            per_minute,
+        )?,
+        page_ip_per_minute: section.read_or(
+            "page_ip_per_minute",
+            PAGE_IP_PER_MINUTE,
             per_minute,
         )?,
         enabled: section.read_or("enabled", true, Raw::bool)?,

@@ -69,6 +69,7 @@ fn without_anything_the_documented_defaults_hold() {
     assert_eq!(settings.database_file().to_str(), Some("data/offhook.db"));
     assert_eq!(settings.limits.ip_per_minute, 300);
     assert_eq!(settings.limits.call_ip_per_minute, 10);
+    assert_eq!(settings.limits.page_ip_per_minute, 3_000);
     assert_eq!(settings.calls.max_queue, Duration::from_secs(120));
     assert_eq!(settings.calls.drain, Duration::from_secs(600));
     let offsets = settings

@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use offhook_domain::AccountId;
 use offhook_services::ReportError;
 
+use super::one_header;
 use crate::body::bytes_up_to;
 use crate::routes::Endpoint;
 use crate::{ApiError, HttpState};
@@ -28,15 +29,11 @@ async fn take(
     state: web::Data<HttpState>,
 ) -> Result<HttpResponse, ApiError> {
     let headers = request.headers();
-    let body = bytes_up_to(headers, payload.into_inner(), MAX_BYTES).await?;
-    let mut signatures = headers.get_all(SIGNATURE);
-    let signature = match (signatures.next(), signatures.next()) {
-        (Some(one), None) => one.to_str().unwrap_or_default(),
-        _ => "",
-    };
-    let Ok(account) = account.parse::<AccountId>() else {
+    let account = account.parse::<AccountId>().ok();
+    let Some((account, signature)) = account.zip(one_header(headers, SIGNATURE)) else {
         return Ok(HttpResponse::Forbidden().finish());
     };
+    let body = bytes_up_to(&request, payload.into_inner(), MAX_BYTES).await?;
     let legacy = state.services.legacy();
     match legacy.take_report(account, signature, &body).await {
         Ok(()) => Ok(HttpResponse::Ok().finish()),

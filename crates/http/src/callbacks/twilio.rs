@@ -8,11 +8,15 @@ use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use futures_util::future::{Ready, ready};
 use offhook_services::{CarrierCallback, MediaConnection};
 
+use super::one_header;
 use crate::body::{MAX_BODY_BYTES, bytes_up_to};
 use crate::reply::Reply;
 use crate::routes::Endpoint;
 use crate::websocket::{self, Line, Speaker};
 use crate::{ApiError, HttpState};
+
+/// The header with the signature.
+const SIGNATURE: &str = "x-twilio-signature";
 
 /// The paths.
 pub(super) fn routes() -> Vec<Endpoint> {
@@ -42,7 +46,10 @@ async fn told(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     let Some(door) = state.services.carrier_door() else {
         return Ok(unbelieved());
     };
-    let body = bytes_up_to(req.headers(), body.0, MAX_BODY_BYTES).await?;
+    if one_header(req.headers(), SIGNATURE).is_none() {
+        return Ok(unbelieved());
+    }
+    let body = bytes_up_to(&req, body.0, MAX_BODY_BYTES).await?;
     let query = req.query_string();
     let header = |name: &str| {
         let value = req.headers().get(name)?;

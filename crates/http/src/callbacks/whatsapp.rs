@@ -8,6 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use offhook_domain::AccountId;
 use offhook_services::WhatsAppError;
 
+use super::one_header;
 use crate::HttpState;
 use crate::body::bytes_up_to;
 use crate::reply::Reply;
@@ -56,14 +57,13 @@ async fn verify(state: web::Data<HttpState>, req: HttpRequest) -> Reply {
 
 /// `POST`: what customers wrote, and what became of what they were sent. 200 once it is written down.
 async fn receive(state: web::Data<HttpState>, req: HttpRequest, payload: web::Payload) -> Reply {
-    let Some(account) = account(&req) else {
+    let signature = one_header(req.headers(), "x-hub-signature-256");
+    let Some((account, signature)) = account(&req).zip(signature) else {
         return Ok(refused());
     };
-    let body = bytes_up_to(req.headers(), payload.into_inner(), WEBHOOK_BYTES).await?;
-    let signature = req.headers().get("x-hub-signature-256");
-    let signature = signature.and_then(|value| value.to_str().ok());
+    let body = bytes_up_to(&req, payload.into_inner(), WEBHOOK_BYTES).await?;
     let whatsapp = state.services.whatsapp();
-    let taken = whatsapp.receive(account, signature.unwrap_or_default(), &body);
+    let taken = whatsapp.receive(account, signature, &body);
     match taken.await {
         Ok(()) => Ok(HttpResponse::Ok().finish()),
         Err(WhatsAppError::Forged) => Ok(refused()),

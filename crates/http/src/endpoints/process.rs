@@ -1,7 +1,12 @@
 //! What is asked of the process itself, outside the interface: `/healthz`, `/readyz`.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, web};
+use offhook_services::Health;
 use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::HttpState;
 use crate::reply::{self, Reply};
@@ -13,6 +18,12 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     vec![at("/healthz").get(healthz), at("/readyz").get(readyz)]
 }
 
+/// How old the state may be that `/readyz` tells.
+const READY_FOR: Duration = Duration::from_secs(1);
+
+/// The same of one that keeps requests away.
+const UNREADY_FOR: Duration = Duration::from_millis(100);
+
 const REDIS_OUT_OF_REACH: &str = "Redis is out of reach (redis_url), so requests cannot be counted: each is answered \
                                   503 rate_limit_unavailable until it is back";
 
@@ -21,6 +32,28 @@ struct Status<'a> {
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+}
+
+/// What was last found, so that whoever asks often asks the database once a second.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness(Mutex<Option<(Instant, Result<(), String>)>>);
+
+impl Readiness {
+    async fn look(&self, health: &Health) -> Result<(), String> {
+        let mut last = self.0.lock().await;
+        if !health.is_stopping()
+            && let Some((at, said)) = &*last
+        {
+            let keeps = if said.is_ok() { READY_FOR } else { UNREADY_FOR };
+            if at.elapsed() < keeps {
+                return said.clone();
+            }
+        }
+        let asked = Instant::now();
+        let said = health.ready().await;
+        *last = Some((asked, said.clone()));
+        said
+    }
 }
 
 /// The process answers.
@@ -34,7 +67,7 @@ async fn healthz() -> Reply {
 /// The process can serve; if not, 503 says why.
 async fn readyz(state: web::Data<HttpState>) -> Reply {
     let health = state.services.health();
-    let ready = match health.ready().await {
+    let ready = match state.readiness.look(health).await {
         Ok(()) if !state.limits.are_known() => Err(REDIS_OUT_OF_REACH.to_owned()),
         said => said,
     };

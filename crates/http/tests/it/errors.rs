@@ -7,7 +7,7 @@ use offhook_domain::{Plan, Scope, Scopes};
 use offhook_http::LimitSettings;
 use offhook_testkit::TestDatabase;
 
-use crate::app::{PAGE, Setup, TestApp, text};
+use crate::app::{Setup, TestApp, text};
 use crate::client::{Answer, Request, must};
 use crate::operations::{NOBODY, Operation, all, named};
 use crate::raw;
@@ -194,12 +194,6 @@ async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_bac
     unknown.assert_error(503, "rate_limit_unavailable");
     app.bare("GET", "/healthz").await.assert(200);
     app.bare("OPTIONS", "/v1/me").await.assert(405);
-    let preflight = app.bare("OPTIONS", "/widget/v1/sessions");
-    let preflight = preflight
-        .header("Origin", PAGE)
-        .header("Access-Control-Request-Method", "POST");
-    let why = "the request behind it is told to wait";
-    assert_eq!(preflight.await.status, 204, "{why}");
     let ready = app.bare("GET", "/readyz").await.assert(503);
     assert_eq!(ready["status"], "unavailable");
     let reason = ready["reason"].as_str().unwrap_or_default();

@@ -12,6 +12,7 @@ async fn limited(ip_per_minute: u32, call_ip_per_minute: u32, plan: Plan) -> Tes
         limits: LimitSettings {
             ip_per_minute,
             call_ip_per_minute,
+            page_ip_per_minute: 3,
             trusted_proxies: vec![
                 "127.0.0.0/8"
                     .parse()
@@ -43,6 +44,63 @@ async fn an_address_that_asks_too_often_waits_as_told() {
     other.await.assert(200);
     app.clock.advance(Duration::from_secs(20));
     app.read("/v1/me").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_part_of_the_interface_has_a_limit_of_its_own() {
+    let app = limited(1_000, 10, Plan::Pro).await;
+    let from = |path: &str, method| {
+        app.bare(method, path)
+            .header("X-Forwarded-For", "203.0.113.7")
+    };
+    for path in ["/readyz", "/docs", "/readyz"] {
+        assert_ne!(from(path, "GET").await.status, 429, "{path}");
+    }
+    for (path, method) in [
+        ("/docs", "GET"),
+        ("/readyz", "GET"),
+        ("/widget/v1/sessions", "POST"),
+    ] {
+        let refused = from(path, method).await;
+        refused.assert_error(429, "rate_limit_exceeded");
+        assert_eq!(refused.number("retry-after"), 20, "{path}");
+    }
+    // Neither the interface, nor what costs nothing, nor the proxy itself, nor other addresses.
+    from("/v1/models", "GET").await.assert(200);
+    from("/healthz", "GET").await.assert(200);
+    for _ in 0..5 {
+        app.bare("GET", "/readyz").await.assert(200);
+    }
+    let other = app
+        .bare("GET", "/readyz")
+        .header("X-Forwarded-For", "203.0.113.8");
+    other.await.assert(200);
+    app.clock.advance(Duration::from_secs(20));
+    from("/readyz", "GET").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_no_provider_has_signed_are_counted_and_others_never() {
+    let app = limited(1_000, 10, Plan::Pro).await;
+    let path = format!("/callbacks/whatsapp/{}", offhook_domain::AccountId::nil());
+    let sent = || {
+        let sent = app
+            .bare("POST", &path)
+            .header("X-Forwarded-For", "203.0.113.7");
+        sent.header("X-Hub-Signature-256", "sha256=00").body("{}")
+    };
+    // Beyond the limit they are looked at one or two at a time: a genuine one is taken even then.
+    for _ in 0..10 {
+        assert_eq!(sent().await.status, 403);
+    }
+    let at_once = futures_util::future::join_all((0..30).map(|_| async { sent().await.status }));
+    let at_once = at_once.await;
+    assert!(at_once.contains(&429), "{at_once:?}");
+    // What the address looks at is counted apart.
+    let seen = app
+        .bare("GET", "/readyz")
+        .header("X-Forwarded-For", "203.0.113.7");
+    seen.await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,10 +161,12 @@ async fn a_request_refused_by_the_address_takes_no_token_of_the_account() {
 async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
     const PAGE: &str = "https://shop.example";
     const SESSIONS: &str = "/widget/v1/sessions";
+    const VISITOR: &str = "203.0.113.7";
     let app = limited(3, 10, Plan::Pro).await;
     let preflight = |origin: Option<&'static str>| {
         let asked = app
             .bare("OPTIONS", SESSIONS)
+            .header("X-Forwarded-For", VISITOR)
             .header("Access-Control-Request-Method", "POST")
             .header("Access-Control-Request-Headers", "content-type");
         match origin {
@@ -137,7 +197,7 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
             assert_eq!(allowed.header(header), Some(value), "{header}");
         }
         let refused = app.bare("POST", SESSIONS).header("Origin", PAGE);
-        let refused = refused.json("{}").await;
+        let refused = refused.header("X-Forwarded-For", VISITOR).json("{}").await;
         refused.assert_error(429, "rate_limit_exceeded");
         assert_eq!(refused.header("access-control-allow-origin"), Some(PAGE));
         let exposed = refused.header("access-control-expose-headers");
@@ -151,7 +211,9 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
     // What no browser asks is refused as all else.
     for nobody in [
         preflight(None),
-        app.bare("OPTIONS", SESSIONS).header("Origin", PAGE),
+        app.bare("OPTIONS", SESSIONS)
+            .header("X-Forwarded-For", VISITOR)
+            .header("Origin", PAGE),
     ] {
         nobody.await.assert_error(429, "rate_limit_exceeded");
     }

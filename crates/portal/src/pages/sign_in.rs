@@ -144,7 +144,7 @@ async fn show(guest: Guest) -> Answer {
 /// `POST /portal/sign-in`
 async fn sign_in(guest: Guest, body: Payload) -> Answer {
     check_origin(&guest.req)?;
-    let fields = read_form_of(&guest.req, body, MAX_KEPT_BYTES).await?;
+    let fields = read_form_of(&guest.req, body, None, MAX_KEPT_BYTES).await?;
     let kept = Kept::of(&fields);
     let email = fields.text("email");
     let again = |status, said: &str| page(&guest, status, &kept, email, Some(said));

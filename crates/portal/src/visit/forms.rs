@@ -5,15 +5,13 @@ use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
 use actix_web::web::{BytesMut, Payload};
 use futures_util::StreamExt as _;
 use offhook_domain::AccountId;
-use offhook_http::{Code, time_for_body};
+use offhook_http::{BODY_TIMEOUT, Room, Sender, address_of, announced_length, time_for_body};
 use ring::hmac;
-use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use super::portal_of;
 use crate::fields::Fields;
 use crate::trouble::{Result, Trouble};
-use crate::{FORM_UNIT, Portal};
 
 /// The hidden field that proves that a form is of this session.
 pub(crate) const TOKEN_FIELD: &str = "_token";
@@ -64,19 +62,34 @@ fn header<'a>(req: &'a HttpRequest, name: &str) -> Option<&'a str> {
     req.headers().get(name)?.to_str().ok()
 }
 
-/// The fields of a form of ours.
-pub(crate) async fn read_form(req: &HttpRequest, body: Payload) -> Result<Fields> {
-    read_form_of(req, body, MAX_FORM_BYTES).await
+/// The fields of a form of ours, which somebody of this account sends, if anybody is signed in.
+pub(crate) async fn read_form(
+    req: &HttpRequest,
+    body: Payload,
+    account: Option<AccountId>,
+) -> Result<Fields> {
+    read_form_of(req, body, account, MAX_FORM_BYTES).await
 }
 
 /// The same, of a form of at most `most` bytes.
-pub(crate) async fn read_form_of(req: &HttpRequest, body: Payload, most: usize) -> Result<Fields> {
+pub(crate) async fn read_form_of(
+    req: &HttpRequest,
+    body: Payload,
+    account: Option<AccountId>,
+    most: usize,
+) -> Result<Fields> {
     let kind = req.headers().get(CONTENT_TYPE);
     let is_form = kind
         .and_then(|kind| kind.to_str().ok())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
-    let portal = portal_of(req).ok_or(Trouble::Unreadable)?;
-    let arrived = timeout(time_for_body(req.headers()), arrive(&portal, body, most));
+    if announced_length(req.headers()) > most as u64 {
+        return Err(Trouble::TooLarge);
+    }
+    let time = match account {
+        Some(_) => time_for_body(req.headers()),
+        None => BODY_TIMEOUT,
+    };
+    let arrived = timeout(time, arrive(body, room(req, account), most));
     let bytes = arrived.await.unwrap_or(Err(Trouble::Unreadable))?;
     if !is_form && !bytes.is_empty() {
         return Err(Trouble::Unreadable);
@@ -84,45 +97,39 @@ pub(crate) async fn read_form_of(req: &HttpRequest, body: Payload, most: usize) 
     Ok(Fields::parse(&bytes))
 }
 
-/// The bytes of a form. Whoever sends it may be nobody: what is kept of long ones, all together, is bounded. One that is
-/// not taken is read to its end nevertheless, as a browser shows the answer only when it could send it all.
-async fn arrive(portal: &Portal, mut body: Payload, most: usize) -> Result<BytesMut> {
+/// Room for a form of this account's, or of nobody's.
+pub(crate) fn room(req: &HttpRequest, account: Option<AccountId>) -> Option<Room> {
+    let sender = match account {
+        Some(account) => Some(Sender::Account(account)),
+        None => address_of(req).map(Sender::Stranger),
+    };
+    sender.and_then(|sender| Room::of(req, sender))
+}
+
+/// The bytes of a form. One that is not taken is read to its end nevertheless, as far as it does not go on for long: a
+/// browser shows the answer only when it could send it all.
+async fn arrive(mut body: Payload, mut room: Option<Room>, most: usize) -> Result<BytesMut> {
     let (mut bytes, mut came) = (BytesMut::new(), 0_usize);
-    let mut held: Option<SemaphorePermit<'_>> = None;
-    let mut has_room = true;
+    let mut fault = None;
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|_| Trouble::Unreadable)?;
         came += chunk.len();
         if came > most + READ_ON {
             break;
         }
-        let has = held.as_ref().map_or(0, SemaphorePermit::num_permits);
-        let more = (came.saturating_sub(1) / FORM_UNIT).saturating_sub(has);
-        has_room = has_room && came <= most;
-        if has_room && more > 0 {
-            let more = u32::try_from(more).unwrap_or(u32::MAX);
-            match (portal.long_forms.try_acquire_many(more), &mut held) {
-                (Ok(more), Some(held)) => held.merge(more),
-                (Ok(more), None) => held = Some(more),
-                (Err(_), _) => has_room = false,
-            }
+        if fault.is_none() {
+            fault = match &mut room {
+                _ if came > most => Some(Trouble::TooLarge),
+                Some(room) => room.grow_to(came).err().map(Trouble::Said),
+                None => None,
+            };
         }
-        if has_room {
-            bytes.extend_from_slice(&chunk);
-        } else {
-            (bytes, held) = (BytesMut::new(), None);
+        match fault {
+            None => bytes.extend_from_slice(&chunk),
+            Some(_) => (bytes, room) = (BytesMut::new(), None),
         }
     }
-    match has_room {
-        true => Ok(bytes),
-        false if came > most => Err(Trouble::TooLarge),
-        false => Err(busy()),
-    }
-}
-
-fn busy() -> Trouble {
-    let said = "As many long forms as can be read at once are arriving. Nothing was done; send it again in a moment.";
-    Trouble::Said(Code::ServiceUnavailable.error(said))
+    fault.map_or(Ok(bytes), Err)
 }
 
 /// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.

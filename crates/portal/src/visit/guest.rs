@@ -37,7 +37,7 @@ impl Guest {
     /// What a form of ours says.
     pub(crate) async fn form(&self, body: Payload) -> Result<Fields> {
         check_origin(&self.req)?;
-        read_form(&self.req, body).await
+        read_form(&self.req, body, None).await
     }
 
     /// A whole page.

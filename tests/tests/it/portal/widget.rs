@@ -136,7 +136,7 @@ both! {
     }
 
     async fn a_page_reads_that_too_much_is_asked_of_the_service(database: Database) {
-        let server = Server::start(Options::on(database).set("limits.ip_per_minute", 2)).await;
+        let server = Server::start(Options::on(database).set("limits.page_ip_per_minute", 2)).await;
         let origin = "https://shop.example";
         let allow = "access-control-allow-origin";
         let refused = loop {

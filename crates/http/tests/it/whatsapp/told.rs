@@ -136,6 +136,7 @@ contract! {
         };
         let target = format!("/callbacks/whatsapp/{}", app.account);
         let larger = app.bare("POST", &target).header("Content-Length", (3 * 1024 * 1024 + 1).to_string());
+        let larger = larger.header("X-Hub-Signature-256", signature(APP_SECRET, b""));
         larger.await.assert_error(413, "payload_too_large");
         let large = padded(5 << 19);
         assert_eq!(tell(app, app.account, &signature(APP_SECRET, &large), &large).await.status, 200);

@@ -1,0 +1,198 @@
+//! How many bytes of bodies may be held at once: by all who send them, and by each.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use actix_web::web::Data;
+use offhook_domain::AccountId;
+use offhook_ratelimit::{IPV6_PREFIX_BITS, Key};
+use parking_lot::Mutex;
+
+use crate::edge::Exchange;
+use crate::{ApiError, Code, HttpState, address_of};
+
+const MIB: usize = 1024 * 1024;
+
+/// The beginning of every body, which is not counted: most requests are no longer.
+const FREE: usize = 16 * 1024;
+
+/// What whoever has neither key nor session may have under way, from one address and together.
+const STRANGERS: (usize, usize) = (8 * MIB, 32 * MIB);
+
+/// What an account may have under way, and all of them together. The largest body has 20 MiB.
+const ACCOUNTS: (usize, usize) = (48 * MIB, 192 * MIB);
+
+/// `Retry-After` where there is no room.
+const AGAIN_S: u64 = 5;
+
+/// Who sends a body.
+#[derive(Debug, Clone, Copy)]
+pub enum Sender {
+    /// Nobody that is known: an address.
+    Stranger(IpAddr),
+    /// The account of a key or a session.
+    Account(AccountId),
+}
+
+impl Sender {
+    /// Whose key came with the request, or else from where it came.
+    pub(crate) fn of(req: &HttpRequest) -> Option<Self> {
+        let known = Exchange::of(req)
+            .ok()
+            .and_then(|exchange| exchange.account_id());
+        known
+            .map(Self::Account)
+            .or_else(|| address_of(req).map(Self::Stranger))
+    }
+
+    fn key(self) -> Key {
+        match self {
+            Self::Stranger(address) => Key::address(address, IPV6_PREFIX_BITS),
+            Self::Account(account) => Key::account(account.uuid().into_bytes()),
+        }
+    }
+}
+
+/// The bytes of all bodies that are arriving or being read.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies {
+    strangers: Mutex<Held>,
+    accounts: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: usize,
+    each: HashMap<Key, usize>,
+}
+
+impl Bodies {
+    fn pool(&self, sender: Sender) -> (&Mutex<Held>, (usize, usize)) {
+        match sender {
+            Sender::Stranger(_) => (&self.strangers, STRANGERS),
+            Sender::Account(_) => (&self.accounts, ACCOUNTS),
+        }
+    }
+
+    fn take(&self, sender: Sender, bytes: usize) -> bool {
+        let (held, (most_each, most_all)) = self.pool(sender);
+        let mut held = held.lock();
+        let all = held.all + bytes;
+        let one = held.each.entry(sender.key()).or_default();
+        let has_room = *one + bytes <= most_each && all <= most_all;
+        if has_room {
+            *one += bytes;
+            held.all = all;
+        } else if *one == 0 {
+            held.each.remove(&sender.key());
+        }
+        has_room
+    }
+
+    fn give_back(&self, sender: Sender, bytes: usize) {
+        let (held, _) = self.pool(sender);
+        let mut held = held.lock();
+        held.all -= bytes;
+        if let Some(one) = held.each.get_mut(&sender.key()) {
+            *one -= bytes;
+            if *one == 0 {
+                held.each.remove(&sender.key());
+            }
+        }
+    }
+}
+
+/// The room that one body takes; dropping it gives it back.
+#[derive(Debug)]
+pub struct Room {
+    bodies: Arc<Bodies>,
+    sender: Sender,
+    counted: usize,
+}
+
+impl Room {
+    /// Room for a body of this request, nothing of which is here yet. `None` outside the application of [`crate::app`].
+    pub fn of(req: &HttpRequest, sender: Sender) -> Option<Self> {
+        let state = req.app_data::<Data<HttpState>>()?;
+        Some(Self::new(state.bodies.clone(), sender))
+    }
+
+    const fn new(bodies: Arc<Bodies>, sender: Sender) -> Self {
+        Self {
+            bodies,
+            sender,
+            counted: 0,
+        }
+    }
+
+    /// Makes room for `bytes` of it in all.
+    ///
+    /// # Errors
+    /// `service_unavailable`: its sender has as much under way as it may, or all of them together have.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let more = bytes.saturating_sub(FREE).saturating_sub(self.counted);
+        if more > 0 {
+            if !self.bodies.take(self.sender, more) {
+                return Err(no_room());
+            }
+            self.counted += more;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.counted > 0 {
+            self.bodies.give_back(self.sender, self.counted);
+        }
+    }
+}
+
+fn no_room() -> ApiError {
+    let said = "Too many long bodies are arriving at once. Nothing was done; send fewer at a time, or try again shortly.";
+    Code::ServiceUnavailable.error(said).retry_after(AGAIN_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(bodies: &Arc<Bodies>, sender: Sender, bytes: usize) -> Option<Room> {
+        let mut room = Room::new(bodies.clone(), sender);
+        room.grow_to(bytes).ok().map(|()| room)
+    }
+
+    #[test]
+    fn each_sender_has_a_share_and_all_of_them_a_bound() {
+        let bodies = Arc::default();
+        let from = |last| Sender::Stranger(IpAddr::from([203, 0, 113, last]));
+        let (each, all) = STRANGERS;
+        assert!(room(&bodies, from(1), each + FREE + 1).is_none());
+        let mut held: Vec<Room> = (1..=4)
+            .map(|last| room(&bodies, from(last), each + FREE).unwrap())
+            .collect();
+        assert_eq!(bodies.strangers.lock().all, all);
+        assert!(room(&bodies, from(9), FREE + 1).is_none());
+        // What is short, and what is sent with a key, is not in their way.
+        assert!(room(&bodies, from(1), FREE).is_some());
+        assert!(room(&bodies, Sender::Account(AccountId::nil()), 20 * MIB).is_some());
+        held.pop();
+        assert!(room(&bodies, from(9), FREE + 1).is_some());
+        drop(held);
+        assert!(bodies.strangers.lock().each.is_empty());
+        assert_eq!(bodies.strangers.lock().all, 0);
+    }
+
+    #[test]
+    fn a_body_that_grows_is_counted_once() {
+        let bodies = Arc::default();
+        let mut room = Room::new(bodies, Sender::Account(AccountId::nil()));
+        for bytes in [FREE, FREE + 1, 2 * MIB, 2 * MIB] {
+            room.grow_to(bytes).unwrap();
+        }
+        assert_eq!(room.bodies.accounts.lock().all, 2 * MIB - FREE);
+    }
+}
