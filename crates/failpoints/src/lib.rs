@@ -107,6 +107,41 @@ pub fn scaled(time: std::time::Duration) -> std::time::Duration {
     time / *haste
 }
 
+/// The workers of a process, by the names that [`begin_worker`] knows them by.
+pub const WORKERS: &[&str] = &[
+    "agents",
+    "analyses",
+    "batches",
+    "documents",
+    "embeddings",
+    "hangups",
+    "housekeeping",
+    "leases",
+    "legacy",
+    "orphans",
+    "recordings",
+    "retention",
+    "signals",
+    "silent_chats",
+    "uploads",
+    "whatsapp",
+];
+
+/// A worker begins: nothing without the feature.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub fn begin_worker(_name: &str) {}
+
+/// A worker begins.
+///
+/// # Panics
+/// If `OFFHOOK_TEST_DEAD_WORKER` names it.
+#[cfg(feature = "failpoints")]
+pub fn begin_worker(name: &str) {
+    let dies = std::env::var("OFFHOOK_TEST_DEAD_WORKER").is_ok_and(|dead| dead == name);
+    assert!(!dies, "the worker {name} dies");
+}
+
 /// Passes the point `name`: nothing without the feature.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]

@@ -253,6 +253,7 @@ impl Deliveries {
 pub struct Jobs {
     pub(crate) runs: Family<Words, Counter>,
     pub(crate) last_success: Family<Word, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    pub(crate) left: Family<Word, Gauge>,
     pub(crate) ready: Gauge,
     pub(crate) waiting_batches: Gauge,
 }
@@ -274,6 +275,13 @@ impl Jobs {
                 .get_or_create(&[("name", job)])
                 .set(now.unwrap_or_default().as_secs_f64().floor());
         }
+    }
+
+    /// So much of what this job was to do could not be done in its last run here.
+    pub fn left_behind(&self, job: &'static str, left: usize) {
+        self.left
+            .get_or_create(&[("name", job)])
+            .set(gauge_of(left));
     }
 
     /// Whether `/readyz` is 200.

@@ -142,6 +142,7 @@ impl Metrics {
             jobs.runs, "job_runs", "Runs of jobs in this process, by outcome";
             jobs.last_success, "job_last_success_timestamp", Seconds,
                 "When a job last succeeded in this process, Unix time";
+            jobs.left, "job_left_behind", "What a job could not do in its last run in this process";
             jobs.ready, "ready", "Whether this process can serve (/readyz)";
             jobs.waiting_batches, "batches_waiting", "Batches with somebody still to call, in the whole deployment";
             database.durations, "db_unit_duration", Seconds,

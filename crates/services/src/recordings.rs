@@ -11,7 +11,7 @@ use offhook_boxed::boxed;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use offhook_domain::{AccountId, ConversationId};
 use offhook_objects::{Content, ObjectError, Objects};
 use tokio::sync::Semaphore;
@@ -87,21 +87,21 @@ impl Recordings {
     }
 
     /// Deletes the recordings that there are of conversations, also what a process left behind that died before it
-    /// could say so in the conversation's row.
+    /// could say so in the conversation's row. Those that could not be deleted, and why.
     pub(crate) async fn remove(
         &self,
         account: AccountId,
         ids: &[ConversationId],
-    ) -> Result<(), ObjectError> {
-        let keys: Vec<String> = ids.iter().map(|id| Self::key(account, *id)).collect();
+    ) -> Vec<(ConversationId, ObjectError)> {
         let objects = self.objects.clone();
-        stream::iter(keys)
-            .map(move |key| {
-                let objects = objects.clone();
-                async move { objects.delete(&key).await }
+        stream::iter(ids.to_vec())
+            .map(move |id| {
+                let (objects, key) = (objects.clone(), Self::key(account, id));
+                async move { objects.delete(&key).await.err().map(|error| (id, error)) }
             })
             .buffer_unordered(DELETED_AT_ONCE)
-            .try_collect()
+            .filter_map(async |failed| failed)
+            .collect()
             .await
     }
 

@@ -4,8 +4,6 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::FailureReason;
-
 use crate::{Result, Shared};
 
 /// What was held in a restored database.
@@ -39,8 +37,8 @@ impl Restored {
                     paused_batches,
                 });
             }
-            for call in queued {
-                crate::calls::end_queued(&self.0, &call, FailureReason::Expired).await?;
+            for (account, id) in queued {
+                crate::calls::expire_queued(&self.0, account, id).await?;
                 expired_calls += 1;
             }
         }

@@ -4,6 +4,7 @@
 //! shorter, by another plan or by configuration, what it hides is held for 30 more days.
 
 use offhook_boxed::boxed;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +47,15 @@ enum Halt {
     Left,
     /// The store failed.
     Failed(StoreError),
-    /// A recording could not be deleted.
-    Recording(String),
+}
+
+/// What became of a batch of conversations.
+struct Batch {
+    seen: usize,
+    /// The last of them: the next batch begins behind it.
+    last: Option<(Timestamp, ConversationId)>,
+    /// Those whose recordings could not be deleted.
+    left: usize,
 }
 
 impl From<StoreError> for Halt {
@@ -90,10 +98,6 @@ impl Retention {
             // Due at once for whoever comes next.
             Err(Halt::Left) => (Ok(false), Duration::ZERO),
             Err(Halt::Failed(error)) => (Err(error), Duration::ZERO),
-            Err(Halt::Recording(error)) => {
-                tracing::warn!(error, "a recording whose time is over could not be deleted");
-                (Ok(false), DUE_EVERY)
-            }
         };
         store.finish_job(JOB, *node, clock.steady(), pause).await?;
         done
@@ -101,6 +105,7 @@ impl Retention {
 
     async fn delete(&self, stop: &CancellationToken) -> Result<(), Halt> {
         let store = &self.0.store;
+        let mut left = 0;
         for (account, noted) in store.retention_windows().await? {
             let logs_before = self.0.clock.now().minus(request_logs::KEPT);
             loop {
@@ -115,36 +120,58 @@ impl Retention {
             let Some(before) = self.deletes_before(&account, noted).await? else {
                 continue;
             };
+            let mut after = None;
             loop {
-                let gone = self.delete_conversations(&account, before).await?;
-                if !full(gone, CONVERSATION_BATCH) {
+                let batch = self.delete_conversations(&account, before, after).await?;
+                left += batch.left;
+                if !full(batch.seen, CONVERSATION_BATCH) {
                     break;
                 }
+                after = batch.last;
                 self.go_on(stop).await?;
             }
+        }
+        metrics().jobs.left_behind(JOB, left);
+        if left > 0 {
+            tracing::warn!(
+                left,
+                "recordings whose time is over could not be deleted, and their conversations are kept"
+            );
         }
         Ok(())
     }
 
     /// Deletes a batch of conversations, their recordings first: one that could not be deleted keeps its row, which
-    /// nobody sees any more, for the next time, and so does one that came in the meantime. Returns how many there were.
+    /// nobody sees any more, for the next time, and so does one that came in the meantime.
     async fn delete_conversations(
         &self,
         account: &Account,
         before: Timestamp,
-    ) -> Result<usize, Halt> {
+        after: Option<(Timestamp, ConversationId)>,
+    ) -> Result<Batch, Halt> {
         let store = &self.0.store;
-        let batch = store
-            .ended_conversations_before(account.id, before, CONVERSATION_BATCH)
+        let mut batch = store
+            .ended_conversations_before(account.id, (before, after), CONVERSATION_BATCH)
             .await?;
-        let ids: Vec<ConversationId> = batch.iter().map(|(id, _)| *id).collect();
-        let removed = self.0.recordings.remove(account.id, &ids).await;
-        removed.map_err(|error| Halt::Recording(error.to_string()))?;
-        let count = batch.len();
-        if count > 0 {
-            store.delete_conversations(account.id, batch).await?;
+        let (seen, last) = (batch.len(), batch.last().map(|ended| (ended.0, ended.1)));
+        let ids: Vec<ConversationId> = batch.iter().map(|ended| ended.1).collect();
+        let failed = self.0.recordings.remove(account.id, &ids).await;
+        for (id, error) in &failed {
+            tracing::debug!(%error, conversation = %id, "a recording could not be deleted");
         }
-        Ok(count)
+        let failed: HashSet<ConversationId> = failed.into_iter().map(|(id, _)| id).collect();
+        batch.retain(|ended| !failed.contains(&ended.1));
+        if !batch.is_empty() {
+            let batch = batch.into_iter().map(|(_, id, has_audio)| (id, has_audio));
+            store
+                .delete_conversations(account.id, batch.collect())
+                .await?;
+        }
+        Ok(Batch {
+            seen,
+            last,
+            left: failed.len(),
+        })
     }
 
     /// Conversations from before this are to be deleted; `None`: none are.

@@ -1,10 +1,15 @@
 //! What the background workers of a process have in common.
 
+use std::collections::HashMap;
 use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use offhook_failpoints as failpoints;
 
 use crate::Result;
 
 use tokio::sync::Notify;
+use tokio::task::{self, JoinSet};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +51,44 @@ impl Turns {
             () = wake.notified() => true,
             _ = self.tick.tick() => true,
         }
+    }
+}
+
+/// Workers, each by its name. One that panics is lost: what it was there for is not done any more, and its process should end
+/// so that another one does it.
+#[derive(Default)]
+pub(crate) struct Staff {
+    working: JoinSet<()>,
+    names: HashMap<task::Id, &'static str>,
+}
+
+impl Staff {
+    pub(crate) fn employ(
+        &mut self,
+        name: &'static str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let work = async move {
+            failpoints::begin_worker(name);
+            work.await;
+        };
+        let working = self.working.spawn(work.boxed());
+        self.names.insert(working.id(), name);
+    }
+
+    /// The first one that is lost; `None` once all have ended well, as those do that have nothing to do here.
+    pub(crate) async fn lost_one(&mut self) -> Option<&'static str> {
+        while let Some(ended) = self.working.join_next_with_id().await {
+            if let Err(error) = ended {
+                return Some(self.names.get(&error.id()).copied().unwrap_or("a worker"));
+            }
+        }
+        None
+    }
+
+    /// Waits for all of them, which have been told to end.
+    pub(crate) async fn all_ended(mut self) {
+        while self.working.join_next().await.is_some() {}
     }
 }
 

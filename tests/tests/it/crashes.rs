@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use offhook_failpoints as failpoints;
 use offhook_tests::{
     Account, Answer, Database, Options, Receiver, Server, SimulatorProcess, both, eventually,
@@ -305,4 +306,25 @@ both! {
         }
         every_point(databases).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_ends_with_the_first_worker_that_it_loses() {
+    let ended = futures_util::stream::iter(failpoints::WORKERS).map(|worker| async move {
+        let mut server = Server::start(Options::on(Database::Sqlite)).await;
+        assert!(server.stop().await.success());
+        server.begin_again(&[("OFFHOOK_TEST_DEAD_WORKER", worker)]);
+        let status = server.ended_within(ABORTS_WITHIN).await;
+        assert_eq!(status.code(), Some(1), "{worker}");
+        let log = server.log();
+        assert!(
+            log.contains(&format!("the worker {worker} dies")),
+            "{worker}: {log}"
+        );
+        assert!(log.contains("ended unexpectedly"), "{worker}: {log}");
+    });
+    ended
+        .buffer_unordered(PREPARED_AT_ONCE)
+        .collect::<Vec<()>>()
+        .await;
 }

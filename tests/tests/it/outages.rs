@@ -1,11 +1,15 @@
 //! The database gone for a while (issue: bad input and faults). SQLite is a file beside the service and does not go.
 
 mod on_postgres {
+    use std::collections::HashSet;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use offhook_tests::{Database, Options, Receiver, Server, eventually, haste, must, text};
+    use offhook_tests::{
+        Database, LostReplies, Options, Received, Receiver, Server, SimulatorProcess, eventually,
+        haste, must, text,
+    };
     use serde_json::json;
     use tokio_postgres::NoTls;
 
@@ -296,5 +300,72 @@ mod on_postgres {
         account
             .ended(&account.call(&agent, "+15005550001").await)
             .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn answers_of_the_database_that_are_lost_end_no_call_and_double_no_turn() {
+        let database = Database::postgres().await;
+        let url = must(
+            "a URL",
+            url::Url::parse(&database.url().unwrap_or_default()),
+        );
+        let server = must("its address", url.socket_addrs(|| Some(5432)))[0];
+        let proxy = LostReplies::before(server).await;
+        let simulator = SimulatorProcess::start(50).await;
+        let receiver = Receiver::start().await;
+        let options = Options::on(database)
+            .through(proxy.address())
+            .set("simulator.url", simulator.url());
+        let server = Server::start(options).await;
+        let account = server.account("scale").await;
+        account.webhook(&receiver.url("/")).await;
+        let agent = account.agent().await;
+        let mut calls = Vec::new();
+        // Every place of a call's writes is met by one of these in some call.
+        for every in [2, 3, 5, 7] {
+            let before = proxy.lost();
+            proxy.lose_every(every);
+            let mut placed = Vec::new();
+            for _ in 0..12 {
+                placed.push(account.call(&agent, "+5215512345678").await);
+            }
+            for handle in &placed {
+                let call = account.ended(handle).await;
+                assert_eq!(call["status"], "completed", "every {every}: {call}");
+                let target = format!("/v1/conversations/{}", text(&call["conversation_id"]));
+                let conversation = account.read(&target).await;
+                let turns = conversation["transcript"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                // Nobody in it says the same twice.
+                let said: HashSet<_> = turns.iter().map(|turn| text(&turn["text"])).collect();
+                assert!(
+                    turns.len() > 3 && said.len() == turns.len(),
+                    "every {every}: {turns:?}"
+                );
+            }
+            proxy.lose_every(0);
+            let lost = proxy.lost() - before;
+            assert!(lost >= 5, "every {every}: {lost} answers were lost");
+            calls.extend(placed);
+        }
+        for handle in &calls {
+            assert_eq!(simulator.dialed(handle), 1, "{handle}");
+        }
+        let ends = |all: &[Received]| {
+            let ended = |handle: &String| {
+                let of_it =
+                    |one: &Received| one.call() == *handle && one.kind() == "call.completed";
+                all.iter().any(of_it)
+            };
+            calls.iter().all(ended)
+        };
+        receiver
+            .wait_within(Duration::from_secs(60), "every end", ends)
+            .await;
+        let books = server.cli(&["doctor", "--books"]).await;
+        assert_eq!(books, json!({"faults": []}));
     }
 }

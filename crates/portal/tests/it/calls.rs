@@ -321,16 +321,10 @@ async fn say(world: &World, chat: &str, turns: usize) {
     let ChatTaken::Taken { claim, .. } = must(store.take_chat_message(message).await) else {
         panic!("the chat is being answered");
     };
-    let turn = |at_turn: usize| NewTurn {
-        role: "agent",
-        text: format!("turn {at_turn}"),
-        started_at: at,
-        duration_ms: 0,
-        interrupted: false,
-        latency: None,
-    };
+    let turn = |at_turn: usize| NewTurn::written("agent", format!("turn {at_turn}"), at);
     let answered = ChatAnswered {
         turns: (1..=turns).map(turn).collect(),
+        last: None,
         is_charged: false,
         is_final: true,
         at,

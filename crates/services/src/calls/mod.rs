@@ -8,7 +8,9 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReason, Runtime};
+use offhook_domain::{
+    AccountId, CallHandle, CallOutcome, CallState, ConversationId, FailureReason, Runtime,
+};
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
 use offhook_storage::Conversation;
@@ -154,4 +156,16 @@ pub(crate) async fn end_queued(
         shared.wakes.dispatcher.notify_one();
     }
     Ok(ended)
+}
+
+/// Ends a queued call that nobody dialed in time.
+pub(crate) async fn expire_queued(
+    shared: &Shared,
+    account: AccountId,
+    id: ConversationId,
+) -> Result<()> {
+    if let Some(view) = shared.store.conversation(account, id, None).await? {
+        end_queued(shared, &view.conversation, FailureReason::Expired).await?;
+    }
+    Ok(())
 }

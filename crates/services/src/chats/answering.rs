@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -142,6 +142,7 @@ impl Chats {
             id,
             claim,
             seq,
+            last: AtomicI32::new(seq),
             answers,
             price: view.conversation.price(),
             events,
@@ -251,6 +252,8 @@ struct Writer {
     id: ConversationId,
     claim: ClaimId,
     seq: i32,
+    /// The last moment that is written.
+    last: AtomicI32,
     /// Answers that were charged before.
     answers: i32,
     price: Price,
@@ -276,6 +279,8 @@ impl Writer {
     async fn try_to(&self, ready: Ready) -> Result<ChatReply> {
         let store = &self.shared.store;
         let history = insist(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
+        let last = history.last().map_or(self.seq, |moment| moment.seq);
+        self.last.store(last, Ordering::Relaxed);
         let models = self.shared.models.clone();
         let dialogue = Dialogue::new(ready.persona, models, self.shared.latencies.clone())
             .in_writing()
@@ -309,12 +314,10 @@ impl Writer {
     async fn finish(&self, answered: ChatAnswer) -> Result<i32> {
         // A model that wrote nothing at all did not answer.
         let is_answer = answered.end != ChatEnd::NoReply && answered.is_begun;
+        let (turns, last) = self.placed(answered.last);
         let rest = ChatAnswered {
-            turns: answered
-                .last
-                .map(|turn| stored(turn, None))
-                .into_iter()
-                .collect(),
+            turns,
+            last: Some(last),
             is_charged: is_answer,
             is_final: is_answer,
             at: self.shared.clock.now(),
@@ -365,15 +368,31 @@ impl ChatSink for Writer {
     }
 
     async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
-        let turns: Vec<NewTurn> = turns.into_iter().map(|turn| stored(turn, None)).collect();
+        let (turns, last) = self.placed(turns);
         let store = &self.shared.store;
         let written = insist(|| store.append_chat_turns(self.id, self.claim, turns.clone())).await;
+        if let Ok(Fenced::Done) = written {
+            self.last.store(last, Ordering::Relaxed);
+        }
         self.shared.touch(self.id);
         self.written(written, "turns of a chat cannot be written")
     }
 }
 
 impl Writer {
+    /// Turns with their places in the conversation, and the last one's.
+    fn placed(&self, turns: impl IntoIterator<Item = Turn>) -> (Vec<NewTurn>, i32) {
+        let mut last = self.last.load(Ordering::Relaxed);
+        let placed = turns.into_iter().map(|turn| {
+            last += 1;
+            NewTurn {
+                seq: Some(last),
+                ..stored(turn, None)
+            }
+        });
+        (placed.collect(), last)
+    }
+
     /// An error that no waiting cures costs what was to be written, and not the answer.
     fn written(
         &self,

@@ -116,7 +116,7 @@ async fn hold_fallibly(
         knowledge,
         clock: Arc::new(CallClock::of(shared.clock.clone())),
     };
-    let record = Record::new(shared.clone(), call.id, claim);
+    let record = Record::new(shared.clone(), call, claim);
     let end = {
         let longest = config.conversation.max_duration_s;
         let top_up = top_up(shared, call, longest, control);

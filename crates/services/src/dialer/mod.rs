@@ -16,20 +16,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offhook_domain::FailureReason;
+use offhook_domain::{AccountId, ClaimId, ConversationId};
 use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::Account;
+use offhook_storage::{Account, Conversation, StoreError, mint};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
-use crate::calls::end_queued;
+use crate::calls::expire_queued;
 use crate::counting::renamed;
 use crate::leases::{renew_every, renewed_within};
-use crate::workers::{Outage, Turns, every};
+use crate::workers::{Outage, Staff, Turns, every};
 use crate::{
     Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, batches,
     chats, housekeeping, signals, whatsapp,
@@ -61,6 +61,16 @@ pub struct Dialer {
     shared: Arc<Shared>,
     keys: Keys,
     agents: Agents,
+    /// Claims whose answers were lost.
+    doubts: Mutex<Vec<Doubt>>,
+}
+
+/// A claim that may have been written: what it took is found by it, and nobody dials that.
+struct Doubt {
+    account: AccountId,
+    first: ClaimId,
+    most: usize,
+    claimed_at: Instant,
 }
 
 #[boxed]
@@ -70,35 +80,52 @@ impl Dialer {
             shared,
             keys,
             agents,
+            doubts: Mutex::default(),
         }
     }
 
     /// Works until `stop`; then claims nothing more, lets live calls go on for the drain time or until `hurry`, has
-    /// the rest say goodbye (`interrupted`), and returns when every call has been reported.
+    /// the rest say goodbye (`interrupted`), and returns when every call has been reported. It returns before `stop` if one
+    /// of its workers is lost.
     pub async fn run(self, stop: CancellationToken, hurry: CancellationToken) {
         let shared = || self.shared.clone();
         let sweeping = CancellationToken::new();
         // What begins nothing more once the process stops.
-        let until_stop = TaskTracker::new();
-        until_stop.spawn(orphans::sweep(shared(), stop.clone()).boxed());
-        until_stop.spawn(self.agents.clone().keep_judging(stop.clone()).boxed());
-        until_stop.spawn(analyses::keep_analysing(shared(), stop.clone()).boxed());
-        until_stop.spawn(chats::end_the_silent(shared(), stop.clone()).boxed());
-        until_stop.spawn(whatsapp::keep_answering(shared(), stop.clone()).boxed());
+        let mut until_stop = Staff::default();
+        until_stop.employ("orphans", orphans::sweep(shared(), stop.clone()));
+        until_stop.employ("agents", self.agents.clone().keep_judging(stop.clone()));
+        until_stop.employ("analyses", analyses::keep_analysing(shared(), stop.clone()));
+        until_stop.employ(
+            "silent_chats",
+            chats::end_the_silent(shared(), stop.clone()),
+        );
+        until_stop.employ("whatsapp", whatsapp::keep_answering(shared(), stop.clone()));
+        until_stop.employ("batches", batches::keep_calling(shared(), stop.clone()));
         // What goes on until the last call is reported.
-        let until_end = TaskTracker::new();
-        until_end.spawn(keep_leases(shared(), sweeping.clone()).boxed());
-        until_end.spawn(obey_hangups(shared(), sweeping.clone()).boxed());
-        until_end.spawn(housekeeping::keep(shared(), self.keys.clone(), sweeping.clone()).boxed());
-        until_end.spawn(signals::exchange(shared(), sweeping.clone()).boxed());
-        until_end.spawn(crate::legacy::keep_in_step(shared(), sweeping.clone()).boxed());
-        until_end.spawn(batches::keep_calling(shared(), stop.clone()).boxed());
-        until_end.spawn(Retention(shared()).run(sweeping.clone()).boxed());
-        until_end.spawn(UploadCollector(shared()).run(sweeping.clone()).boxed());
-        until_end.spawn(RecordingKeeper(shared()).run(sweeping.clone()).boxed());
-        self.claim_until(&stop).await;
-        until_stop.close();
-        until_stop.wait().await;
+        let mut until_end = Staff::default();
+        let sweep = || sweeping.clone();
+        until_end.employ("leases", keep_leases(shared(), sweep()));
+        until_end.employ("hangups", obey_hangups(shared(), sweep()));
+        until_end.employ(
+            "housekeeping",
+            housekeeping::keep(shared(), self.keys.clone(), sweep()),
+        );
+        until_end.employ("signals", signals::exchange(shared(), sweep()));
+        until_end.employ("legacy", crate::legacy::keep_in_step(shared(), sweep()));
+        until_end.employ("retention", Retention(shared()).run(sweep()));
+        until_end.employ("uploads", UploadCollector(shared()).run(sweep()));
+        until_end.employ("recordings", RecordingKeeper(shared()).run(sweep()));
+        let lost = tokio::select! {
+            biased;
+            () = self.claim_until(&stop) => None,
+            Some(name) = until_stop.lost_one() => Some(name),
+            Some(name) = until_end.lost_one() => Some(name),
+        };
+        if let Some(worker) = lost {
+            tracing::error!(worker, "a worker ended unexpectedly");
+            return;
+        }
+        until_stop.all_ended().await;
         let held = &self.shared.held;
         held.close();
         tokio::select! {
@@ -110,8 +137,7 @@ impl Dialer {
         held.wait().await;
         self.shared.chats.drain(&hurry).await;
         sweeping.cancel();
-        until_end.close();
-        until_end.wait().await;
+        until_end.all_ended().await;
         if self
             .shared
             .store
@@ -142,8 +168,15 @@ impl Dialer {
     }
 
     async fn claim(&self) -> Result<()> {
+        self.settle_doubts().await?;
         for account in self.shared.store.waiting_accounts().await? {
-            self.claim_for(&account).await?;
+            match self.claim_for(&account).await {
+                // What is wrong with one account's calls keeps no other's waiting.
+                Err(error) if !error.may_pass() => {
+                    tracing::error!(%error, account = %account.id, "queued calls cannot be claimed");
+                }
+                claimed => claimed?,
+            }
         }
         Ok(())
     }
@@ -158,33 +191,74 @@ impl Dialer {
         // The deadline of the dial counts from before the claim.
         let claimed_at = Instant::now();
         failpoints::hit(failpoints::DIAL_BEFORE_CLAIM);
+        let (now, most) = (shared.clock.now(), places.len());
+        let first = mint(now);
         let claimed = shared
             .store
             .claim_calls(
                 account.id,
-                (live_calls, places.len()),
+                (live_calls, most),
                 shared.calls.max_queue,
-                shared.node,
-                (shared.clock.now(), shared.clock.steady()),
+                (shared.node, first),
+                (now, shared.clock.steady()),
             )
-            .await?;
+            .await;
+        if let Err(StoreError::UnknownCommit(_)) = &claimed {
+            self.doubts.lock().push(Doubt {
+                account: account.id,
+                first,
+                most,
+                claimed_at,
+            });
+        }
+        let claimed = claimed?;
         places.only(claimed.len());
         for call in claimed {
-            let Some(claim) = call.claim_id else { continue };
-            let waited = shared.clock.now().since(call.started_at);
-            metrics().calls.claimed(waited);
-            shared.touch(call.id);
-            let control = CallControl::new();
-            places.give(call.id, claim, control.clone());
-            let span = tracing::info_span!("call", call = %call.id, request_id = field::Empty);
-            if let Some(request) = shared.placed_by.take(call.id) {
-                span.record("request_id", field::display(request));
-            }
-            let network = shared.network.clone();
-            let held = call::hold(shared.clone(), call, claim, claimed_at, control, network);
-            shared.held.spawn(held.instrument(span).boxed());
+            self.hold(call, claimed_at, |id, claim, control| {
+                places.give(id, claim, control)
+            });
         }
         Ok(())
+    }
+
+    /// Holds what was claimed by statements whose answers were lost.
+    async fn settle_doubts(&self) -> Result<()> {
+        loop {
+            let (account, first, most, claimed_at) = match self.doubts.lock().first() {
+                Some(doubt) => (doubt.account, doubt.first, doubt.most, doubt.claimed_at),
+                None => return Ok(()),
+            };
+            let (shared, by) = (&self.shared, (self.shared.node, first));
+            let claimed = shared.store.calls_claimed(account, by, most).await?;
+            self.doubts.lock().remove(0);
+            for call in claimed {
+                self.hold(call, claimed_at, |id, claim, control| {
+                    shared.registry.insert(id, claim, control);
+                });
+            }
+        }
+    }
+
+    fn hold(
+        &self,
+        call: Conversation,
+        claimed_at: Instant,
+        register: impl FnOnce(ConversationId, ClaimId, CallControl),
+    ) {
+        let shared = &self.shared;
+        let Some(claim) = call.claim_id else { return };
+        let waited = shared.clock.now().since(call.started_at);
+        metrics().calls.claimed(waited);
+        shared.touch(call.id);
+        let control = CallControl::new();
+        register(call.id, claim, control.clone());
+        let span = tracing::info_span!("call", call = %call.id, request_id = field::Empty);
+        if let Some(request) = shared.placed_by.take(call.id) {
+            span.record("request_id", field::display(request));
+        }
+        let network = shared.network.clone();
+        let held = call::hold(shared.clone(), call, claim, claimed_at, control, network);
+        shared.held.spawn(held.instrument(span).boxed());
     }
 }
 
@@ -264,13 +338,18 @@ async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// Ends queued calls that nobody dialed in time.
+/// Ends queued calls that nobody dialed in time. One that cannot be ended keeps no other.
 async fn expire(shared: &Shared) -> Result<()> {
     let patience = shared.calls.max_queue;
     let store = &shared.store;
     let overdue = store.overdue_calls(patience, shared.clock.steady()).await?;
-    for call in overdue {
-        end_queued(shared, &call, FailureReason::Expired).await?;
+    for (account, id) in overdue {
+        match expire_queued(shared, account, id).await {
+            Err(error) if !error.may_pass() => {
+                tracing::error!(%error, call = %id, "an overdue call cannot be ended");
+            }
+            ended => ended?,
+        }
     }
     Ok(())
 }

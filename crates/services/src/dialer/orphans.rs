@@ -32,7 +32,6 @@ pub(crate) async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
     while turns.next().await {
         if let Err(error) = expire(&shared).await {
             tracing::warn!(%error, "overdue calls could not be ended");
-            continue;
         }
         let may_judge = shared.registry.renewals.may_judge(Instant::now());
         if !shared.store.is_embedded() && !may_judge {

@@ -9,7 +9,7 @@ use offhook_domain::{CallHandle, ClaimId, ConversationId, Timestamp};
 use offhook_engine::{CallSink, ClaimLost, Turn, TurnLatency, TurnRole};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{Fenced, NewTurn};
+use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::sync::Mutex;
 
 use crate::{Result, Shared};
@@ -22,30 +22,41 @@ enum Step {
     Turn(NewTurn),
 }
 
+/// Steps that are not written yet.
+struct Kept {
+    steps: VecDeque<Step>,
+    /// The conversation's last moment that is written: a step that is told again keeps its place.
+    last: i32,
+}
+
 /// The record of one call. Steps that cannot be written now are kept and written first the next time.
 pub(crate) struct Record {
     shared: Arc<Shared>,
     id: ConversationId,
     claim: ClaimId,
-    kept: Mutex<VecDeque<Step>>,
+    kept: Mutex<Kept>,
     /// How long the customer waited for the agent's turn that is being said.
     waited: parking_lot::Mutex<Option<TurnLatency>>,
 }
 
 impl Record {
-    pub(crate) fn new(shared: Arc<Shared>, id: ConversationId, claim: ClaimId) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, call: &Conversation, claim: ClaimId) -> Self {
+        let kept = Kept {
+            steps: VecDeque::new(),
+            last: call.last_seq,
+        };
         Self {
             shared,
-            id,
+            id: call.id,
             claim,
-            kept: Mutex::default(),
+            kept: Mutex::new(kept),
             waited: Default::default(),
         }
     }
 
     async fn write(&self, step: Step) -> Result<(), ClaimLost> {
         let mut kept = self.kept.lock().await;
-        kept.push_back(step);
+        kept.steps.push_back(step);
         // What cannot be written stays; the call goes on.
         let _ = self.flush(&mut kept).await?;
         Ok(())
@@ -61,8 +72,8 @@ impl Record {
     }
 
     /// `true` once nothing is kept any more.
-    async fn flush(&self, kept: &mut VecDeque<Step>) -> Result<bool, ClaimLost> {
-        while let Some(step) = kept.front() {
+    async fn flush(&self, kept: &mut Kept) -> Result<bool, ClaimLost> {
+        while let Some(step) = kept.steps.front() {
             let written = match step {
                 Step::Answered(at) => {
                     let dialog = self.shared.network.dialog(CallHandle(self.id));
@@ -72,10 +83,12 @@ impl Record {
                         .await
                 }
                 Step::Turn(turn) => {
-                    self.shared
-                        .store
-                        .append_turn(self.id, self.claim, turn.clone())
-                        .await
+                    let turn = NewTurn {
+                        seq: Some(kept.last + 1),
+                        ..turn.clone()
+                    };
+                    let store = &self.shared.store;
+                    store.append_turn(self.id, self.claim, turn).await
                 }
             };
             match written {
@@ -84,14 +97,15 @@ impl Record {
                         Step::Answered(_) => failpoints::DIAL_AFTER_ANSWER,
                         Step::Turn(_) => failpoints::DIAL_AFTER_TURN,
                     });
-                    kept.pop_front();
+                    kept.steps.pop_front();
+                    kept.last += 1;
                     self.shared.touch(self.id);
                 }
                 Ok(Fenced::Lost) => return Err(ClaimLost),
                 Err(error) if error.may_pass() => return Ok(false),
                 Err(error) => {
                     tracing::error!(%error, call = %self.id, "a step of a call cannot be written");
-                    kept.pop_front();
+                    kept.steps.pop_front();
                 }
             }
         }
@@ -122,6 +136,7 @@ pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
         duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
         interrupted: turn.interrupted,
         latency,
+        seq: None,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reading documents: each is claimed with a lease by one worker of one process, read, cut, and stored in short steps
 //! that the claim fences. Beside it their passages are embedded, where there is an endpoint for that.
 
-use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use super::embedder::Embedder;
 use super::{content, fetch, index};
 use crate::Shared;
 use crate::dialer::insist;
+use crate::workers::Staff;
 
 /// Documents that a process reads at once.
 const WORKERS: usize = 2;
@@ -82,7 +82,7 @@ impl Librarian {
         self
     }
 
-    /// Works until `stop`. What is being read then is given back.
+    /// Works until `stop`, or until one of its workers is lost. What is being read then is given back.
     pub async fn run(self, stop: CancellationToken) {
         if self.shared.store.is_embedded() {
             // The process that had these is gone.
@@ -95,14 +95,13 @@ impl Librarian {
             shared: self.shared.clone(),
         };
         let librarian = Arc::new(self);
-        let mut workers: Vec<_> = (0..WORKERS)
-            .map(|_| tokio::spawn(librarian.clone().work(stop.clone()).boxed()))
-            .collect();
-        workers.push(tokio::spawn(embedder.run(stop).boxed()));
-        for worker in workers {
-            if worker.await.is_err() {
-                tracing::error!("a reader of documents panicked");
-            }
+        let mut readers = Staff::default();
+        for _ in 0..WORKERS {
+            readers.employ("documents", librarian.clone().work(stop.clone()));
+        }
+        readers.employ("embeddings", embedder.run(stop));
+        if let Some(worker) = readers.lost_one().await {
+            tracing::error!(worker, "a worker ended unexpectedly");
         }
     }
 

@@ -149,7 +149,7 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
             }
             Step::Turn(turn) => {
                 let append = units::certain(move |conn| {
-                    Box::pin(async move { dialect::append_turn(conn, id, claim, turn).await })
+                    Box::pin(async move { queries::calls::append(conn, id, claim, turn).await })
                 });
                 units::answered(db.write_at_once(append).await)
             }

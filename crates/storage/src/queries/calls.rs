@@ -203,7 +203,7 @@ impl Store {
         if let Some(steps) = &self.steps {
             return steps.take(id, claim, Step::Turn(turn)).await;
         }
-        keep!(self, |conn| dialect!(conn, append_turn(id, claim, turn))).await
+        keep!(self, |conn| append(conn, id, claim, turn).await).await
     }
 
     /// `dialing | live → closing`: how the call ended is fixed from here on.
@@ -347,10 +347,46 @@ pub(crate) async fn answered(
         .returned(conn)
         .await?;
     let Some(seq) = seq else {
-        return Ok(Fenced::Lost);
+        // Whoever tells it again may have lost the answer alone.
+        let answered_at = live(conn, id, claim).await?.flatten();
+        return Ok(Fenced::of(answered_at == Some(at)));
     };
     moments::entered(conn, id, seq, CallState::Live, at).await?;
     Ok(Fenced::Done)
+}
+
+/// Appends a turn to a live call. One that is there already, as the same claim has told it before, is done.
+pub(crate) async fn append(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    turn: NewTurn,
+) -> Result<Fenced> {
+    let told = turn.seq.map(|seq| (seq, turn.started_at));
+    let appended = dialect!(conn, append_turn(id, claim, turn))?;
+    match (appended, told) {
+        (Fenced::Lost, Some((seq, at))) => {
+            let is_there =
+                live(conn, id, claim).await?.is_some() && moments::has(conn, id, seq, at).await?;
+            Ok(Fenced::of(is_there))
+        }
+        (done, _) => Ok(done),
+    }
+}
+
+/// When a call that is live under this claim was answered.
+async fn live(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+) -> Result<Option<Option<Timestamp>>> {
+    Ok(calls::table
+        .find(V(id))
+        .filter(calls::state.eq(V(CallState::Live)))
+        .filter(calls::claim_id.eq(V(claim)))
+        .select(calls::answered_at)
+        .found(conn)
+        .await?)
 }
 
 /// What a call's end brings with it; the endpoints with something to deliver.

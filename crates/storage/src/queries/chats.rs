@@ -22,12 +22,18 @@ use crate::{
     Store, StoreError, Verdict, WidgetSettings,
 };
 
-/// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
+/// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more. One that is
+/// there already is not written again.
 pub(super) async fn append(
     conn: &mut Conn,
     id: ConversationId,
     turn: NewTurn,
 ) -> Result<Option<i32>> {
+    if let Some(seq) = turn.seq
+        && super::moments::has(conn, id, seq, turn.started_at).await?
+    {
+        return Ok(Some(seq));
+    }
     let counts = i32::from(turn.role != "tool");
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq(V(CallState::Live)))
@@ -225,7 +231,8 @@ async fn answer(
         .changes(conn)
         .await?;
     if !is_freed {
-        return Ok(None);
+        // Whoever tells it again may have lost the answer alone.
+        return is_over(conn, id, &answered).await;
     }
     for turn in answered.turns {
         if append(conn, id, turn).await?.is_none() {
@@ -246,6 +253,31 @@ async fn answer(
             .await?;
     }
     Ok(Some(last))
+}
+
+/// The last moment of an answer that has ended as this one did, by the place at which its writer is.
+async fn is_over(
+    conn: &mut Conn,
+    id: ConversationId,
+    answered: &ChatAnswered,
+) -> Result<Option<i32>> {
+    let Some(last) = answered.last else {
+        return Ok(None);
+    };
+    let is_over = match answered.turns.last() {
+        Some(turn) => super::moments::has(conn, id, last, turn.started_at).await?,
+        // Nothing else has happened, and nobody has the claim.
+        None => {
+            let seq: i32 = calls::table
+                .find(V(id))
+                .select(calls::last_seq)
+                .first(conn)
+                .await?;
+            let session = lock(conn, id).await?;
+            seq == last && session.is_some_and(|session| session.claim_id.is_none())
+        }
+    };
+    Ok(is_over.then_some(last))
 }
 
 /// Locks a session's row.

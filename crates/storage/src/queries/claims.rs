@@ -12,11 +12,13 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable};
 use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
+use uuid::Uuid;
+
 use super::moments;
 use crate::database::{Conn, Db};
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
-use crate::{Account, Conversation, Result, Store, Verdict};
+use crate::{Account, Conversation, Result, Store, StoreError, Verdict};
 
 /// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
 /// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
@@ -86,7 +88,7 @@ impl Store {
         &self,
         patience: Duration,
         steady: Timestamp,
-    ) -> Answer<'_, Vec<Conversation>> {
+    ) -> Answer<'_, Vec<(AccountId, ConversationId)>> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect!(conn, key_clock(steady, offset))?;
@@ -95,7 +97,7 @@ impl Store {
                 .filter(calls::queued_at.lt(V(now.minus(patience))))
                 .order((calls::account_id, calls::started_at, calls::id))
                 .limit(500)
-                .select(Conversation::as_select())
+                .select((calls::account_id, calls::id))
                 .load(conn)
                 .await?)
         })
@@ -107,13 +109,14 @@ impl Store {
     }
 
     /// Claims an account's oldest queued calls that were accepted within `patience`, as many as its live calls leave room
-    /// for: `queued → dialing`. `limits` are the plan's live calls and how many this process can take.
+    /// for: `queued → dialing`. `limits` are the plan's live calls and how many this process can take. The claims are `first`
+    /// and those that follow it: by these whoever lost the answer finds them again ([`Store::calls_claimed`]).
     pub fn claim_calls(
         &self,
         account: AccountId,
         (live_limit, most): (u32, usize),
         patience: Duration,
-        node: NodeId,
+        (node, first): (NodeId, ClaimId),
         (now, steady): (Timestamp, Timestamp),
     ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
@@ -139,10 +142,32 @@ impl Store {
                 .load(conn)
                 .await?;
             let mut claimed = Vec::with_capacity(ids.len());
-            for id in locks::skip_locked_calls(conn, ids).await? {
-                claimed.extend(claim_one(conn, id, (now, lease), node).await?);
+            let ids = locks::skip_locked_calls(conn, ids).await?;
+            for (id, claim) in ids.into_iter().zip(claims_from(first)) {
+                claimed.extend(claim_one(conn, (id, claim), (now, lease), node).await?);
             }
             Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
+        })
+    }
+
+    /// The calls of an account that [`Store::claim_calls`] has claimed for this process with `first`, though its answer was
+    /// lost: nobody dials them.
+    pub fn calls_claimed(
+        &self,
+        account: AccountId,
+        (node, first): (NodeId, ClaimId),
+        most: usize,
+    ) -> Answer<'_, Vec<Conversation>> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(is_claimed())
+                .filter(calls::state.eq(V(CallState::Dialing)))
+                .filter(calls::node_id.eq(V(node)))
+                .filter(calls::claim_id.eq_any(claims_from(first).take(most).map(V)))
+                .select(Conversation::as_select())
+                .load(conn)
+                .await?)
         })
     }
 
@@ -199,7 +224,7 @@ impl Store {
             let mut taken = Vec::with_capacity(ids.len());
             for id in locks::skip_locked_calls(conn, ids).await? {
                 let claim: ClaimId = mint(now);
-                let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
+                let call: Result<Option<Conversation>> = diesel::update(calls::table.find(V(id)))
                     .filter(is_claimed())
                     .filter(is_orphan())
                     .set((
@@ -209,22 +234,36 @@ impl Store {
                     ))
                     .returning(Conversation::as_returning())
                     .returned(conn)
-                    .await?;
-                taken.extend(call);
+                    .await;
+                match call {
+                    Ok(call) => taken.extend(call),
+                    // It is looked at again when this lease has run out; the others are not kept.
+                    Err(StoreError::Corrupt(fault)) => {
+                        tracing::error!(call = %id, fault, "an orphaned call cannot be read");
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             Ok(Verdict::keep_if(!taken.is_empty(), taken))
         })
     }
 }
 
+/// A claim, and those that follow it.
+fn claims_from(first: ClaimId) -> impl Iterator<Item = ClaimId> {
+    (0_u128..).map(move |next| {
+        let claim = first.uuid().as_u128().wrapping_add(next);
+        ClaimId::from_uuid(Uuid::from_u128(claim))
+    })
+}
+
 /// `queued → dialing` of one call; `None` if it is queued no more.
 pub(crate) async fn claim_one(
     conn: &mut Conn,
-    id: ConversationId,
+    (id, claim): (ConversationId, ClaimId),
     (now, lease): (Timestamp, Timestamp),
     node: NodeId,
 ) -> Result<Option<Conversation>> {
-    let claim: ClaimId = mint(now);
     let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
         .filter(is_queued())
         .set((

@@ -84,23 +84,30 @@ impl Store {
         })
     }
 
-    /// Up to `most` of the account's oldest ended conversations from before `before`, and whether each tells of a
-    /// recording.
+    /// Up to `most` of the account's oldest ended conversations from before `before` and behind `after`, when each began, and
+    /// whether it tells of a recording.
     pub fn ended_conversations_before(
         &self,
         account: AccountId,
-        before: Timestamp,
+        (before, after): (Timestamp, Option<(Timestamp, ConversationId)>),
         most: i64,
-    ) -> Answer<'_, Vec<(ConversationId, bool)>> {
+    ) -> Answer<'_, Vec<(Timestamp, ConversationId, bool)>> {
+        let after = after.unwrap_or((Timestamp::from_micros(0), ConversationId::nil()));
         read!(self, |conn| {
             let ended = [CallState::Completed, CallState::Failed].map(V);
             Ok(calls::table
                 .filter(calls::account_id.eq(V(account)))
                 .filter(calls::started_at.lt(V(before)))
+                .filter(calls::started_at.ge(V(after.0)))
+                .filter(
+                    calls::started_at
+                        .gt(V(after.0))
+                        .or(calls::id.gt(V(after.1))),
+                )
                 .filter(calls::state.eq_any(ended))
                 .order((calls::started_at, calls::id))
                 .limit(most)
-                .select((calls::id, calls::has_audio))
+                .select((calls::started_at, calls::id, calls::has_audio))
                 .load(conn)
                 .await?)
         })

@@ -10,6 +10,7 @@ use super::wallets::{self, Draw, Reserve};
 use super::{claims, locks};
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
+use crate::mint;
 use crate::store::{Answer, lease, read, write};
 use crate::{CalledNumber, NewInboundCall, Result, Store, StoreError, Taken, Verdict};
 
@@ -72,7 +73,8 @@ impl Store {
             if call.reserve > 0 {
                 wallets::insert_reservation(conn, id, &draw, call.reserve).await?;
             }
-            let claimed = claims::claim_one(conn, id, (call.at, lease), call.node).await?;
+            let claimed =
+                claims::claim_one(conn, (id, mint(call.at)), (call.at, lease), call.node).await?;
             let claimed = claimed.ok_or_else(|| {
                 StoreError::Corrupt("a conversation that was just written is gone".to_owned())
             })?;

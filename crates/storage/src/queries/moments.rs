@@ -40,6 +40,23 @@ pub(super) async fn entered(
         .await
 }
 
+/// Whether the conversation's moment `seq` is a turn that began at this time.
+pub(super) async fn has(
+    conn: &mut Conn,
+    id: ConversationId,
+    seq: i32,
+    at: Timestamp,
+) -> Result<bool> {
+    let found: Option<i32> = moments::table
+        .find((V(id), seq))
+        .filter(moments::at.eq(V(at)))
+        .filter(moments::role.is_not_null())
+        .select(moments::seq)
+        .found(conn)
+        .await?;
+    Ok(found.is_some())
+}
+
 /// Writes a turn as the conversation's moment `seq`.
 pub(crate) async fn said(
     conn: &mut Conn,

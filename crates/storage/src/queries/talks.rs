@@ -15,6 +15,7 @@ use super::wallets::{self, Draw, Reserve};
 use super::{claims, locks, widgets};
 use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::{dialect, queued_at};
+use crate::mint;
 use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::store::{Answer, lease, write};
@@ -88,7 +89,7 @@ async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTa
     if reserve > 0 {
         wallets::insert_reservation(conn, id, &draw, reserve).await?;
     }
-    let claimed = claims::claim_one(conn, id, (at, lease), talk.node).await?;
+    let claimed = claims::claim_one(conn, (id, mint(at)), (at, lease), talk.node).await?;
     let claimed = claimed.ok_or_else(|| {
         StoreError::Corrupt("a conversation that was just written is gone".to_owned())
     })?;

@@ -199,14 +199,7 @@ impl Store {
             if chats::lock(conn, conversation).await?.is_none() {
                 return Ok(Verdict::Rollback(Some(false)));
             }
-            let turn = |role, text: &str| NewTurn {
-                role,
-                text: text.to_owned(),
-                started_at: times.now,
-                duration_ms: 0,
-                interrupted: false,
-                latency: None,
-            };
+            let turn = |role, text: &str| NewTurn::written(role, text.to_owned(), times.now);
             let heard = chats::append(conn, conversation, turn("user", &remark.customer)).await?;
             if heard.is_none() {
                 return Ok(Verdict::Rollback(Some(false)));

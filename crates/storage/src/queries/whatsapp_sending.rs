@@ -39,14 +39,7 @@ pub(super) async fn note(
     if chats::lock(conn, conversation).await?.is_none() {
         return Ok(());
     }
-    let turn = NewTurn {
-        role: "tool",
-        text: format!("{NOTE}{text}"),
-        started_at: at,
-        duration_ms: 0,
-        interrupted: false,
-        latency: None,
-    };
+    let turn = NewTurn::written("tool", format!("{NOTE}{text}"), at);
     chats::append(conn, conversation, turn).await?;
     Ok(())
 }

@@ -199,6 +199,9 @@ pub enum ChatTaken {
 pub struct ChatAnswered {
     /// What is still to be written of it.
     pub turns: Vec<NewTurn>,
+    /// The last moment of the conversation once they are written, where their writer counts: told again it is not written
+    /// twice.
+    pub last: Option<i32>,
     /// Whether it is charged: the agent said something.
     pub is_charged: bool,
     /// Whether whatever the customer has said so far is answered by this for good, and a retry is told the same.

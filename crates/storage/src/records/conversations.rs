@@ -191,11 +191,14 @@ pub struct NewTurn {
     pub interrupted: bool,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
+    /// Its number in the conversation, where its writer counts: told again it is not stored twice, as a writer must whose
+    /// answer was lost.
+    pub seq: Option<i32>,
 }
 
 impl NewTurn {
     /// A turn that was written, not said.
-    pub(crate) const fn written(role: &'static str, text: String, at: Timestamp) -> Self {
+    pub const fn written(role: &'static str, text: String, at: Timestamp) -> Self {
         Self {
             role,
             text,
@@ -203,6 +206,7 @@ impl NewTurn {
             duration_ms: 0,
             interrupted: false,
             latency: None,
+            seq: None,
         }
     }
 }

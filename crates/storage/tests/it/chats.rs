@@ -104,12 +104,14 @@ fn said(role: &'static str, text: &str, at: Timestamp) -> NewTurn {
         duration_ms: 5,
         interrupted: false,
         latency: None,
+        seq: None,
     }
 }
 
 fn answer(text: &str, at: Timestamp) -> ChatAnswered {
     ChatAnswered {
         turns: vec![said("agent", text, at)],
+        last: None,
         is_charged: true,
         is_final: true,
         at,
@@ -263,6 +265,47 @@ contract! {
         assert_eq!(shop.wallet().await, (99, 0));
     }
 
+    async fn an_answer_that_is_told_again_is_written_and_charged_once(store: Store) {
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let claim = claimed(&shop, message(id, None, "A room?", after(1))).await;
+        let last = shop.conversation(id).await.last_seq;
+        let at = |place: i32, role, text| NewTurn {
+            seq: Some(last + place),
+            ..said(role, text, after(1 + u64::from(place.unsigned_abs())))
+        };
+        for _ in 0..2 {
+            let looked = store.append_chat_turns(id, claim, vec![at(1, "tool", "look({}) → 1")]);
+            assert_eq!(looked.await.unwrap(), Fenced::Done);
+        }
+        let answered = ChatAnswered {
+            turns: vec![at(2, "agent", "Yes.")],
+            last: Some(last + 2),
+            ..answer("", after(3))
+        };
+        for _ in 0..2 {
+            let told = store.finish_chat_answer(id, claim, answered.clone()).await.unwrap();
+            assert_eq!(told, Some(last + 2));
+        }
+        assert_eq!(transcript(&shop, id).await.len(), 4);
+        assert_eq!(store.chat_answers(shop.account, id).await.unwrap(), Some(1));
+        // One that came to nothing, too; and of the answer that somebody else gave it says nothing.
+        let claim = claimed(&shop, message(id, None, "Two?", after(5))).await;
+        let nothing = ChatAnswered {
+            turns: vec![],
+            last: Some(last + 3),
+            is_charged: false,
+            is_final: false,
+            at: after(6),
+        };
+        for _ in 0..2 {
+            let told = store.finish_chat_answer(id, claim, nothing.clone()).await.unwrap();
+            assert_eq!(told, Some(last + 3));
+        }
+        exchange(&shop, id, after(7)).await;
+        assert_eq!(store.finish_chat_answer(id, claim, nothing).await.unwrap(), None);
+    }
+
     async fn of_messages_at_one_instant_one_is_answered(database: TestDatabase) {
         let store = database.open().await;
         let shop = furnished(&store, 100).await;
@@ -329,7 +372,7 @@ contract! {
         let shop = furnished(&store, 100).await;
         let id = open(&shop, T0).await;
         let claim = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
-        let failed = ChatAnswered { turns: vec![], is_charged: false, is_final: false, at: after(2) };
+        let failed = ChatAnswered { turns: vec![], last: None, is_charged: false, is_final: false, at: after(2) };
         store.finish_chat_answer(id, claim, failed).await.unwrap().unwrap();
         let claim = claimed(&shop, message(id, Some("m1"), "A room?", after(3))).await;
         store.finish_chat_answer(id, claim, answer("Yes.", after(4))).await.unwrap().unwrap();
@@ -449,10 +492,11 @@ contract! {
         let id = open(&shop, T0).await;
         claimed(&shop, message(id, Some("m1"), "Hello?", after(1))).await;
         let late = after(1_000);
-        let found = |account: AccountId| store.ended_conversations_before(account, late, 10);
+        let found = |account: AccountId| store.ended_conversations_before(account, (late, None), 10);
         assert_eq!(found(shop.account).await.unwrap(), [], "it goes on");
         settle(&shop, id, after(2)).await;
-        assert_eq!(found(shop.account).await.unwrap(), [(id, false)]);
+        let ended: Vec<_> = found(shop.account).await.unwrap().into_iter().map(|ended| (ended.1, ended.2)).collect();
+        assert_eq!(ended, [(id, false)]);
         store.delete_conversations(shop.account, vec![(id, false)]).await.unwrap();
         let mut raw = Raw::open(&database).await;
         for table in ["conversations", "conversation_moments", "chat_sessions", "chat_messages"] {

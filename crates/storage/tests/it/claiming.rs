@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use futures_util::future::join_all;
 use offhook_domain::CallState;
-use offhook_storage::{Fenced, Store};
+use offhook_storage::{Fenced, NewTurn, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::shop::{CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, turn};
@@ -41,9 +41,9 @@ contract! {
         for _ in 0..4 {
             shop.place(T0).await;
         }
-        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, node(), (T0, T0)).await;
+        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, (node(), mint(T0)), (T0, T0)).await;
         assert_eq!(claimed.unwrap().len(), 3);
-        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, node(), (T0, T0)).await;
+        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, (node(), mint(T0)), (T0, T0)).await;
         assert_eq!(claimed.unwrap().len(), 0);
     }
 
@@ -89,7 +89,7 @@ contract! {
         let now = pass(&store, 121);
         assert_eq!(shop.claim_at(5, node(), now).await.len(), 0);
         let overdue = store.overdue_calls(patience, now).await.unwrap();
-        assert_eq!(overdue.iter().map(|call| call.id).collect::<Vec<_>>(), [id]);
+        assert_eq!(overdue, [(shop.account, id)]);
     }
 
     async fn every_account_with_queued_calls_is_found_once(store: Store) {
@@ -175,7 +175,7 @@ contract! {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.live(node()).await;
         let steps = "{\"first_frame_ms\":900}";
-        let reply = offhook_storage::NewTurn {
+        let reply = NewTurn {
             latency: Some(steps.to_owned()),
             ..turn("agent", "Hola")
         };
@@ -201,9 +201,70 @@ contract! {
         assert_eq!(shop.conversation(id).await.dialog, None);
     }
 
+    async fn a_step_that_is_told_again_is_taken_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.dialing(node()).await;
+        for _ in 0..2 {
+            assert_eq!(store.call_answered(id, claim, after(1), None).await.unwrap(), Fenced::Done);
+        }
+        assert_eq!(store.call_answered(id, claim, after(2), None).await.unwrap(), Fenced::Lost);
+        let said = |seq, text, second| NewTurn {
+            seq: Some(seq),
+            started_at: after(second),
+            ..turn("user", text)
+        };
+        let (hello, bye) = (said(3, "Hello?", 2), said(4, "Bye.", 3));
+        for told in [&hello, &hello, &bye, &hello, &bye] {
+            assert_eq!(store.append_turn(id, claim, told.clone()).await.unwrap(), Fenced::Done);
+        }
+        // A place beyond the next one, one that holds something else, and one of another claim.
+        for (claim, other) in [(claim, said(6, "No.", 4)), (claim, said(4, "No.", 4)), (mint(T0), bye)] {
+            assert_eq!(store.append_turn(id, claim, other).await.unwrap(), Fenced::Lost);
+        }
+        let (_, moments) = store.moments(shop.account, id, 0, 10).await.unwrap().unwrap();
+        let told: Vec<_> = moments.iter().map(|moment| (moment.seq, moment.content.as_deref())).collect();
+        assert_eq!(told, [(1, None), (2, None), (3, Some("Hello?")), (4, Some("Bye."))]);
+        assert_eq!(shop.conversation(id).await.messages_count, 2);
+    }
+
+    async fn steps_that_are_told_again_together_are_taken_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        let mut calls = Vec::new();
+        for _ in 0..40 {
+            calls.push(shop.live(node()).await);
+        }
+        for _ in 0..2 {
+            let told = calls.iter().map(|(id, claim)| {
+                store.append_turn(*id, *claim, NewTurn { seq: Some(3), ..turn("user", "Hello?") })
+            });
+            for told in join_all(told).await {
+                assert_eq!(told.unwrap(), Fenced::Done);
+            }
+        }
+        for (id, _) in calls {
+            assert_eq!(shop.conversation(id).await.messages_count, 1);
+        }
+    }
+
+    async fn calls_whose_claim_was_answered_to_nobody_are_found_by_it(store: Store) {
+        let shop = Shop::new(&store).await;
+        let first = shop.place(T0).await;
+        let second = shop.place(after(1)).await;
+        let (me, claim) = (node(), mint(T0));
+        let limits = (10, 2);
+        let claimed = store.claim_calls(shop.account, limits, 2 * MINUTE, (me, claim), (T0, T0)).await;
+        assert_eq!(claimed.unwrap().len(), 2);
+        let found = store.calls_claimed(shop.account, (me, claim), 2).await.unwrap();
+        let mut ids: Vec<_> = found.iter().map(|call| call.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [first, second]);
+        assert_eq!(store.calls_claimed(shop.account, (me, mint(T0)), 2).await.unwrap().len(), 0);
+        assert_eq!(store.calls_claimed(shop.account, (node(), claim), 2).await.unwrap().len(), 0);
+    }
+
     async fn with_another_claim_no_step_is_taken(store: Store) {
         let shop = Shop::new(&store).await;
-        let stale = |id| (shop.account, id, offhook_storage::mint(T0));
+        let stale = |id| (shop.account, id, mint(T0));
 
         let (id, _) = shop.dialing(node()).await;
         let claim = stale(id).2;
@@ -242,7 +303,7 @@ contract! {
         let rounds = ["user", "tool", "agent"];
         for (n, role) in rounds.into_iter().enumerate() {
             let writing = calls.iter().map(|(id, claim)| {
-                let claim = if *id == lost { offhook_storage::mint(T0) } else { *claim };
+                let claim = if *id == lost { mint(T0) } else { *claim };
                 let text = format!("{id} {n}");
                 async move { (*id, store.append_turn(*id, claim, turn(role, &text)).await.unwrap()) }
             });

@@ -27,18 +27,23 @@ async fn completed(shop: &Shop) -> ConversationId {
     id
 }
 
+/// What was seen, as it is deleted.
+fn of(found: &[(Timestamp, ConversationId, bool)]) -> Vec<(ConversationId, bool)> {
+    found.iter().map(|(_, id, audio)| (*id, *audio)).collect()
+}
+
 /// Deletes what there is from before `before`; returns which.
 async fn purge(shop: &Shop, before: Timestamp, most: i64) -> Vec<ConversationId> {
     let store = &shop.store;
     let found = store
-        .ended_conversations_before(shop.account, before, most)
+        .ended_conversations_before(shop.account, (before, None), most)
         .await
         .unwrap();
     store
-        .delete_conversations(shop.account, found.clone())
+        .delete_conversations(shop.account, of(&found))
         .await
         .unwrap();
-    found.into_iter().map(|(id, _)| id).collect()
+    found.into_iter().map(|(_, id, _)| id).collect()
 }
 
 async fn rows(raw: &mut Raw) -> Vec<i64> {
@@ -93,15 +98,15 @@ contract! {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
         let (early, late) = (completed(&shop).await, completed(&shop).await);
-        let seen = store.ended_conversations_before(shop.account, after(1), 50).await.unwrap();
+        let seen = store.ended_conversations_before(shop.account, (after(1), None), 50).await.unwrap();
         assert!(store.recording_kept(shop.account, late).await.unwrap());
-        store.delete_conversations(shop.account, seen).await.unwrap();
-        let seen = store.ended_conversations_before(shop.account, after(1), 50).await.unwrap();
-        assert_eq!(seen, [(late, true)]);
+        store.delete_conversations(shop.account, of(&seen)).await.unwrap();
+        let seen = store.ended_conversations_before(shop.account, (after(1), None), 50).await.unwrap();
+        assert_eq!(of(&seen), [(late, true)]);
         assert!(!store.recording_kept(shop.account, early).await.unwrap(), "it is gone");
         let other = Shop::new(&store).await;
         assert!(!store.recording_kept(other.account, late).await.unwrap(), "it is not theirs");
-        store.delete_conversations(shop.account, seen).await.unwrap();
+        store.delete_conversations(shop.account, of(&seen)).await.unwrap();
         assert_eq!(purge(&shop, after(1), 50).await, []);
     }
 

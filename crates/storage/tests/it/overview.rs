@@ -116,6 +116,7 @@ contract! {
             let ChatTaken::Taken { claim, .. } = taken else { panic!("{taken:?}") };
             let answer = ChatAnswered {
                 turns: vec![NewTurn { started_at: after(second), ..turn("agent", "Yes.") }],
+                last: None,
                 is_charged: true,
                 is_final: true,
                 at: after(second),

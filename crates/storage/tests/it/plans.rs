@@ -164,7 +164,7 @@ async fn work(shop: &Shop) {
         .await
         .unwrap();
     store
-        .ended_conversations_before(shop.account, T0, 50)
+        .ended_conversations_before(shop.account, (T0, Some((T0, mint(T0)))), 50)
         .await
         .unwrap();
     store

@@ -167,7 +167,13 @@ impl Shop {
     ) -> Vec<Conversation> {
         let limits = (live, 100);
         self.store
-            .claim_calls(self.account, limits, 2 * MINUTE, node, (now, now))
+            .claim_calls(
+                self.account,
+                limits,
+                2 * MINUTE,
+                (node, offhook_storage::mint(now)),
+                (now, now),
+            )
             .await
             .unwrap()
     }
@@ -378,6 +384,7 @@ pub(crate) fn turn(role: &'static str, text: &str) -> NewTurn {
         duration_ms: 1_200,
         interrupted: false,
         latency: None,
+        seq: None,
     }
 }
 

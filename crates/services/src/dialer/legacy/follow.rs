@@ -41,7 +41,7 @@ pub(super) async fn follow(
     control: &CallControl,
     following: Following,
 ) -> Result<()> {
-    let record = Record::new(shared.clone(), call.id, claim);
+    let record = Record::new(shared.clone(), call, claim);
     let pace = shared.legacy.pace().mapped(scaled);
     if !pace.appears_within.is_zero() {
         // It is for this process to find out what becomes of it, however late the provider says so.

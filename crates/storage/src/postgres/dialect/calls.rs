@@ -26,6 +26,7 @@ pub(crate) async fn append_turn(
         live: V(CallState::Live),
         counts: i32::from(turn.role != "tool"),
         at: V(turn.started_at),
+        before: turn.seq.map(|seq| seq - 1),
         turn,
     };
     Ok(match append.execute(conn).await? {
@@ -53,10 +54,11 @@ pub(crate) async fn take_steps(
         Step::Turn(turn) => V(turn.started_at),
     };
     let taken = diesel::sql_query(
-        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8, $11) \
-             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency, dialog)), \
+        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8, $11, $12) \
+             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency, dialog, seq)), \
          free AS MATERIALIZED (SELECT c.id FROM step JOIN conversations c ON c.id = step.id \
              WHERE c.claim_id = step.claim_id AND c.state = CASE WHEN step.role IS NULL THEN $9 ELSE $10 END \
+             AND c.last_seq = COALESCE(step.seq - 1, c.last_seq) \
              FOR NO KEY UPDATE OF c SKIP LOCKED), \
          call AS (UPDATE conversations c SET state = $10, \
              answered_at = CASE WHEN step.role IS NULL THEN step.at ELSE c.answered_at END, \
@@ -89,6 +91,9 @@ pub(crate) async fn take_steps(
     .bind::<sql::Word, _>(V(CallState::Dialing))
     .bind::<sql::Word, _>(V(CallState::Live))
     .bind::<Array<Nullable<Text>>, _>(super::column(steps, dialog))
+    .bind::<Array<Nullable<Integer>>, _>(super::column(steps, |one| {
+        turn(one).and_then(|turn| turn.seq)
+    }))
     .load::<Taken, _>(conn)
     .await?;
     Ok(taken.into_iter().map(|row| row.conversation_id).collect())
@@ -107,6 +112,8 @@ struct AppendTurn {
     /// 1 if it is a message.
     counts: i32,
     at: V<Timestamp>,
+    /// The last moment before it, where that is known.
+    before: Option<i32>,
     turn: NewTurn,
 }
 
@@ -123,8 +130,10 @@ impl QueryFragment<Db> for AppendTurn {
         out.push_bind_param::<sql::Uuid, _>(&self.claim)?;
         out.push_sql(" AND state = ");
         out.push_bind_param::<sql::Word, _>(&self.live)?;
+        out.push_sql(" AND last_seq = COALESCE(");
+        out.push_bind_param::<Nullable<Integer>, _>(&self.before)?;
         out.push_sql(
-            " RETURNING id, last_seq) INSERT INTO conversation_moments \
+            ", last_seq) RETURNING id, last_seq) INSERT INTO conversation_moments \
              (conversation_id, seq, at, role, content, duration_ms, interrupted, latency) \
              SELECT id, last_seq, ",
         );

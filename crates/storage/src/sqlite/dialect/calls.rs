@@ -2,6 +2,7 @@
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
+use diesel::sql_types::{Integer, Nullable};
 use offhook_domain::{CallState, ClaimId, ConversationId};
 
 use crate::database::Conn;
@@ -9,6 +10,11 @@ use crate::queries::moments;
 use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::{Fenced, NewTurn, Result};
+
+define_sql_function! {
+    /// The first that is not null.
+    fn coalesce(first: Nullable<Integer>, second: Integer) -> Integer;
+}
 
 /// Appends a turn to a live call.
 pub(crate) async fn append_turn(
@@ -18,9 +24,11 @@ pub(crate) async fn append_turn(
     turn: NewTurn,
 ) -> Result<Fenced> {
     let counts = i32::from(turn.role != "tool");
+    let before = turn.seq.map(|seq| seq - 1);
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq(V(CallState::Live)))
         .filter(calls::claim_id.eq(V(claim)))
+        .filter(calls::last_seq.eq(coalesce(before, calls::last_seq)))
         .set((
             calls::last_seq.eq(calls::last_seq + 1),
             calls::messages_count.eq(calls::messages_count + counts),
