@@ -94,7 +94,7 @@ impl Agents {
     /// Drafts an engine agent: `{name, language, config?}`.
     ///
     /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body.
+    /// [`UseCaseError::Invalid`] for a bad body. The `version` of a configuration that was copied says nothing here.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let name = name(fields.required_string("name", 1..=120)?, &fields)?.to_owned();
@@ -108,9 +108,6 @@ impl Agents {
             self.0.check_config(&write.config)?;
             self.0.tools_of(account, &write.config).await??;
             self.0.check_knowledge(account, &write.config, None).await?;
-            if write.version.is_some_and(|version| version != 0) {
-                return Err(UseCaseError::Conflict(Refusal::VersionOfNewAgent));
-            }
         }
         let at = self.0.clock.now();
         let language = config

@@ -184,7 +184,11 @@ impl Batches {
         }
         if let Some(number) = request.phone_number_id {
             let found = store.number(account, number).await?;
-            found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
+            let found = found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
+            if !found.at_legacy && !self.0.legacy.calls_from_any() {
+                let fault = "the provider of the agent does not have this number: assign it there, and it comes with the next sync";
+                return Err(FieldError::new("phone_number_id", fault).into());
+            }
         } else if usual_number.is_none() && self.0.shared_number(agent.runtime).is_none() {
             return Err(UseCaseError::Conflict(no_number(agent.runtime)));
         }

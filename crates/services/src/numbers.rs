@@ -94,6 +94,8 @@ impl Numbers {
             agent_id,
             created_at: at,
             updated_at: at,
+            is_proven: true,
+            at_legacy: false,
         };
         written(self.0.store.add_number(number, false).await?)
     }
@@ -126,6 +128,8 @@ impl Numbers {
             agent_id,
             created_at: at,
             updated_at: at,
+            is_proven: true,
+            at_legacy: false,
         };
         match self.0.store.add_number(number, true).await? {
             NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberOfAnother)),
@@ -177,6 +181,8 @@ impl Numbers {
                 agent_id: None,
                 created_at: at,
                 updated_at: at,
+                is_proven: true,
+                at_legacy: false,
             };
             match store.add_number(number, false).await? {
                 NumberWrite::Done(_) => imported.imported += 1,
@@ -185,7 +191,8 @@ impl Numbers {
                 NumberWrite::Taken
                 | NumberWrite::Absent
                 | NumberWrite::NoSuchAgent
-                | NumberWrite::AgentArchived => {}
+                | NumberWrite::AgentArchived
+                | NumberWrite::Unproven => {}
             }
         }
         Ok(imported)
@@ -267,5 +274,6 @@ fn written(write: NumberWrite) -> Result<PhoneNumber> {
         NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberNotListed)),
         NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Rule::NoAgent).into()),
         NumberWrite::AgentArchived => Err(UseCaseError::Conflict(Refusal::NumberOfArchived)),
+        NumberWrite::Unproven => Err(UseCaseError::Conflict(Refusal::NumberUnproven)),
     }
 }

@@ -11,8 +11,6 @@ pub enum Refusal {
     AgentArchived,
     #[error("the agent is being changed by others: try again")]
     AgentContended,
-    #[error("`config.version`: a new agent has no version yet; leave it out")]
-    VersionOfNewAgent,
     #[error("the agent has no configuration yet: PATCH `config` first")]
     AgentUnconfigured,
     #[error("`status`: an agent that is `{now}` cannot become `{next}`{}", remedy(*.now, *.next))]
@@ -158,6 +156,11 @@ pub enum Refusal {
         "`agent_id`: the agent is archived; make it `paused` or `active` first, or choose another"
     )]
     NumberOfArchived,
+    #[error(
+        "`agent_id`: the provider of the legacy agents lists this number, which does not show that it is the account's: import \
+         it with the account's own carrier credential first, or choose a legacy agent"
+    )]
+    NumberUnproven,
 
     // Webhooks.
     #[error("an account has at most {0} webhook endpoints: delete one first")]

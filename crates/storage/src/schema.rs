@@ -427,6 +427,8 @@ tables! {
         agent_id -> Nullable<sql::Uuid>,
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
+        is_proven -> Bool,
+        at_legacy -> Bool,
     }
 
     provider_credentials (id) {

@@ -67,8 +67,8 @@ both! {
     }
 
     async fn a_model_looks_things_up_by_the_search_tool(database: Database) {
-        // So fast that the call is short, and no faster than a busy machine looks things up: the customer would speak first.
-        let server = Server::start(Options::on(database).set("simulator.speed", 20)).await;
+        // A person answers 600 ms behind the agent's last word, by the clock of the call: time for a busy machine to look things up.
+        let server = Server::start(Options::on(database).set("simulator.speed", 3)).await;
         let account = server.account("scale").await;
         let pool = read(&account, "pool.txt", b"The pool opens at nine.").await;
         let menu = read(&account, "menu.txt", b"Breakfast is served until ten.").await;

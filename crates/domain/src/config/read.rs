@@ -152,7 +152,8 @@ fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>> {
     let read = |(name, variable): &(String, Json)| {
         let path = member_path(&path, name);
         if !is_variable_name(name) {
-            let message = "a variable's name is a letter or `_`, then up to 63 letters, digits or `_` (ASCII)";
+            let message =
+                "a variable's name has 1 to 64 characters, no braces and no space around it";
             return Err(FieldError::new(path, message));
         }
         let mut fields = Fields::of(variable, &path)?;

@@ -6,8 +6,8 @@ use super::AgentConfig;
 use crate::Metadata;
 use crate::metadata::scalar_text;
 
-/// Replaces each `{{name}}` (white space inside the braces is allowed) by what `lookup` says of the name. A name that
-/// `lookup` does not know becomes nothing; braces around anything else stay as they are. What was put in is not rendered
+/// Replaces each `{{name}}` (white space inside the braces is allowed) by what `lookup` says of the name. An identifier that
+/// `lookup` does not know becomes nothing; braces around anything else that it does not know stay as they are. What was put in is not rendered
 /// again.
 pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(template.len());
@@ -18,7 +18,7 @@ pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String
         let name = inside[..end].trim();
         let closed = inside[end..].starts_with("}}") && !name.is_empty();
         let value = closed
-            .then(|| lookup(name).or_else(|| is_variable_name(name).then(String::new)))
+            .then(|| lookup(name).or_else(|| is_identifier(name).then(String::new)))
             .flatten();
         match value {
             Some(value) => {
@@ -37,8 +37,13 @@ pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String
     out
 }
 
-/// `^[A-Za-z_][A-Za-z0-9_]{0,63}$`.
+/// Whether `{{name}}` can stand for a variable: every key of metadata that braces can hold.
 pub(super) fn is_variable_name(name: &str) -> bool {
+    (1..=64).contains(&name.chars().count()) && name.trim() == name && !name.contains(['{', '}'])
+}
+
+/// `^[A-Za-z_][A-Za-z0-9_]{0,63}$`: such a name is a variable, whether anybody knows it or not.
+fn is_identifier(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name

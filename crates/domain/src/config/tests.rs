@@ -64,7 +64,7 @@ fn each_fault_is_named_by_its_path() {
         (r#"{"knowledge_base":{"mode":"on"}}"#.to_owned(), "`config.knowledge_base.mode`: must be `off`, `auto` or `tool`"),
         (r#"{"knowledge_base":{"top_k":21}}"#.to_owned(), "`config.knowledge_base.top_k`: must be an integer from 1 to 20"),
         (r#"{"knowledge_base":{"doc_ids":["0190163d8694739baea5966c26f8ad91"]}}"#.to_owned(), "`config.knowledge_base.doc_ids[0]`: must be a UUID (8-4-4-4-12 hexadecimal digits)"),
-        (r#"{"dynamic_variables":{"1a":{}}}"#.to_owned(), "`config.dynamic_variables.1a`: a variable's name is a letter or `_`, then up to 63 letters, digits or `_` (ASCII)"),
+        (r#"{"dynamic_variables":{"a}":{}}}"#.to_owned(), "`config.dynamic_variables.a}`: a variable's name has 1 to 64 characters, no braces and no space around it"),
         (r#"{"dynamic_variables":{"a":"b"}}"#.to_owned(), "`config.dynamic_variables.a`: must be an object"),
         (r#"{"dynamic_variables":{"a":{"default":[]}}}"#.to_owned(), "`config.dynamic_variables.a.default`: must be a string, a number, true, false or null"),
         (format!(r#"{{"dynamic_variables":{{"a":{{"default":"{}"}}}}}}"#, long(2_001)), "`config.dynamic_variables.a.default`: longer than 2000 characters"),

@@ -111,6 +111,20 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
     let mut members = old.to_json().as_object().unwrap_or_default().to_vec();
     let derived = old.parameters == derived(old.kind, old.targets.as_deref());
     members.retain(|(name, _)| name != "parameters" || !derived);
+    // What is sealed was given for one server: it does not go to another that somebody names.
+    let url = patch
+        .get("http")
+        .and_then(|http| http.get("url"))
+        .and_then(Json::as_str);
+    let moves = url
+        .zip(old.http.as_ref())
+        .is_some_and(|(url, http)| origin(url) != origin(&http.url));
+    let kept = if moves { &[] } else { kept };
+    for (name, value) in &mut members {
+        if let (true, "http", Json::Object(http)) = (moves, name.as_str(), value) {
+            http.retain(|(name, _)| name != "headers");
+        }
+    }
     let before = Json::Object(members);
     // A patch removes what it sets to null, known or not: with the nulls left in, an unknown one shows.
     if let Some((name, _)) = changes
@@ -122,6 +136,13 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
     let (mut changed, values) = tool(&before.merge_patch(patch), kept)?;
     changed.function.clone_from(&old.function);
     Ok((changed, values))
+}
+
+/// The scheme, host and port of a URL, as they are written.
+fn origin(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{host}").to_lowercase()
 }
 
 /// A stored tool: its header values are elsewhere.

@@ -6,7 +6,6 @@ use offhook_services::store::LedgerFilter;
 use uuid::Uuid;
 
 use crate::ask::{Ask, BillingRead};
-use crate::cursor::SortKey;
 use crate::list::Listing;
 use crate::query::{FromQuery, Period, QueryReader};
 use crate::reply::{self, Reply};
@@ -43,9 +42,6 @@ impl FromQuery for Days {
         query.period().map(Self)
     }
 }
-
-/// A year of days fits on a page.
-type UsageListing = Listing<Days, SortKey, 366, 366>;
 
 /// `GET /v1/billing/plan`
 async fn plan(ask: Ask<BillingRead>) -> Reply {
@@ -92,7 +88,7 @@ async fn invoice_pdf(ask: Ask<BillingRead, InvoiceId>) -> Reply {
 }
 
 /// `GET /v1/billing/usage`: the oldest day first; the sort key is the day.
-async fn usage(ask: Ask<BillingRead, (), UsageListing>) -> Reply {
+async fn usage(ask: Ask<BillingRead, (), Listing<Days>>) -> Reply {
     let Days((from, to)) = ask.query.filters;
     let billing = ask.services().billing();
     let days = billing.usage_days(from, to).map_err(|fault| {
@@ -104,7 +100,7 @@ async fn usage(ask: Ask<BillingRead, (), UsageListing>) -> Reply {
     ask.query.answer(&page, |day| key(day.day), UsageBody)
 }
 
-fn number_after<F, const D: u32, const M: u32>(listing: &Listing<F, SortKey, D, M>) -> Option<i32> {
+fn number_after<F>(listing: &Listing<F>) -> Option<i32> {
     let number = listing.after.map(|(number, _)| number.micros());
     number.map(|number| i32::try_from(number).unwrap_or(i32::MAX))
 }

@@ -37,10 +37,12 @@ impl FromQuery for DeliveryFilter {
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
         let state = query.one_of("status", DeliveryState::ALL)?;
         let kind = query.choice("type", EventType::choices)?;
+        let endpoint = query.id("webhook_id")?;
         let (since, until) = query.period()?;
         Ok(Self {
             state,
             kind,
+            endpoint,
             since,
             until,
         })

@@ -43,6 +43,7 @@ shown! {
     /// A delivery, as lists show it.
     DeliveryBody(delivery: Delivery) {
         id,
+        webhook_id = delivery.endpoint_id,
         event_id,
         type = delivery.kind,
         status = delivery.state,

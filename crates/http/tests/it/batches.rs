@@ -219,6 +219,24 @@ async fn a_batch_comes_as_a_csv_file_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_metadata_of_a_recipient_is_the_same_however_it_is_written() {
+    let app = TestApp::start().await;
+    let agent = agent(&app).await;
+    let sent = |recipient: Value| {
+        let body = batch(&agent, json!([recipient, {"to": "+5215512345679"}]));
+        app.post(ALL, &body).header("Idempotency-Key", "k")
+    };
+    let first = sent(json!({"to": CUSTOMER})).await;
+    first.assert(202);
+    for metadata in [json!({}), Value::Null] {
+        let again = sent(json!({"metadata": metadata, "to": CUSTOMER})).await;
+        assert_eq!((again.status, &again.body), (202, &first.body));
+    }
+    let other = sent(json!({"to": CUSTOMER, "metadata": {"a": 1}})).await;
+    other.assert_error(409, "idempotency_conflict");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_batch_is_said() {
     let app = TestApp::start().await;
     let agent = agent(&app).await;

@@ -2,7 +2,7 @@
 //! resource comes to it.
 
 use offhook_domain::CredentialProvider;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::app::{CUSTOMER, TestApp, text};
 use crate::client::must;
@@ -48,16 +48,19 @@ async fn an_agent_that_its_provider_lists_no_longer_makes_no_batch_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_agent_has_no_version_to_write_on() {
+async fn a_configuration_that_was_copied_makes_a_new_agent() {
     let app = TestApp::start().await;
-    let with = |version: Value| {
-        let config = json!({"version": version, "system_prompt": "You are Eva."});
-        let agent = json!({"name": "Eva", "language": "en", "config": config});
-        app.post("/v1/agents", agent)
-    };
-    let message = with(json!(1)).await.assert_error(409, "conflict");
-    assert!(message.starts_with("`config.version`"), "{message}");
-    assert_eq!(with(json!(0)).await.assert(201)["current_version"], 1);
+    let target = format!("/v1/agents/{}", app.agent().await);
+    let change = json!({"config": {"first_message": "Good morning."}});
+    let copied = app.patch(&target, change).await.assert(200);
+    assert_eq!(copied["config"]["version"], 2);
+    let agent = json!({"name": "Eva", "language": copied["language"], "config": copied["config"]});
+    let made = app.post("/v1/agents", agent).await.assert(201);
+    assert_eq!(
+        (&made["current_version"], &made["config"]["version"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(made["config"]["first_message"], "Good morning.");
 }
 
 #[tokio::test(flavor = "multi_thread")]

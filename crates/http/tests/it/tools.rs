@@ -74,6 +74,30 @@ async fn a_tool_is_made_read_changed_and_deleted_and_its_header_values_never_sho
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stored_header_goes_to_no_other_server_than_it_was_given_for() {
+    let app = TestApp::start().await;
+    let target = one(&make(&app, look("https://example.com/a")).await);
+    let moved = |url: &str| json!({"http": {"url": url}});
+    let stays = patch(&app, &target, moved("https://example.com/b?x=1")).await;
+    assert_eq!(stays["http"]["headers"], json!({"Authorization": "***"}));
+    for url in [
+        "https://example.com.evil.example/b",
+        "https://example.com:8443/b",
+        "https://example.net/b",
+    ] {
+        let kept = json!({"http": {"url": url, "headers": {"Authorization": "***"}}});
+        let answer = app.patch(&target, kept).await;
+        let message = answer.assert_error(400, "invalid_body");
+        assert!(message.contains("send the value"), "{message}");
+    }
+    let anew = json!({"http": {"url": "https://example.org/", "headers": {"Authorization": "Bearer new"}}});
+    let sent = patch(&app, &target, anew).await;
+    assert_eq!(sent["http"]["headers"], json!({"Authorization": "***"}));
+    let bare = patch(&app, &target, moved("https://example.net/b")).await;
+    assert_eq!(bare["http"]["headers"], json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tools_are_listed_newest_first_and_a_name_is_taken_once() {
     let app = TestApp::start().await;
     for name in ["a", "b", "c"] {

@@ -191,6 +191,7 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         ("listPhoneNumbers", "agent_id", &ours.agent),
         ("listBatches", "agent_id", &ours.legacy),
         ("listDocuments", "folder_id", &ours.folder),
+        ("listDeliveries", "webhook_id", &ours.webhook),
         ("listLogs", "key_id", &key),
         ("listLogs", "request_id", &request),
     ] {

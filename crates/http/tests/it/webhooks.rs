@@ -9,7 +9,8 @@ use crate::app::{CUSTOMER, TestApp, data, members, text};
 const ENDPOINT: &str =
     "id url description status disabled_reason secret_prefix created_at updated_at";
 
-const DELIVERY: &str = "id event_id type status attempts_count next_attempt_at created_at";
+const DELIVERY: &str =
+    "id webhook_id event_id type status attempts_count next_attempt_at created_at";
 
 async fn endpoint(app: &TestApp) -> Value {
     let body = json!({"url": "https://example.com/hook"});
@@ -149,8 +150,28 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
     let filters = "status=pending&type=call.initiated&from=2026-04-30&to=2026-04-30";
     let list = app.get(&format!("/v1/webhooks/deliveries?{filters}")).await;
     assert_eq!(types(&list.assert(200)), ["call.initiated"]);
+    let other = text(&endpoint(&app).await["id"]);
+    let mine = text(&made["id"]);
+    app.post(&format!("/v1/webhooks/{other}/test"), "{}")
+        .await
+        .assert(202);
+    for (id, count) in [(&mine, 2), (&other, 1)] {
+        for state in ["", "&status=pending"] {
+            let list = app
+                .read(&format!("/v1/webhooks/deliveries?webhook_id={id}{state}"))
+                .await;
+            let to: Vec<_> = list["data"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|one| text(&one["webhook_id"]))
+                .collect();
+            assert_eq!(to, vec![id.clone(); count], "{state}");
+        }
+    }
     let faults = [
         ("status=x", "`status`"),
+        ("webhook_id=x", "`webhook_id`"),
         ("type=x", "`type`"),
         ("from=x", "`from`"),
     ];

@@ -18,9 +18,6 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         Refusal::AgentContended => {
             "Otras personas están cambiando el agente: inténtalo de nuevo.".into()
         }
-        Refusal::VersionOfNewAgent => {
-            "Un agente nuevo aún no tiene versiones: quita `config.version`.".into()
-        }
         Refusal::AgentUnconfigured => {
             "El agente aún no tiene configuración: primero guarda una.".into()
         }
@@ -115,6 +112,10 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         Refusal::NumberOfAnother => "Otra cuenta tiene este número.".into(),
         Refusal::NumberOfArchived => {
             "El agente está archivado: primero restáuralo, o elige otro.".into()
+        }
+        Refusal::NumberUnproven => {
+            "Este número llegó con los agentes heredados, lo que no demuestra que sea tuyo: impórtalo primero de tu \
+             operador telefónico, o elige un agente heredado.".into()
         }
         Refusal::PayloadGone => {
             "La entrega tiene más de 14 días y su contenido ya no se guarda: mira la llamada.".into()

@@ -56,8 +56,10 @@ sentences! {
     "the key is longer than {} characters" => "el nombre tiene más de {} caracteres";
     "larger than {} bytes of compact JSON" => "pasa de {} bytes de JSON compacto";
     "must be a string, a number, true, false or null" => "debe ser un texto, un número, true, false o null";
-    "a variable's name is a letter or `_`, then up to 63 letters, digits or `_` (ASCII)"
-        => "el nombre de una variable es una letra o `_`, y luego hasta 63 letras, dígitos o `_` (ASCII)";
+    "a variable's name has 1 to 64 characters, no braces and no space around it"
+        => "el nombre de una variable tiene de 1 a 64 caracteres, sin llaves ni espacios alrededor";
+    "the provider of the agent does not have this number: assign it there, and it comes with the next sync"
+        => "el proveedor del agente no tiene este número: asígnalo allí, y llegará con la próxima sincronización";
     // JSON Schemas.
     "must be an object: a JSON Schema" => "debe ser un objeto: un JSON Schema";
     "must be a JSON Schema, as an object, or null" => "debe ser un JSON Schema, como objeto, o null";

@@ -83,6 +83,10 @@ fn refused(refusal: &Refusal) -> Option<String> {
         Refusal::NumberOfArchived => {
             "The agent is archived: restore it first, or choose another one."
         }
+        Refusal::NumberUnproven => {
+            "This number came with the legacy agents, which does not show that it is yours: import it from your carrier first, or \
+             choose a legacy agent."
+        }
         Refusal::EndpointDisabled => "The endpoint is disabled: enable it first.",
         Refusal::DocumentFailed => "The document has no text: its error says why.",
         Refusal::DocumentUnread => "The document is still being read: come back when it is ready.",

@@ -28,11 +28,26 @@ pub(super) struct Request {
     pub(super) rows: Vec<Row>,
 }
 
+/// The canonical text of a batch, in which a recipient's metadata that is absent, null or `{}` is one and the same.
+fn same(batch: &Json) -> String {
+    let Some(recipients) = batch.get("recipients").and_then(Json::as_array) else {
+        return batch.canonical();
+    };
+    let members = batch.as_object().unwrap_or_default().iter();
+    let others = members.filter(|(name, _)| name != "recipients").cloned();
+    let mut text = Json::Object(others.collect()).canonical();
+    for recipient in recipients {
+        text.push('\0');
+        text.push_str(&recipient.canonical_without_empty("metadata"));
+    }
+    text
+}
+
 impl BatchBody {
     /// What two bodies that mean the same have in common.
     pub(super) fn fingerprint(&self) -> Vec<u8> {
         match self {
-            Self::Json(json) => json.canonical().into_bytes(),
+            Self::Json(json) => same(json).into_bytes(),
             Self::Csv { fields, file } => {
                 let fields = fields.canonical();
                 [fields.as_bytes(), b"\0", file].concat()

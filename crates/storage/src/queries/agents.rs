@@ -92,6 +92,7 @@ pub(crate) async fn to_call(
         numbers::provider
             .eq(V(carrier.unwrap_or(NumberProvider::Sip)))
             .or(carrier.is_none().into_sql::<Bool>())
+            .and(numbers::is_proven)
     };
     // A legacy agent has them where its calls are placed.
     let of_legacy = || {

@@ -62,6 +62,9 @@ fn shown(
     if let Some(kind) = kind {
         query = query.filter(unlikely(deliveries::event_type.eq(V(kind))));
     }
+    if let Some(endpoint) = filter.endpoint {
+        query = query.filter(unlikely(deliveries::endpoint_id.eq(V(endpoint))));
+    }
     if let Some(since) = filter.since {
         query = query.filter(deliveries::created_at.ge(V(since)));
     }

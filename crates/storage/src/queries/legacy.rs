@@ -74,10 +74,15 @@ impl Store {
                         agent_id: Some(id),
                         created_at: at,
                         updated_at: at,
+                        is_proven: false,
+                        at_legacy: true,
                     };
                     let text = number.phone_number.clone();
                     // One that is ours already stays as the account has it; one that another account has is not ours.
                     let is_new = numbers::insert(conn, number).await?;
+                    if !is_new {
+                        numbers::at_legacy(conn, account, text.clone()).await?;
+                    }
                     if is_back && !is_new {
                         numbers::give_back(conn, account, text, id, at).await?;
                     }

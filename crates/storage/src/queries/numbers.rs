@@ -1,13 +1,14 @@
 //! Phone numbers.
 
+use diesel::dsl::not;
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, E164, NumberProvider, PhoneNumberId, Timestamp,
+    AccountId, AgentId, AgentStatus, E164, NumberProvider, PhoneNumberId, Runtime, Timestamp,
 };
 
 use super::own::own;
 use super::pages::behind;
-use super::{accounts as account_rows, locks};
+use super::{accounts as account_rows, agents as agent_rows, locks};
 use crate::database::{Conn, Db, RunQueryDsl};
 use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
@@ -31,6 +32,8 @@ pub enum NumberWrite {
     NoSuchAgent,
     /// The agent is archived.
     AgentArchived,
+    /// The account has not shown that the number is its own, and the agent is none of the legacy provider's.
+    Unproven,
 }
 
 /// Writes a number; `false` if an account has it already.
@@ -45,6 +48,8 @@ pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool>
             numbers::agent_id.eq(number.agent_id),
             numbers::created_at.eq(V(number.created_at)),
             numbers::updated_at.eq(V(number.updated_at)),
+            numbers::is_proven.eq(number.is_proven),
+            numbers::at_legacy.eq(number.at_legacy),
         ))
         .on_conflict_do_nothing()
         .changes(conn)
@@ -71,7 +76,7 @@ pub(crate) enum Among {
     Own(AccountId),
 }
 
-/// Who has a number: the account, and the agent that answers there, as it is published.
+/// Who has a number and has shown it: the account, and the agent that answers there, as it is published.
 pub(crate) async fn who_has(
     conn: &mut Conn,
     number: E164,
@@ -87,6 +92,7 @@ pub(crate) async fn who_has(
         .left_join(agents::table.on(numbers::agent_id.eq(agents::id.nullable())))
         .left_join(versions::table.on(published))
         .filter(numbers::phone_number.eq(V(number)))
+        .filter(numbers::is_proven)
         .into_boxed::<Db>();
     let query = match among {
         Among::Trunks => query.filter(numbers::provider.eq(V(NumberProvider::Sip))),
@@ -117,6 +123,45 @@ pub(crate) async fn unassign(
             numbers::updated_at.eq(V(at)),
         ))
         .run(conn)
+        .await
+}
+
+/// Remembers that the legacy provider lists a number of the account's.
+pub(crate) async fn at_legacy(conn: &mut Conn, account: AccountId, number: E164) -> Result<()> {
+    diesel::update(numbers::table)
+        .filter(numbers::phone_number.eq(V(number)))
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(not(numbers::at_legacy))
+        .set(numbers::at_legacy.eq(true))
+        .run(conn)
+        .await
+}
+
+/// Makes room for a number that its account has shown to be its own: one that was only listed does not keep it out. The
+/// account's own row of it becomes what was shown.
+async fn give_way(conn: &mut Conn, number: &PhoneNumber) -> Result<Option<PhoneNumber>> {
+    let unproven = || {
+        numbers::phone_number
+            .eq(V(number.phone_number.clone()))
+            .and(not(numbers::is_proven))
+    };
+    diesel::delete(numbers::table)
+        .filter(unproven())
+        .filter(numbers::account_id.ne(V(number.account_id)))
+        .execute(conn)
+        .await?;
+    diesel::update(numbers::table)
+        .filter(unproven())
+        .set((
+            numbers::is_proven.eq(true),
+            numbers::provider.eq(V(number.provider)),
+            number
+                .agent_id
+                .map(|agent| numbers::agent_id.eq(Some(agent))),
+            numbers::updated_at.eq(V(number.updated_at)),
+        ))
+        .returning(PhoneNumber::as_returning())
+        .returned(conn)
         .await
 }
 
@@ -210,11 +255,16 @@ impl Store {
     /// Gives a number to an account. With `operator` the audit log tells of it.
     pub fn add_number(&self, number: PhoneNumber, operator: bool) -> Answer<'_, NumberWrite> {
         write!(self, |conn| {
-            let (account, id, at) = (number.account_id, number.id, number.created_at);
+            let (account, at) = (number.account_id, number.created_at);
             if let Some(refused) = hold_agent(conn, account, number.agent_id).await? {
                 return Ok(Verdict::Rollback(refused));
             }
-            if !insert(conn, number.clone()).await? {
+            let shown = match number.is_proven {
+                true => give_way(conn, &number).await?,
+                false => None,
+            };
+            let number = shown.clone().unwrap_or(number);
+            if shown.is_none() && !insert(conn, number.clone()).await? {
                 let ours: Option<PhoneNumberId> = numbers::table
                     .filter(numbers::phone_number.eq(V(number.phone_number)))
                     .filter(numbers::account_id.eq(V(account)))
@@ -228,7 +278,7 @@ impl Store {
             }
             if operator {
                 let audit_id: offhook_domain::EventId = mint(at);
-                let target = id.to_string();
+                let target = number.id.to_string();
                 let words = ("cli", "number.add", target.as_str());
                 account_rows::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             }
@@ -250,11 +300,18 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, NumberWrite> {
         write!(self, |conn| {
-            if find(conn, account, id).await?.is_none() {
+            let Some(number) = find(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(NumberWrite::Absent));
-            }
-            if let Some(refused) = hold_agent(conn, account, change.agent.flatten()).await? {
+            };
+            let agent = change.agent.flatten();
+            if let Some(refused) = hold_agent(conn, account, agent).await? {
                 return Ok(Verdict::Rollback(refused));
+            }
+            if let (Some(agent), false) = (agent, number.is_proven) {
+                let agent = agent_rows::find(conn, account, agent).await?;
+                if agent.is_some_and(|agent| agent.runtime != Runtime::Legacy) {
+                    return Ok(Verdict::Rollback(NumberWrite::Unproven));
+                }
             }
             diesel::update(own!(numbers, account, id))
                 .set((

@@ -25,6 +25,11 @@ pub struct PhoneNumber {
     pub created_at: Timestamp,
     /// When its row last changed.
     pub updated_at: Timestamp,
+    /// Whether the account has shown that it is its own: by its credential at a carrier, or by the operator. Nobody but
+    /// the account's legacy agents may use another one.
+    pub is_proven: bool,
+    /// Whether the provider of the account's legacy agents lists it.
+    pub at_legacy: bool,
 }
 
 /// Which numbers calls can go out from. A number that a legacy agent has is one of that runtime's provider, and no other

@@ -111,6 +111,8 @@ pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
     /// Only of this event type.
     pub kind: Option<EventType>,
+    /// Only to this endpoint.
+    pub endpoint: Option<EndpointId>,
     /// Only at or after this instant.
     pub since: Option<Timestamp>,
     /// Only at or before this instant.

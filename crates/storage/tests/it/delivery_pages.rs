@@ -92,7 +92,7 @@ contract! {
                         .filter(|row| until.is_none_or(|until| row.at <= until))
                         .map(|row| row.id)
                         .collect();
-                    let filter = DeliveryFilter { state, kind, since, until };
+                    let filter = DeliveryFilter { state, kind, endpoint: None, since, until };
                     for limit in [1, 4, 100] {
                         assert_eq!(pages(&shop, &filter, limit).await, expected, "{filter:?}, {limit} a page");
                     }

@@ -75,6 +75,7 @@ pub(crate) async fn read_with_every_filter(shop: &Shop) {
                 let filter = DeliveryFilter {
                     state,
                     kind,
+                    endpoint: None,
                     since,
                     until,
                 };

@@ -21,6 +21,8 @@ async fn number(shop: &Shop, text: &str, provider: NumberProvider, assigned: boo
         agent_id: assigned.then_some(shop.agent),
         created_at: T0,
         updated_at: T0,
+        is_proven: true,
+        at_legacy: false,
     };
     let write = shop.store.add_number(number.clone(), true).await.unwrap();
     assert_eq!(write, NumberWrite::Done(number));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_domain::{AgentStatus, CredentialProvider, NumberProvider, Runtime};
 use offhook_storage::{
     Agent, AgentChange, AgentFilter, AgentRef, Lines, ListedAgent, ListedNumber, NumberChange,
-    PhoneNumber, Store, Synced, mint,
+    NumberWrite, PhoneNumber, Store, Synced, mint,
 };
 use offhook_testkit::{TestDatabase, contract};
 
@@ -56,6 +56,45 @@ async fn legacy(shop: &Shop) -> Vec<Agent> {
 }
 
 contract! {
+    async fn a_number_that_its_provider_lists_is_shown_to_be_nobodys_by_that(store: Store) {
+        let (tenant, owner) = (Shop::new(&store).await, Shop::new(&store).await);
+        sync(&tenant, &[("01", "Ana"), ("02", "Bea")], 1).await;
+        let agents: Vec<_> = legacy(&tenant).await.iter().map(|agent| agent.id).collect();
+        let mut theirs = store.numbers_of_agents(tenant.account, agents.clone()).await.unwrap();
+        theirs.sort_by_key(|number| number.phone_number.clone());
+        let to = |agent| NumberChange { agent: Some(agent), ..NumberChange::default() };
+        let given = store.change_number(tenant.account, theirs[0].id, to(Some(tenant.agent)), after(2)).await;
+        assert_eq!(given.unwrap(), NumberWrite::Unproven, "no engine agent calls from it");
+        let free = store.change_number(tenant.account, theirs[0].id, to(None), after(2)).await;
+        assert!(matches!(free.unwrap(), NumberWrite::Done(_)));
+        assert_eq!(calls_from(&tenant, tenant.agent).await, None);
+        for number in &theirs {
+            assert!(store.called_number(number.phone_number.clone()).await.unwrap().is_none());
+        }
+        // Whoever shows that it is theirs has it, wherever else it was listed.
+        let shown = |shop: &Shop, number: &PhoneNumber| PhoneNumber {
+            id: mint(after(3)),
+            account_id: shop.account,
+            provider: NumberProvider::Sip,
+            agent_id: Some(shop.agent),
+            is_proven: true,
+            ..number.clone()
+        };
+        let added = store.add_number(shown(&owner, &theirs[0]), true).await.unwrap();
+        assert!(matches!(added, NumberWrite::Done(_)), "{added:?}");
+        assert_eq!(store.number(tenant.account, theirs[0].id).await.unwrap(), None);
+        let NumberWrite::Done(own) = store.add_number(shown(&tenant, &theirs[1]), false).await.unwrap() else {
+            panic!("it is the account's own");
+        };
+        assert_eq!((own.id, own.is_proven, own.agent_id), (theirs[1].id, true, Some(tenant.agent)));
+        sync(&tenant, &[("01", "Ana"), ("02", "Bea")], 4).await;
+        assert_eq!(store.number(tenant.account, own.id).await.unwrap(), Some(own));
+        for (number, shop) in [(&theirs[0], &owner), (&theirs[1], &tenant)] {
+            let called = store.called_number(number.phone_number.clone()).await.unwrap();
+            assert_eq!(called.map(|called| called.account.id), Some(shop.account));
+        }
+    }
+
     async fn a_credential_is_replaced_listed_and_removed_and_opens_for_its_account_alone(store: Store) {
         let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
         let first = store.set_credential(shop.account, LEGACY, "sim_a", T0).await.unwrap();
@@ -231,6 +270,8 @@ contract! {
             agent_id: None,
             created_at: T0,
             updated_at: T0,
+            is_proven: true,
+            at_legacy: false,
         };
         store.add_number(own.clone(), false).await.unwrap();
         let ours = Some(own.phone_number);

@@ -21,6 +21,8 @@ fn number(shop: &Shop, text: &str, at: Timestamp) -> PhoneNumber {
         agent_id: None,
         created_at: at,
         updated_at: at,
+        is_proven: true,
+        at_legacy: false,
     }
 }
 

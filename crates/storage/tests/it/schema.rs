@@ -68,8 +68,9 @@ fn in_sqlite(statement: &str) -> String {
             "uuid" | "bytea" => "BLOB",
             "timestamptz" | "boolean" | "integer" | "bigint" => "INTEGER",
             "json" => "TEXT",
-            // The one default: on SQLite the process writes the column itself.
-            "clock_timestamp()" => "0",
+            // On SQLite the process writes the column itself.
+            "clock_timestamp()" | "false" => "0",
+            "true" => "1",
             _ => bare,
         };
         words.push(mapped);

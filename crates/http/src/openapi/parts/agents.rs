@@ -27,7 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 query("q", "Only with this text in the name, whatever its case.", q),
             ]);
         POST "/v1/agents", createAgent, write => One("Agent"), "Draft an engine agent"
-            .body("CreateAgent").status(201).errors_too(&[Code::Conflict]);
+            .body("CreateAgent").status(201);
         GET one, getAgent, read => One("Agent"), "Read an agent";
         PATCH one, updateAgent, write => One("Agent"), "Change an agent"
             .optional_body("UpdateAgent").errors_too(&[Code::Conflict, Code::UnsupportedRuntime, Code::UpstreamError]);

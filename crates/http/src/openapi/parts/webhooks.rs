@@ -18,6 +18,7 @@ fn delivery_filters() -> Vec<Value> {
     let mut filters = vec![
         query("status", "Only in this status.", words(DeliveryState::ALL)),
         query("type", "Only of this event type.", words(EventType::ALL)),
+        query("webhook_id", "Only to this endpoint.", uuid()),
     ];
     filters.extend(period());
     filters

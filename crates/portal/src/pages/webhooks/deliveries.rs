@@ -90,6 +90,7 @@ async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'sta
     let filter = DeliveryFilter {
         state,
         kind,
+        endpoint: None,
         since,
         until,
     };
