@@ -109,6 +109,7 @@ both! {
         assert!(answer.text().contains(&format!("\"payload\":{raw}")), "{}", answer.text());
         let expected = json!({
             "id": delivery["id"],
+            "webhook_id": delivery["webhook_id"],
             "event_id": event["id"],
             "type": "call.completed",
             "status": "delivered",
