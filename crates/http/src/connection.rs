@@ -30,10 +30,7 @@ const TIMED_OUT: &[u8] =
 /// How long nothing may leave on a WebSocket that has something to send. Who speaks on it is not asked meanwhile.
 const STUCK_AT_MOST: Duration = Duration::from_secs(10);
 
-/// How long an answer may take to move on by [`MOVES`] where its reader keeps the line full.
-const ANSWER_AT_MOST: Duration = Duration::from_secs(30);
-
-/// Bytes of an answer that must leave meanwhile.
+/// Bytes of an answer that must leave within its limit where its reader keeps the line full.
 const MOVES: usize = 64 * 1024;
 
 /// Connections of one address: this share of all.
@@ -232,6 +229,7 @@ pub(crate) struct Connection<S> {
     io: S,
     turn: Turn,
     limit: Duration,
+    answer_limit: Duration,
     /// How many heads have begun.
     heads: u64,
     alarm: Option<Alarm>,
@@ -254,11 +252,12 @@ struct Alarm {
 }
 
 impl<S> Connection<S> {
-    pub(crate) fn new(io: S, limit: Duration) -> Self {
+    pub(crate) fn new(io: S, (limit, answer_limit): (Duration, Duration)) -> Self {
         Self {
             io,
             turn: Turn::default(),
             limit,
+            answer_limit,
             heads: 0,
             alarm: None,
             stuck: None,
@@ -311,7 +310,7 @@ impl<S> Connection<S> {
                 let limit = if is_upgraded {
                     STUCK_AT_MOST
                 } else {
-                    ANSWER_AT_MOST
+                    self.answer_limit
                 };
                 let stuck = self.stuck.get_or_insert_with(|| Stuck {
                     until: Box::pin(sleep(limit)),

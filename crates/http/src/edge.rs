@@ -1,19 +1,20 @@
 //! The edge: what every request passes on its way in, and every answer on its way out.
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::time::Instant;
 
-use actix_web::body::BoxBody;
+use actix_web::body::{BodySize, BoxBody, MessageBody as _, SizedStream};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, stream};
 use offhook_domain::{AccountId, KeyId, RequestId, Resource, ResourceId, ResourceKind, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::Decision;
@@ -44,6 +45,10 @@ const CORS_MAX_AGE_S: &str = "600";
 /// The status of a request in its account's log whose client did not wait for an answer, as proxies write it: there is
 /// none of HTTP's own, for nobody is told.
 const CLIENT_GONE: u16 = 499;
+
+/// What of a long answer is handed to its connection at once.
+const PIECE: usize = 16 * 1024;
+const PIECE_U64: u64 = PIECE as u64;
 
 /// One request and its answer, as the edge and the extractor share it.
 pub(crate) struct Exchange {
@@ -341,7 +346,7 @@ impl Exchange {
             None => answer,
         };
         self.add_headers(answer.headers_mut());
-        answer
+        answer.map_body(|_, body| in_pieces(body))
     }
 
     fn envelope(&self, error: &ApiError) -> HttpResponse {
@@ -479,6 +484,23 @@ impl Exchange {
                 "answered"
             );
         }
+    }
+}
+
+/// A long body piece by piece: whole it would be copied into the buffer of each connection, whether it is read or not.
+fn in_pieces(body: BoxBody) -> BoxBody {
+    let BodySize::Sized(length @ PIECE_U64..) = body.size() else {
+        return body;
+    };
+    match body.try_into_bytes() {
+        Ok(mut rest) => {
+            let pieces = std::iter::from_fn(move || {
+                let piece = rest.split_to(rest.len().min(PIECE));
+                (!piece.is_empty()).then_some(Ok::<_, Infallible>(piece))
+            });
+            BoxBody::new(SizedStream::new(length, stream::iter(pieces)))
+        }
+        Err(body) => body,
     }
 }
 

@@ -59,7 +59,7 @@ pub fn app(
 /// # Errors
 /// The operating system's, if the socket cannot be used.
 pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io::Result<Server> {
-    let head_timeout = state.config.head_timeout;
+    let limits = (state.config.head_timeout, state.config.answer_timeout);
     let server = builder(workers);
     let stopping = server.graceful_shutdown_signal();
     let server = server.listen("http", listener, move || {
@@ -69,7 +69,7 @@ pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io
             async move {
                 let io = placed?;
                 let peer = io.peer();
-                Ok((Connection::new(io, head_timeout), Protocol::Http1, peer))
+                Ok((Connection::new(io, limits), Protocol::Http1, peer))
             }
         })
         .and_then(http(state.clone(), stopping.clone()))
@@ -85,19 +85,19 @@ pub fn serve_https(
     workers: usize,
 ) -> std::io::Result<Server> {
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let head_timeout = state.config.head_timeout;
+    let limits = (state.config.head_timeout, state.config.answer_timeout);
     let server = builder(workers);
     let stopping = server.graceful_shutdown_signal();
     let server = server.listen("https", listener, move || {
         let mut acceptor = Acceptor::new(tls.clone());
-        acceptor.set_handshake_timeout(head_timeout);
+        acceptor.set_handshake_timeout(limits.0);
         let places = state.clone();
         fn_service(move |io: TcpStream| ready(Placed::admit(io, &places).map_err(TlsError::Tls)))
             .and_then(acceptor)
             .map_err(TlsError::into_service_error)
             .map(move |io: TlsStream<Placed>| {
                 let peer = io.get_ref().0.peer();
-                (Connection::new(io, head_timeout), Protocol::Http1, peer)
+                (Connection::new(io, limits), Protocol::Http1, peer)
             })
             .and_then(http(state.clone(), stopping.clone()).map_err(TlsError::Service))
     })?;

@@ -24,6 +24,8 @@ pub struct HttpConfig {
     pub cors_origins: Vec<String>,
     /// How long each head of a connection may take; then it is closed after a bare 408.
     pub head_timeout: Duration,
+    /// How long an answer may take to move on by 64 KiB where its reader keeps the line full; then its connection is closed.
+    pub answer_timeout: Duration,
     /// How many connections may be open; one address may have an eighth of them.
     pub max_connections: usize,
     /// How often an open stream checks its key again: 10 s, less in tests.
@@ -35,6 +37,7 @@ impl Default for HttpConfig {
         Self {
             cors_origins: Vec::new(),
             head_timeout: Duration::from_secs(5),
+            answer_timeout: Duration::from_secs(30),
             max_connections: 25_000,
             stream_key_check: Duration::from_secs(10),
         }

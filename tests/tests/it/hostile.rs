@@ -369,3 +369,26 @@ async fn what_strangers_send_and_never_end_fills_no_memory() {
     assert!(grown <= 128, "{grown} MiB");
     server.client().get("/healthz").await.assert(200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_reads_fill_no_memory() {
+    let server = Server::start(Options::on(offhook_tests::Database::Sqlite)).await;
+    let before = server.resident_mib();
+    let mut open = Vec::new();
+    // 380 MiB, if each held its answer.
+    for _ in 0..300 {
+        let mut socket = must("a connection", TcpStream::connect(server.address()).await);
+        must(
+            "a request",
+            socket
+                .write_all(b"GET /openapi.json HTTP/1.1\r\nHost: test\r\n\r\n")
+                .await,
+        );
+        open.push(socket);
+    }
+    for socket in &mut open {
+        must("the beginning of an answer", socket.read_u8().await);
+    }
+    let grown = server.resident_mib().saturating_sub(before);
+    assert!(grown <= 80, "{grown} MiB");
+}

@@ -98,7 +98,7 @@ impl Peer {
             .unwrap();
         let (mut wire, ours) = duplex(WIRE);
         let served = spawn_local(async move {
-            let connection = Connection::new(ours, LONG);
+            let connection = Connection::new(ours, (LONG, LONG));
             let ended = service.call((connection, Protocol::Http1, None)).await;
             ended.is_ok()
         });

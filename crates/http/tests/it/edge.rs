@@ -132,6 +132,81 @@ async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_non
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_address_has_a_share_of_the_connections_and_gets_it_back() {
+    let app = TestApp::with(Setup {
+        config: HttpConfig {
+            max_connections: 16,
+            ..HttpConfig::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let is_served = async |socket: &mut TcpStream| {
+        let _ = socket
+            .write_all(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
+            .await;
+        let mut answer = [0; 12];
+        socket.read_exact(&mut answer).await.is_ok()
+    };
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut socket = TcpStream::connect(app.address).await.unwrap();
+        assert!(is_served(&mut socket).await);
+        open.push(socket);
+    }
+    let mut more = TcpStream::connect(app.address).await.unwrap();
+    assert!(!is_served(&mut more).await);
+    open.pop();
+    let again = async || {
+        let mut socket = TcpStream::connect(app.address).await.unwrap();
+        is_served(&mut socket).await
+    };
+    let given_back = async {
+        while !again().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), given_back)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_reads_ends_with_its_connection() {
+    let app = TestApp::with(Setup {
+        config: HttpConfig {
+            answer_timeout: Duration::from_millis(300),
+            ..HttpConfig::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut socket = socket.connect(app.address).await.unwrap();
+    let asked = b"GET /openapi.json HTTP/1.1\r\nHost: test\r\n\r\n".repeat(20);
+    socket.write_all(&asked).await.unwrap();
+    // The operating system takes some of it, whoever reads.
+    let is_closed = async {
+        while socket
+            .write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            .await
+            .is_ok()
+        {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), is_closed)
+        .await
+        .unwrap();
+    // Whoever reads has the whole of it, however often.
+    for _ in 0..3 {
+        let document = app.bare("GET", "/openapi.json").await.assert(200);
+        assert_eq!(document, offhook_http::openapi_document());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_openapi_document_is_served() {
     let app = TestApp::start().await;
     let document = app.bare("GET", "/openapi.json").await.assert(200);
