@@ -138,6 +138,7 @@ pub(crate) async fn services(
             allowed_prefixes: settings.calls.allowed_prefixes.clone(),
             max_queue: settings.calls.max_queue,
             drain: settings.calls.drain,
+            page_share: settings.calls.page_share,
             ..CallSettings::default()
         },
     };

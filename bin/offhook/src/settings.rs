@@ -183,6 +183,8 @@ pub(crate) struct CallSettings {
     pub(crate) max_queue: Duration,
     /// How long live calls go on once the service is told to stop.
     pub(crate) drain: Duration,
+    /// What pages may take of an account's live calls, in percent.
+    pub(crate) page_share: u32,
 }
 
 /// `simulator`.

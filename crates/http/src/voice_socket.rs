@@ -2,6 +2,7 @@
 
 mod messages;
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::body::FromBody;
 use crate::page::Page;
 use crate::reply::Reply;
 use crate::websocket::{self, Line, Speaker};
-use crate::{ApiError, Code, HttpState};
+use crate::{ApiError, Code, HttpState, address_of};
 use messages::Asked;
 
 /// What both sides speak.
@@ -42,6 +43,7 @@ pub(crate) fn open(page: Page<Incoming>, req: &HttpRequest) -> Reply {
         state: HttpState::clone(&page.state),
         origin: page.origin,
         agent: AgentId::of(req.match_info()),
+        address: address_of(req),
         stage: Stage::Asked(Instant::now() + START_WITHIN),
         has_hung_up: false,
     };
@@ -86,6 +88,7 @@ struct Visitor {
     state: HttpState,
     origin: String,
     agent: AgentId,
+    address: Option<IpAddr>,
     stage: Stage,
     has_hung_up: bool,
 }
@@ -129,8 +132,11 @@ impl Speaker for Visitor {
                 let talks = self.state.services.talks().clone();
                 let (origin, agent, metadata) =
                     (self.origin.clone(), self.agent, metadata.cloned());
+                let address = self.address;
                 self.stage = Stage::Begins(Box::pin(async move {
-                    talks.begin(&origin, agent, metadata.as_ref()).await
+                    talks
+                        .begin(&origin, agent, metadata.as_ref(), address)
+                        .await
                 }));
             }
             (Some(Asked::Key(key)), Stage::Talks(talk)) => talk.press(key),

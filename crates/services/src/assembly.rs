@@ -176,6 +176,7 @@ impl Services {
             carrier_door: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
             chats: chats::Work::here(),
+            talkers: talks::Addresses::default(),
             whatsapp: OnceLock::new(),
             listeners: talks::Listeners::default(),
             stopping: AtomicBool::new(false),

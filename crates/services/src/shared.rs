@@ -81,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) placed_by: calls::PlacedBy,
     /// Answers and endings of text conversations that are under way here.
     pub(crate) chats: chats::Work,
+    /// Pages that talk here, by their addresses.
+    pub(crate) talkers: talks::Addresses,
     /// By which customers are written to on WhatsApp.
     pub(crate) whatsapp: OnceLock<Arc<dyn WhatsAppApi>>,
     /// Pages that are told of the conversations which they hold here.

@@ -28,6 +28,7 @@ const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr
 const IP_PER_MINUTE: u32 = 300;
 const CALL_IP_PER_MINUTE: u32 = 10;
 const PAGE_IP_PER_MINUTE: u32 = 3_000;
+const PAGE_SHARE_PERCENT: u32 = 50;
 
 const MAX_PER_MINUTE: u32 = offhook_ratelimit::MAX_PER_MINUTE;
 const MAX_DAYS: u32 = 36_500;
@@ -164,6 +165,9 @@ fn calls(section: &mut Section<'_>) -> Result<CallSettings> {
         max_queue: seconds("max_queue_seconds", 1, MAX_QUEUE_SECONDS)?,
         drain: seconds("drain_seconds", 0, DRAIN_SECONDS)?,
         allowed_prefixes: section.read_or("allowed_prefixes", Vec::new(), prefixes)?,
+        page_share: section.read_or("page_share_percent", PAGE_SHARE_PERCENT, |raw| {
+            raw.integer(1, 100)
+        })?,
     })
 }
 

@@ -72,6 +72,7 @@ fn without_anything_the_documented_defaults_hold() {
     assert_eq!(settings.limits.page_ip_per_minute, 3_000);
     assert_eq!(settings.calls.max_queue, Duration::from_secs(120));
     assert_eq!(settings.calls.drain, Duration::from_secs(600));
+    assert_eq!(settings.calls.page_share, 50);
     let offsets = settings
         .webhooks
         .retry_offsets

@@ -316,7 +316,7 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
     let mut agents = Vec::new();
     for (voice_id, key) in [("c1", "k-mine"), ("p1", "k-deployment")] {
         let agent = talking(&app, voice_id).await;
-        let talk = must(app.services.talks().begin(PAGE, agent, None).await);
+        let talk = must(app.services.talks().begin(PAGE, agent, None, None).await);
         assert_eq!(key_sent_for(&service, voice_id).await, key);
         drop(talk);
         agents.push(agent);
@@ -328,13 +328,23 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
             .remove(app.account, CredentialProvider::VoicesA)
             .await,
     );
-    let mute = must(app.services.talks().begin(PAGE, agents[0], None).await);
+    let mute = must(
+        app.services
+            .talks()
+            .begin(PAGE, agents[0], None, None)
+            .await,
+    );
     let target = format!("/v1/calls/{}", CallHandle(mute.id()));
     let failed = app.until(&target, |call| call["status"] == "failed");
     let reason = failed.await["failure_reason"].clone();
     assert_eq!(reason, "agent_error");
     drop(mute);
-    let talk = must(app.services.talks().begin(PAGE, agents[1], None).await);
+    let talk = must(
+        app.services
+            .talks()
+            .begin(PAGE, agents[1], None, None)
+            .await,
+    );
     assert_eq!(key_sent_for(&service, "p1").await, "k-deployment");
     drop(talk);
 }

@@ -36,7 +36,7 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
     .await;
     let agent = agent(&app).await;
     let talks = app.services.talks();
-    let begun = join_all((0..8).map(|_| talks.begin(PAGE, agent, None))).await;
+    let begun = join_all((0..8).map(|_| talks.begin(PAGE, agent, None, None))).await;
     let mut held: Vec<Talk> = Vec::new();
     for one in begun {
         match one {
@@ -54,9 +54,9 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
     // Whoever hangs up makes room, and what is refused for another reason takes none.
     drop(held.pop());
     let next = eventually(async || {
-        let elsewhere = talks.begin("https://evil.example", agent, None).await;
+        let elsewhere = talks.begin("https://evil.example", agent, None, None).await;
         assert!(elsewhere.is_err());
-        let next = talks.begin(PAGE, agent, None).await;
+        let next = talks.begin(PAGE, agent, None, None).await;
         if let Err(error) = &next {
             assert!(matches!(error, UseCaseError::Full), "{error:?}");
         }

@@ -36,6 +36,8 @@ pub struct CallSettings {
     pub drain: Duration,
     /// Calls that may wait before new ones are refused.
     pub queue_at_most: i64,
+    /// How many of an account's live calls pages may take, in percent: strangers begin them.
+    pub page_share: u32,
     /// Calls that this process holds at once.
     pub sessions_at_most: usize,
     /// How often what other processes also tell is looked for.
@@ -70,6 +72,7 @@ impl Default for CallSettings {
             max_queue: Duration::from_secs(120),
             drain: Duration::from_secs(600),
             queue_at_most: 10_000,
+            page_share: 50,
             sessions_at_most: 5_000,
             looks: Looks::default(),
         }

@@ -175,7 +175,7 @@ impl Calls {
         if self.0.calls_by_network(agent.runtime) && self.0.network.is_down() {
             return Err(UseCaseError::UpstreamUnreachable);
         }
-        if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
+        if self.0.registry.queue.is_full_for(caller.account.id) {
             return Err(UseCaseError::QueueFull);
         }
         let id: ConversationId = mint(at);

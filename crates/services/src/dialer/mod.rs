@@ -13,7 +13,6 @@ mod watched;
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, ConversationId};
@@ -159,10 +158,9 @@ impl Dialer {
             }
             if full_look.elapsed() >= SWEEP_EVERY {
                 full_look = Instant::now();
-                let waiting = self.shared.store.queue_length().await.unwrap_or(0);
-                let is_full = waiting >= self.shared.calls.queue_at_most;
-                let queue_is_full = &self.shared.registry.queue_is_full;
-                queue_is_full.store(is_full, Ordering::Relaxed);
+                let waiting = self.shared.store.queue_lengths().await.unwrap_or_default();
+                let most = self.shared.calls.queue_at_most;
+                self.shared.registry.queue.judge(&waiting, most);
             }
         }
     }

@@ -1,9 +1,9 @@
 //! The calls that this process holds.
 
-use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use offhook_domain::{ClaimId, ConversationId};
+use offhook_domain::{AccountId, ClaimId, ConversationId};
 use offhook_engine::{CallControl, EndRequest};
 use parking_lot::Mutex;
 
@@ -26,7 +26,32 @@ pub(crate) struct Registry {
     /// How steadily this process renews its own leases; by this it may judge others'.
     pub(crate) renewals: Renewals,
     /// Whether too many calls wait; judged by the dialer, read by every placing.
-    pub(crate) queue_is_full: AtomicBool,
+    pub(crate) queue: Queue,
+}
+
+/// An account's share of the calls that may wait: with half of them it keeps no other out.
+const QUEUE_SHARE: i64 = 2;
+
+/// Who has as many calls waiting as may.
+#[derive(Default)]
+pub(crate) struct Queue {
+    is_full: AtomicBool,
+    accounts: Mutex<HashSet<AccountId>>,
+}
+
+impl Queue {
+    pub(crate) fn judge(&self, waiting: &[(AccountId, i64)], most: i64) {
+        let all: i64 = waiting.iter().map(|(_, calls)| calls).sum();
+        self.is_full.store(all >= most, Ordering::Relaxed);
+        let full = waiting
+            .iter()
+            .filter(|(_, calls)| *calls >= most / QUEUE_SHARE);
+        *self.accounts.lock() = full.map(|(account, _)| *account).collect();
+    }
+
+    pub(crate) fn is_full_for(&self, account: AccountId) -> bool {
+        self.is_full.load(Ordering::Relaxed) || self.accounts.lock().contains(&account)
+    }
 }
 
 #[derive(Default)]
@@ -173,6 +198,18 @@ mod tests {
     use super::*;
 
     const AT: Timestamp = Timestamp::from_micros(0);
+
+    #[test]
+    fn an_account_with_its_share_of_the_queue_keeps_no_other_out() {
+        let (one, other): (AccountId, AccountId) = (mint(AT), mint(AT));
+        let queue = Queue::default();
+        queue.judge(&[(one, 5), (other, 4)], 10);
+        assert!(queue.is_full_for(one) && !queue.is_full_for(other));
+        queue.judge(&[(one, 4), (other, 4), (mint(AT), 2)], 10);
+        assert!(queue.is_full_for(one) && queue.is_full_for(other) && queue.is_full_for(mint(AT)));
+        queue.judge(&[], 10);
+        assert!(!queue.is_full_for(one));
+    }
 
     #[test]
     fn a_place_is_one_calls_alone_until_it_is_given_back_or_its_call_is_over() {

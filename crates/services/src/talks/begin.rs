@@ -2,6 +2,7 @@
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::{HELD_SECONDS, Talk, Talks};
+use super::{FromAddress, HELD_SECONDS, Talk, Talks};
 use crate::chats::{AN_ANSWER, IN_DOUBT, STOPPING, admit, cap_reached, too_many};
 use crate::dialer::{CameIn, Places, hold};
 use crate::error::{Result, UseCaseError};
@@ -23,12 +24,14 @@ use crate::{Network, NotAnswered, Refusal, WaitingLine};
 
 #[boxed]
 impl Talks {
-    /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
+    /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables. One
+    /// address has half of what pages may have.
     pub async fn begin(
         &self,
         origin: &str,
         agent: AgentId,
         metadata: Option<&Json>,
+        address: Option<IpAddr>,
     ) -> Result<Talk> {
         let metadata = match metadata {
             Some(json) => Metadata::from_json(json, "metadata")?,
@@ -39,18 +42,24 @@ impl Talks {
         let begun = self
             .0
             .chats
-            .run(async move { talks.take(origin, agent, metadata).await });
+            .run(async move { talks.take(origin, agent, metadata, address).await });
         begun.await.unwrap_or_else(|error| {
             Err(StoreError::Internal(format!("a beginning did not end: {error}")).into())
         })
     }
 
-    async fn take(&self, origin: String, agent: AgentId, metadata: Metadata) -> Result<Talk> {
+    async fn take(
+        &self,
+        origin: String,
+        agent: AgentId,
+        metadata: Metadata,
+        address: Option<IpAddr>,
+    ) -> Result<Talk> {
         let shared = &self.0;
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
         let claimed_at = Instant::now();
-        let (call, mut place) = self.claim(origin, agent, metadata).await?;
+        let (call, mut place, from) = self.claim(origin, agent, metadata, address).await?;
         let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
         let (page, line) = offhook_browser::page().ok_or_else(unresampled)?;
         let unclaimed = || StoreError::Corrupt("a claimed conversation has no claim".to_owned());
@@ -73,6 +82,7 @@ impl Talks {
         let owner = shared.clone();
         let session = async move {
             session.await;
+            drop(from);
             owner.listeners.forget(id);
         };
         shared.held.spawn(session.instrument(span).boxed());
@@ -86,7 +96,8 @@ impl Talks {
         origin: String,
         agent: AgentId,
         metadata: Metadata,
-    ) -> Result<(Conversation, Places<'_>)> {
+        address: Option<IpAddr>,
+    ) -> Result<(Conversation, Places<'_>, Option<FromAddress>)> {
         let shared = &self.0;
         if shared.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
@@ -100,6 +111,15 @@ impl Talks {
         let at = shared.clock.now();
         let plan = found.account.plan;
         let price = shared.price_of_a_spoken_minute(plan, &config);
+        let live_calls = shared.plans.terms(plan).live_calls;
+        let of_pages = (live_calls * shared.calls.page_share / 100).max(1);
+        let from = match address {
+            Some(address) => Some(
+                FromAddress::take(shared, (found.account.id, address), of_pages.div_ceil(2))
+                    .ok_or(UseCaseError::Conflict(Refusal::LinesBusy))?,
+            ),
+            None => None,
+        };
         let talk = NewTalk {
             id: mint(at),
             account_id: found.account.id,
@@ -112,11 +132,12 @@ impl Talks {
             at,
             steady: shared.clock.steady(),
             node: shared.node,
-            live_calls: shared.plans.terms(plan).live_calls,
+            live_calls,
+            of_pages,
         };
         let taken = shared.store.take_talk(talk).await;
         match taken.map_err(UseCaseError::of_write(IN_DOUBT))? {
-            TalkTaken::Claimed(call) => Ok((*call, place)),
+            TalkTaken::Claimed(call) => Ok((*call, place, from)),
             TalkTaken::Refused => Err(UseCaseError::Origin),
             TalkTaken::TooMany => Err(too_many(at)),
             TalkTaken::CapReached => Err(cap_reached(at)),

@@ -4,9 +4,12 @@ mod begin;
 mod listeners;
 mod talk;
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use offhook_domain::AgentConfig;
+use offhook_domain::{AccountId, AgentConfig};
+use parking_lot::Mutex;
 
 use crate::calls::{Hours, opening};
 use crate::error::{Result, UseCaseError};
@@ -28,6 +31,41 @@ pub(crate) const HELD_SECONDS: i64 = 60;
 /// Spoken conversations.
 #[derive(Clone)]
 pub struct Talks(pub(crate) Arc<Shared>);
+
+/// The conversations of pages here, by account and address.
+pub(crate) type Addresses = Mutex<HashMap<(AccountId, IpAddr), u32>>;
+
+/// One of them; dropping it takes it off.
+struct FromAddress {
+    shared: Arc<Shared>,
+    of: (AccountId, IpAddr),
+}
+
+impl FromAddress {
+    /// `None` if there are `most` of this address.
+    fn take(shared: &Arc<Shared>, of: (AccountId, IpAddr), most: u32) -> Option<Self> {
+        let mut addresses = shared.talkers.lock();
+        let open = addresses.entry(of).or_default();
+        if *open >= most {
+            return None;
+        }
+        *open += 1;
+        let shared = shared.clone();
+        Some(Self { shared, of })
+    }
+}
+
+impl Drop for FromAddress {
+    fn drop(&mut self) {
+        let mut addresses = self.shared.talkers.lock();
+        if let Some(open) = addresses.get_mut(&self.of) {
+            *open -= 1;
+            if *open == 0 {
+                addresses.remove(&self.of);
+            }
+        }
+    }
+}
 
 impl Shared {
     /// Whether the agent can be talked to on a page now.

@@ -6,7 +6,7 @@ use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
 use crate::queries::locks;
 use crate::store::{Answer, keep, lease, mint, read, write};
-use diesel::dsl::sql;
+use diesel::dsl::{count_star, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable};
@@ -65,6 +65,18 @@ impl Store {
                 .filter(is_queued())
                 .count()
                 .get_result(conn)
+                .await?)
+        })
+    }
+
+    /// How many calls of each account wait to be dialed.
+    pub fn queue_lengths(&self) -> Answer<'_, Vec<(AccountId, i64)>> {
+        read!(self, |conn| {
+            Ok(calls::table
+                .filter(is_queued())
+                .group_by(calls::account_id)
+                .select((calls::account_id, count_star()))
+                .load(conn)
                 .await?)
         })
     }

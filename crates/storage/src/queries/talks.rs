@@ -42,6 +42,16 @@ async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTa
     if claims::live_calls(conn, account).await? >= i64::from(talk.live_calls) {
         return Ok(TalkTaken::LinesBusy);
     }
+    let of_pages: i64 = calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(claims::is_claimed())
+        .filter(calls::channel.eq(V(Channel::WidgetVoice)))
+        .count()
+        .get_result(conn)
+        .await?;
+    if of_pages >= i64::from(talk.of_pages) {
+        return Ok(TalkTaken::LinesBusy);
+    }
     if locks::hold_agent(conn, account, agent).await? != Some(AgentStatus::Active) {
         return Ok(TalkTaken::AgentUnavailable);
     }

@@ -31,6 +31,8 @@ pub struct NewTalk {
     pub node: NodeId,
     /// How many calls the account's plan allows at once.
     pub live_calls: u32,
+    /// How many of these pages may take: strangers begin them.
+    pub of_pages: u32,
 }
 
 /// What became of an attempt to begin a spoken conversation. Unless it is `Claimed`, nothing was written.

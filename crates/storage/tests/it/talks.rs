@@ -38,6 +38,7 @@ fn talk(shop: &Shop, node: NodeId) -> NewTalk {
         steady: T0,
         node,
         live_calls: 5,
+        of_pages: 5,
     }
 }
 
@@ -99,6 +100,7 @@ contract! {
         let new = || talk(&shop, node());
         assert_eq!(taken(&shop, NewTalk { origin: "https://evil.example".to_owned(), ..new() }).await, "refused");
         assert_eq!(taken(&shop, NewTalk { live_calls: 0, ..new() }).await, "busy");
+        assert_eq!(taken(&shop, NewTalk { of_pages: 0, ..new() }).await, "busy");
         assert_eq!(taken(&shop, NewTalk { reserve: 21, ..new() }).await, "cap");
         assert_eq!(shop.wallet().await, (1_000, 0));
         assert_eq!(taken(&shop, new()).await, "claimed");
