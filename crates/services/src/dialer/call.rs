@@ -32,7 +32,7 @@ use crate::tools::Toolbox;
 use crate::{Network, Result, Shared};
 
 /// The carrier's first byte leaves within this of the claim, or not at all.
-const DIAL_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;

@@ -12,6 +12,7 @@ mod watched;
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ struct Doubt {
     first: ClaimId,
     most: usize,
     claimed_at: Instant,
+    /// What it took, as far as that is known.
+    given: HashSet<ConversationId>,
 }
 
 #[boxed]
@@ -207,6 +210,7 @@ impl Dialer {
                 first,
                 most,
                 claimed_at,
+                given: HashSet::new(),
             });
         }
         let claimed = claimed?;
@@ -219,22 +223,33 @@ impl Dialer {
         Ok(())
     }
 
-    /// Holds what was claimed by statements whose answers were lost.
+    /// Holds what was claimed by statements whose answers were lost. They may be carried out later than that, so each is looked
+    /// for as long as a call that it took may be dialed.
     async fn settle_doubts(&self) -> Result<()> {
-        loop {
-            let (account, first, most, claimed_at) = match self.doubts.lock().first() {
-                Some(doubt) => (doubt.account, doubt.first, doubt.most, doubt.claimed_at),
-                None => return Ok(()),
+        let mut doubts = std::mem::take(&mut *self.doubts.lock());
+        doubts.retain(|doubt| doubt.claimed_at.elapsed() < call::DIAL_WITHIN);
+        let mut looked = Ok(());
+        for doubt in &mut doubts {
+            let (shared, by) = (&self.shared, (self.shared.node, doubt.first));
+            let claimed = shared.store.calls_claimed(doubt.account, by, doubt.most);
+            let claimed = match claimed.await {
+                Ok(claimed) => claimed,
+                Err(error) => {
+                    looked = Err(error);
+                    break;
+                }
             };
-            let (shared, by) = (&self.shared, (self.shared.node, first));
-            let claimed = shared.store.calls_claimed(account, by, most).await?;
-            self.doubts.lock().remove(0);
             for call in claimed {
-                self.hold(call, claimed_at, |id, claim, control| {
-                    shared.registry.insert(id, claim, control);
-                });
+                // Whatever becomes of a call, it is dialed once.
+                if doubt.given.insert(call.id) {
+                    self.hold(call, doubt.claimed_at, |id, claim, control| {
+                        shared.registry.insert(id, claim, control);
+                    });
+                }
             }
         }
+        self.doubts.lock().extend(doubts);
+        looked
     }
 
     fn hold(
