@@ -20,3 +20,8 @@ const SAMPLE_BYTES: usize = 2;
 
 /// Bytes that a frame of a page's sound may have: 128 ms.
 pub const MOST_FRAME_BYTES: usize = 4_096;
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -15,3 +15,8 @@ mod worker;
 pub use dispatcher::{
     DISABLED_AFTER, DISABLED_AT, DispatchConfig, Dispatcher, MAX_IN_FLIGHT, RETRY_OFFSETS,
 };
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -16,3 +16,8 @@ pub use extractor::{ExtractError, Extractor, InProcess};
 pub use format::{Format, UnknownFormat};
 pub use passages::{MAX_PASSAGE_BYTES, Passage, split};
 pub use words::{IMPACT_ONE, impact, words};
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -23,3 +23,8 @@ pub use lookup::{Lookup, LookupError, SystemLookup};
 pub use resolver::{Blocked, GuardedResolver, RESOLVE_TIMEOUT};
 pub use target::{MAX_URL_CHARACTERS, Policy, TargetUrl, TargetUrlError};
 pub use tls::client_config;
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

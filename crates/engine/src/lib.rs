@@ -39,3 +39,8 @@ pub use reply::{NoReply, Piece, Reply, quote};
 pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, run};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};
 pub use template::fill;
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

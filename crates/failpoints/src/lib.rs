@@ -167,14 +167,3 @@ pub fn hit(name: &str) {
         std::process::abort();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn every_point_has_its_own_name() {
-        let mut names = [super::ALL, super::OF_BATCHES].concat();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), super::ALL.len() + super::OF_BATCHES.len());
-    }
-}

@@ -46,3 +46,8 @@ pub use openapi::document as openapi_document;
 pub use recording::send as send_recording;
 pub use server::{app, serve, serve_https};
 pub use state::{HttpConfig, HttpState, Pages, address_of, admit_call};
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

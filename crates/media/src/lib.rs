@@ -37,3 +37,8 @@ pub type Frame = [i16; FRAME_SAMPLES];
 
 /// 20 ms of silence.
 pub const SILENCE: Frame = [0; FRAME_SAMPLES];
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

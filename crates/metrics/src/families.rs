@@ -408,23 +408,3 @@ impl Database {
         self.writer_queue.set(gauge_of(waiting));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_method_that_nobody_knows_makes_no_label() {
-        assert_eq!(known_method("GET"), "GET");
-        assert_eq!(known_method("BREW-0190163d"), "other");
-    }
-
-    #[test]
-    fn what_is_under_way_is_counted_until_it_is_dropped() {
-        let http = Http::default();
-        let one = http.began();
-        assert_eq!(http.in_flight.get(), 1);
-        drop(one);
-        assert_eq!(http.in_flight.get(), 0);
-    }
-}

@@ -104,3 +104,8 @@ impl Deref for Portal {
         &self.0
     }
 }
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

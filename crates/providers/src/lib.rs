@@ -35,3 +35,8 @@ pub use speech::{SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport}
 pub use sse::{Events, NotEvents};
 pub use voices::{VoiceLibrarySettings, voice_library};
 pub use whatsapp::{WhatsAppSettings, whatsapp};
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -10,3 +10,8 @@ pub use secret::{
 pub use signature::{
     DEFAULT_TOLERANCE_SECONDS, MAX_SIGNATURES, SIGNATURE_HEADER, VerifyError, sign, verify,
 };
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

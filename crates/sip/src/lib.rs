@@ -33,3 +33,8 @@ pub use outcome::{Failure, failure_reason};
 pub use saved::EndError;
 pub use settings::{Listen, SipSettings, Timers, Transport};
 pub use trunk::{SettingsError, Trunk, TrunkSettings};
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

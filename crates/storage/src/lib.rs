@@ -60,3 +60,8 @@ impl<T> Verdict<T> {
         }
     }
 }
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

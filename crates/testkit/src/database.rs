@@ -308,20 +308,3 @@ macro_rules! contract {
         }
     };
 }
-
-#[cfg(test)]
-mod tests {
-    use super::with_database;
-
-    #[test]
-    fn the_database_of_a_url_is_exchanged_and_the_rest_kept() {
-        assert_eq!(
-            with_database("postgres://u:p@h:5432/postgres?sslmode=disable", "x"),
-            "postgres://u:p@h:5432/x?sslmode=disable"
-        );
-        assert_eq!(
-            with_database("postgres://h/postgres", "x"),
-            "postgres://h/x"
-        );
-    }
-}

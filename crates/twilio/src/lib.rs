@@ -27,3 +27,8 @@ pub use status::{CallStatus, failure_of_code, failure_of_status};
 
 /// The path beneath which Twilio reaches this process.
 pub const CALLBACK_PATH: &str = "/callbacks/twilio";
+
+// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -112,36 +112,3 @@ pub(super) fn with_body(body: &str) -> String {
     };
     format!("{kind}Content-Length: {}\r\n\r\n{body}", body.len())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BYE: &str = "BYE sip:phone@127.0.0.1:5070 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bK1\r\n\
-        Via: SIP/2.0/UDP 127.0.0.1:5061;branch=z9hG4bK2\r\nFrom: \"Eva\" <sip:+15005550100@a>;tag=one;x=y\r\n\
-        to: <sip:+15551234567@b>;tag=two\r\nCall-ID: call_1@offhook\r\nCSeq: 7 BYE\r\nContent-Length: 0\r\n\r\n";
-
-    #[test]
-    fn a_request_is_read_and_answered() {
-        let bye = Message::read(BYE.as_bytes()).unwrap();
-        assert_eq!((bye.method(), bye.status()), (Some("BYE"), None));
-        assert_eq!(bye.cseq(), (7, "BYE"));
-        assert_eq!((bye.tag("From"), bye.tag("To")), (Some("one"), Some("two")));
-        assert_eq!(bye.address("From"), "sip:+15005550100@a");
-        let answer = bye.answer("200 OK", "mine", "sip:us", "");
-        assert_eq!(
-            answer,
-            "SIP/2.0 200 OK\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bK1\r\n\
-             Via: SIP/2.0/UDP 127.0.0.1:5061;branch=z9hG4bK2\r\nFrom: \"Eva\" <sip:+15005550100@a>;tag=one;x=y\r\n\
-             To: <sip:+15551234567@b>;tag=two\r\nCall-ID: call_1@offhook\r\nCSeq: 7 BYE\r\nContact: <sip:us>\r\n\
-             Content-Length: 0\r\n\r\n"
-        );
-        let expected = Some(200);
-        assert_eq!(Message::read(answer.as_bytes()).unwrap().status(), expected);
-    }
-
-    #[test]
-    fn what_keeps_a_mapping_open_is_no_message() {
-        assert!(Message::read(b"\r\n").is_none());
-    }
-}

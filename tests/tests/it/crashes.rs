@@ -328,3 +328,14 @@ async fn a_process_ends_with_the_first_worker_that_it_loses() {
         .collect::<Vec<()>>()
         .await;
 }
+
+#[test]
+fn every_point_has_its_own_name() {
+    let mut names = [failpoints::ALL, failpoints::OF_BATCHES].concat();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(
+        names.len(),
+        failpoints::ALL.len() + failpoints::OF_BATCHES.len()
+    );
+}

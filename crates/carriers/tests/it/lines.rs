@@ -7,8 +7,8 @@ use offhook_carriers::Simulator;
 use offhook_engine::ports::{Carrier, Leg, LegEvent, LineError};
 use tokio::time::timeout;
 
-use crate::calls::{FRIEND, handle, number, request};
-use crate::remote;
+use crate::it::calls::{FRIEND, handle, number, request};
+use crate::it::remote;
 
 const SPEED: f64 = 40.0;
 

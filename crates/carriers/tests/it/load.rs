@@ -9,7 +9,7 @@ use offhook_engine::CallControl;
 use offhook_engine::ports::Carrier;
 use tokio::time::sleep;
 
-use crate::calls::{FRIEND, hold, models, persona, request, session};
+use crate::it::calls::{FRIEND, hold, models, persona, request, session};
 
 const CALLS: u16 = 3_000;
 

@@ -10,7 +10,9 @@ use offhook_engine::ports::{Carrier, LegEvent};
 use offhook_engine::{CallControl, EndRequest, Persona, Voicemail};
 use tokio::time::{Instant, sleep};
 
-use crate::calls::{FRIEND, Told, call, handle, hold, models, number, persona, request, session};
+use crate::it::calls::{
+    FRIEND, Told, call, handle, hold, models, number, persona, request, session,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::calls::{FRIEND, TokioClock, call, handle, number, persona, request};
+use crate::it::calls::{FRIEND, TokioClock, call, handle, number, persona, request};
 
 const SPEED: f64 = 40.0;
 

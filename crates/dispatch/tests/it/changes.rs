@@ -8,8 +8,8 @@ use offhook_domain::{Clock, DeliveryId, EndpointId, EventType};
 use offhook_signing::sign;
 use offhook_storage::{DeliveryState, EndpointStatus, Recovered};
 
-use crate::hook::{Answer, Hook};
-use crate::world::{Dispatching, World, secret};
+use crate::it::hook::{Answer, Hook};
+use crate::it::world::{Dispatching, World, secret};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

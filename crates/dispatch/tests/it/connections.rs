@@ -9,8 +9,8 @@ use offhook_dispatch::sender::{ATTEMPT_DEADLINE, AttemptError, Sender};
 use offhook_egress::{Failure, GuardedClient, Lookup, LookupError, Policy, client_config};
 use tokio::io::AsyncWriteExt;
 
-use crate::receiver::{Receiver, closed, read_request, self_signed};
-use crate::sender::{OK, failed, send, sender, status};
+use crate::it::receiver::{Receiver, closed, read_request, self_signed};
+use crate::it::sender::{OK, failed, send, sender, status};
 
 #[tokio::test]
 async fn a_certificate_that_nobody_trusts_is_a_tls_failure() {

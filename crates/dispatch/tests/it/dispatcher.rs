@@ -11,8 +11,8 @@ use offhook_storage::{
     AttemptOutcome, DeliveryState, EndpointChange, EndpointStatus, Recovered, Resent,
 };
 
-use crate::hook::{Answer, Hook};
-use crate::world::{Dispatching, World, secret};
+use crate::it::hook::{Answer, Hook};
+use crate::it::world::{Dispatching, World, secret};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use crate::receiver::{Request, read_request};
+use crate::it::receiver::{Request, read_request};
 
 /// What to do with a request.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +127,7 @@ impl Connections {
                     self.gate.acquire().await.unwrap().forget();
                     status
                 }
-                Answer::Never => return crate::receiver::closed(stream).await,
+                Answer::Never => return crate::it::receiver::closed(stream).await,
             };
             let response = format!("HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n");
             if stream.write_all(response.as_bytes()).await.is_err() {

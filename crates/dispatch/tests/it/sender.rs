@@ -10,7 +10,7 @@ use offhook_egress::{Failure, GuardedClient, Policy};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::receiver::{Receiver, closed};
+use crate::it::receiver::{Receiver, closed};
 
 const PRIVATE: Policy = Policy {
     allow_private: true,

@@ -292,7 +292,7 @@ impl World {
             ..DispatchConfig::new(
                 self.store.clone(),
                 Arc::new(self.clock.clone()),
-                crate::sender::sender(NO_DEADLINE),
+                crate::it::sender::sender(NO_DEADLINE),
                 self.wake.clone(),
             )
         }

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio_rustls::TlsAcceptor;
 
-use crate::resolving::Scripted;
+use crate::it::resolving::Scripted;
 
 pub(crate) const PRIVATE: Policy = Policy {
     allow_private: true,
@@ -255,7 +255,10 @@ async fn the_environments_proxies_are_ignored() {
     if std::env::var_os(INNER).is_none() {
         let (proxy, address) = listener().await;
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "client::the_environments_proxies_are_ignored"]);
+        child.args([
+            "--exact",
+            "it::client::the_environments_proxies_are_ignored",
+        ]);
         for name in [
             "HTTP_PROXY",
             "HTTPS_PROXY",

@@ -4,8 +4,8 @@ use offhook_egress::{Failure, GuardedDialer, Policy, client_config};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use url::Url;
 
-use crate::client::{PRIVATE, listener, trusted_pair, untouched};
-use crate::resolving::Scripted;
+use crate::it::client::{PRIVATE, listener, trusted_pair, untouched};
+use crate::it::resolving::Scripted;
 
 fn url(text: &str) -> Url {
     text.parse().unwrap()

@@ -13,7 +13,7 @@ use offhook_engine::{
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, TokioClock, persona};
+use crate::it::fakes::{Does, FakeModel, FakeModels, TokioClock, persona};
 
 const SECOND: Duration = Duration::from_secs(1);
 

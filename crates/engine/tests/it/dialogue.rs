@@ -7,7 +7,7 @@ use offhook_engine::ports::{ModelError, Models, Role};
 use offhook_engine::{Dialogue, Latencies, NoReply, Piece, Routing};
 use tokio::time::Instant;
 
-use crate::fakes::{Does, FakeModel, FakeModels, choice, persona};
+use crate::it::fakes::{Does, FakeModel, FakeModels, choice, persona};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -7,7 +7,7 @@ use offhook_engine::ports::{Message, ModelError, Models, Purpose, Role};
 use offhook_engine::{EXTRACTION_MAX_BYTES, Latencies, Misfit, NoData, extract};
 use tokio::time::Instant;
 
-use crate::fakes::{Does, FakeModel, FakeModels, choice};
+use crate::it::fakes::{Does, FakeModel, FakeModels, choice};
 
 const SCHEMA: &str = r#"{"type":"object"}"#;
 

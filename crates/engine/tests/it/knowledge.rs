@@ -9,7 +9,7 @@ use offhook_engine::{Dialogue, Latencies, Piece};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::fakes::{FakeModel, FakeModels, choice, persona};
+use crate::it::fakes::{FakeModel, FakeModels, choice, persona};
 
 /// Documents that take their time.
 struct Documents {

@@ -4,7 +4,7 @@ use std::mem::size_of_val;
 
 use offhook_engine::CallControl;
 
-use crate::fakes::{Notes, stage};
+use crate::it::fakes::{Notes, stage};
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_a_small_future() {

@@ -8,8 +8,8 @@ use offhook_domain::CallOutcome::Completed;
 use offhook_domain::TerminationReason::MaxDuration;
 use tokio::time::sleep;
 
-use crate::fakes::{FakeModel, FakeModels};
-use crate::phone::{FakeVoice, stage};
+use crate::it::fakes::{FakeModel, FakeModels};
+use crate::it::phone::{FakeVoice, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 const TWO_HOURS: Duration = Duration::from_secs(7_200);

@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep};
 
-use crate::fakes::{FakeModel, FakeModels, Notes, TokioClock, dial_request, persona};
+use crate::it::fakes::{FakeModel, FakeModels, Notes, TokioClock, dial_request, persona};
 
 /// Samples that a character takes: 60 ms.
 pub(crate) const PER_CHAR: usize = 480;
@@ -545,7 +545,7 @@ impl Phone {
         End {
             end,
             took: self.since.elapsed(),
-            script: crate::fakes::script(&self.notes.turns.lock()),
+            script: crate::it::fakes::script(&self.notes.turns.lock()),
             measured: self.notes.measured.lock().clone(),
             hung_up: self.wire.hung_up.load(Ordering::Relaxed),
         }

@@ -13,7 +13,7 @@ use offhook_engine::ports::{DialError, LegEvent, ModelError};
 use offhook_engine::{CallControl, EndRequest, SessionEnd, Voicemail};
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, heard, stage};
+use crate::it::fakes::{Does, FakeModel, FakeModels, heard, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
@@ -396,7 +396,7 @@ async fn speech_whose_end_was_lost_does_not_hold_the_call_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn when_no_model_can_be_reached_the_agent_apologises_and_the_call_failed() {
     let mut stage = stage();
-    stage.persona.llm = crate::fakes::choice("main", &["second", "unknown"]);
+    stage.persona.llm = crate::it::fakes::choice("main", &["second", "unknown"]);
     stage.models = FakeModels::default()
         .with(
             "main",

@@ -12,8 +12,8 @@ use offhook_engine::voice::{Pronunciation, SaidAs};
 use offhook_engine::{EndRequest, TurnLatency, Voicemail};
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels};
-use crate::phone::{FakeEar, FakeVoice, PER_CHAR, stage};
+use crate::it::fakes::{Does, FakeModel, FakeModels};
+use crate::it::phone::{FakeEar, FakeVoice, PER_CHAR, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);

@@ -7,7 +7,7 @@ use offhook_engine::ports::{Message, Models, Purpose, Role};
 use offhook_engine::{Latencies, SUMMARY_MAX_BYTES, summarize};
 use tokio::time::Instant;
 
-use crate::fakes::{Does, FakeModel, FakeModels, choice};
+use crate::it::fakes::{Does, FakeModel, FakeModels, choice};
 
 async fn summary(model: &FakeModel, transcript: &[Message]) -> Option<String> {
     let models: Arc<dyn Models> = Arc::new(FakeModels::default().with("main", model));

@@ -14,7 +14,7 @@ use offhook_engine::ports::{
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, OnStage, Stage, heard, stage};
+use crate::it::fakes::{Does, FakeModel, FakeModels, OnStage, Stage, heard, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 

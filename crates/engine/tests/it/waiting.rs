@@ -11,8 +11,8 @@ use offhook_engine::ports::{ModelError, Role, ToolCall, ToolDefinition, ToolOutc
 use offhook_engine::voice::Ambient;
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels};
-use crate::phone::{Phone, Stage, stage};
+use crate::it::fakes::{Does, FakeModel, FakeModels};
+use crate::it::phone::{Phone, Stage, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -19,9 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{TestApp, text};
-use crate::client::must;
-use crate::knowledge::{DOCUMENTS, SEARCH, read};
+use crate::it::app::{TestApp, text};
+use crate::it::client::must;
+use crate::it::knowledge::{DOCUMENTS, SEARCH, read};
 
 const HOST: &str = "docs.example.com";
 

@@ -6,8 +6,8 @@ use offhook_domain::{Clock, Json};
 use offhook_providers::ProviderSettings;
 use serde_json::json;
 
-use crate::app::{CUSTOMER, TestApp, members, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, TestApp, members, text};
+use crate::it::client::must;
 
 const LISTED: &str = "id runtime name status language created_at updated_at phone_numbers \
     current_version published_version";

@@ -10,8 +10,8 @@ use offhook_testkit::upstream::{Answer, Asked, Upstream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, PAGE, Setup, TestApp, members, text};
-use crate::client::{self, eventually, must};
+use crate::it::app::{CUSTOMER, PAGE, Setup, TestApp, members, text};
+use crate::it::client::{self, eventually, must};
 
 const SESSIONS: &str = "/widget/v1/sessions";
 

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Request, eventually, must};
+use crate::it::client::{Request, eventually, must};
 
 /// So fast that nobody has the patience to listen to the end.
 const SPEED: f64 = 2_000.0;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use offhook_domain::CredentialProvider;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::{Answer, must};
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::{Answer, must};
 
 const ALL: &str = "/v1/batch-calls";
 
@@ -345,9 +345,9 @@ async fn a_batch_is_paused_resumed_cancelled_and_tried_again_as_its_state_allows
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_begins_at_its_time_and_waits_for_credits() {
-    let setup = crate::app::Setup {
+    let setup = crate::it::app::Setup {
         credits: 15,
-        ..crate::app::Setup::default()
+        ..crate::it::app::Setup::default()
     };
     let app = TestApp::with(setup).await;
     let agent = agent(&app).await;

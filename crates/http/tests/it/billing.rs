@@ -5,8 +5,8 @@ use std::time::Duration;
 use offhook_domain::{InvoiceStatus, Plan, TransactionType};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, data, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, TestApp, data, text};
+use crate::it::client::must;
 
 const DAY: Duration = Duration::from_secs(86_400);
 

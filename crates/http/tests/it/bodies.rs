@@ -1,7 +1,7 @@
 //! Bodies and the Idempotency-Key header.
 
-use crate::app::{CUSTOMER, TestApp};
-use crate::client::exchange;
+use crate::it::app::{CUSTOMER, TestApp};
+use crate::it::client::exchange;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_json_is_invalid_json() {

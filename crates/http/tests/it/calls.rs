@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::app::{CUSTOMER, TestApp, members, text};
+use crate::it::app::{CUSTOMER, TestApp, members, text};
 
 const ITEM: &str = "id call_id runtime channel agent status from to customer_phone \
     started_at ended_at duration_seconds credits summary has_audio termination_reason";

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::app::{PAGE, Setup, TestApp, text};
-use crate::client::{Answer, Request, eventually, must};
+use crate::it::app::{PAGE, Setup, TestApp, text};
+use crate::it::client::{Answer, Request, eventually, must};
 
 const SESSIONS: &str = "/widget/v1/sessions";
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use offhook_domain::{Clock, Plan, Scope, Scopes};
 use offhook_testkit::TestDatabase;
 
-use crate::app::TestApp;
-use crate::statements::Statements;
+use crate::it::app::TestApp;
+use crate::it::statements::Statements;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_or_bad_key_is_401_without_rate_headers() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::contract;
+use crate::it::contract;
 
 /// A request that is being written.
 pub(crate) struct Request {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::eventually;
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::eventually;
 
 const HOUR: i64 = 3_600_000_000;
 

@@ -10,8 +10,8 @@ use futures_util::future::join_all;
 use offhook_providers::ProviderSettings;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::knowledge::{DOCUMENTS, FOLDERS, read};
+use crate::it::app::{CUSTOMER, Setup, TestApp, text};
+use crate::it::knowledge::{DOCUMENTS, FOLDERS, read};
 use model::Model;
 
 const MACHINE: &str = "+15005550004";

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use offhook_testkit::Interface;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::client::Answer;
+use crate::it::client::Answer;
 
 /// The interface that is served.
 pub(crate) static INTERFACE: LazyLock<Interface> =
@@ -95,4 +95,26 @@ fn is_a(kind: &Value, value: &Value) -> bool {
         Some("null") => value.is_null(),
         _ => false,
     }
+}
+
+#[test]
+fn a_request_belongs_to_the_operation_of_its_path_and_a_fixed_path_comes_first() {
+    let interface = Interface::new(json!({"paths": {
+        "/v1/agents/{id}": {"get": {"operationId": "getAgent"}},
+        "/v1/agents/tools": {"get": {"operationId": "listTools"}},
+        "/v1/agents/{id}/versions/{version}": {"get": {"operationId": "getVersion"}},
+    }}));
+    for (method, path, id) in [
+        ("GET", "/v1/agents/7", Some("getAgent")),
+        ("GET", "/v1/agents/tools", Some("listTools")),
+        ("GET", "/v1/agents/7/versions/1", Some("getVersion")),
+        ("POST", "/v1/agents/7", None),
+        ("GET", "/v1/agents/", None),
+        ("GET", "/v1/agents/7/versions", None),
+    ] {
+        let found = interface.operation(method, path);
+        let found = found.and_then(|operation| operation["operationId"].as_str());
+        assert_eq!(found, id, "{method} {path}");
+    }
+    assert_eq!(interface.operations().count(), 3);
 }

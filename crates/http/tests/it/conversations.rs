@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::app::{CUSTOMER, TestApp, members, text};
+use crate::it::app::{CUSTOMER, TestApp, members, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_reads_with_its_transcript() {

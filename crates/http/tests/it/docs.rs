@@ -4,9 +4,9 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 
-use crate::app::{TestApp, text};
-use crate::client::must;
-use crate::contract::DOCUMENT;
+use crate::it::app::{TestApp, text};
+use crate::it::client::must;
+use crate::it::contract::DOCUMENT;
 
 const PAGE: &str = "/docs";
 

@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::app::{Setup, TestApp};
-use crate::client::{Request, exchange, must};
+use crate::it::app::{Setup, TestApp};
+use crate::it::client::{Request, exchange, must};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_request_id_is_the_servers_own() {

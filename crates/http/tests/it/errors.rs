@@ -7,10 +7,10 @@ use offhook_domain::{Plan, Scope, Scopes};
 use offhook_http::LimitSettings;
 use offhook_testkit::TestDatabase;
 
-use crate::app::{Setup, TestApp, text};
-use crate::client::{Answer, Request, must};
-use crate::operations::{NOBODY, Operation, all, named};
-use crate::raw;
+use crate::it::app::{Setup, TestApp, text};
+use crate::it::client::{Answer, Request, must};
+use crate::it::operations::{NOBODY, Operation, all, named};
+use crate::it::raw;
 
 /// Callers who are refused for who they are.
 struct Refused {

@@ -8,9 +8,9 @@ use offhook_http::Code;
 use offhook_providers::ProviderSettings;
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, rows, text};
-use crate::client::{eventually, must};
-use crate::contract::DOCUMENT;
+use crate::it::app::{Setup, TestApp, rows, text};
+use crate::it::client::{eventually, must};
+use crate::it::contract::DOCUMENT;
 
 /// Every operation: method, path, description.
 fn operations() -> impl Iterator<Item = (&'static str, &'static str, &'static Value)> {

@@ -8,9 +8,9 @@ use offhook_services::objects::{Objects, S3Settings};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{Setup, TestApp, text};
-use crate::client::{eventually, must};
-use crate::knowledge;
+use crate::it::app::{Setup, TestApp, text};
+use crate::it::client::{eventually, must};
+use crate::it::knowledge;
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";
 

@@ -4,8 +4,8 @@
 use offhook_domain::CredentialProvider;
 use serde_json::json;
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::must;
 
 /// The account's legacy agent that this credential lists first.
 async fn legacy(app: &TestApp, credential: &str) -> String {

@@ -3,8 +3,8 @@
 use offhook_domain::{AccountId, CredentialProvider, TransactionType};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::{Answer, must};
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::{Answer, must};
 
 /// The ids of what an account has.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use offhook_domain::{Clock as _, Plan, Scope, Scopes};
 use serde_json::{Value, json};
 
-use crate::app::TestApp;
-use crate::client::must;
+use crate::it::app::TestApp;
+use crate::it::client::must;
 
 const ALL: &str = "/v1/integrations";
 

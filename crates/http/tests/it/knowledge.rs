@@ -4,8 +4,8 @@ use offhook_domain::Plan;
 use offhook_testkit::files;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, members, rows, text};
-use crate::client::{Request, eventually};
+use crate::it::app::{CUSTOMER, TestApp, members, rows, text};
+use crate::it::client::{Request, eventually};
 
 pub(crate) const DOCUMENTS: &str = "/v1/knowledge/documents";
 pub(crate) const FOLDERS: &str = "/v1/knowledge/folders";

@@ -9,9 +9,9 @@ use offhook_services::documents::{ExtractError, Extractor, Format, InProcess};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{TestApp, text};
-use crate::client::must;
-use crate::knowledge::{DOCUMENTS, FOLDERS, SEARCH, agent, document, folder, read, reading};
+use crate::it::app::{TestApp, text};
+use crate::it::client::must;
+use crate::it::knowledge::{DOCUMENTS, FOLDERS, SEARCH, agent, document, folder, read, reading};
 
 /// Dies of every file that says so.
 struct Mortal(Arc<AtomicUsize>);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use offhook_services::documents::{IMPACT_ONE, impact, split, words};
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, text};
-use crate::knowledge::{DOCUMENTS, SEARCH, reading};
+use crate::it::app::{TestApp, text};
+use crate::it::knowledge::{DOCUMENTS, SEARCH, reading};
 
 /// Passages of an answer, at most.
 const TOP: usize = 20;

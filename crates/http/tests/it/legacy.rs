@@ -3,8 +3,8 @@
 use offhook_domain::{CredentialProvider, Plan};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, members, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, TestApp, members, text};
+use crate::it::client::must;
 
 /// Stores a credential and lists what it opens, newest first: the second agent, then the first.
 pub(crate) async fn agents(app: &TestApp) -> Vec<Value> {

@@ -14,8 +14,8 @@ use offhook_testkit::fakes::elevenlabs::{
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, Setup, TestApp, text};
+use crate::it::client::must;
 
 const SECRET: &str = "wsec_of_the_tests";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_domain::{Clock, Plan};
 use offhook_http::LimitSettings;
 
-use crate::app::{CUSTOMER, Setup, TestApp};
+use crate::it::app::{CUSTOMER, Setup, TestApp};
 
 async fn limited(ip_per_minute: u32, call_ip_per_minute: u32, plan: Plan) -> TestApp {
     TestApp::with(Setup {

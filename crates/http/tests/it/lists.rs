@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::app::{CUSTOMER, TestApp, data, text};
+use crate::it::app::{CUSTOMER, TestApp, data, text};
 
 fn ids(list: &Value) -> Vec<String> {
     let items = list["data"].as_array().into_iter().flatten();

@@ -9,9 +9,9 @@ use offhook_services::store::LogFilter;
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, text};
-use crate::client::must;
-use crate::raw;
+use crate::it::app::{TestApp, text};
+use crate::it::client::must;
+use crate::it::raw;
 
 /// The log behind everything that has been answered.
 async fn logs(app: &TestApp, query: &str) -> Vec<Value> {

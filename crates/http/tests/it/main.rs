@@ -22,6 +22,7 @@ mod docs;
 mod edge;
 mod errors;
 mod examples;
+mod figures;
 mod files;
 mod forbidden_by_state;
 mod furnished;

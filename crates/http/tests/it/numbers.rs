@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_domain::Plan;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, text};
+use crate::it::app::{CUSTOMER, TestApp, text};
 
 const ALL: &str = "/v1/phone-numbers";
 

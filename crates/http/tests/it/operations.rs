@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, text};
-use crate::client::Request;
-use crate::contract::INTERFACE;
+use crate::it::app::{TestApp, text};
+use crate::it::client::Request;
+use crate::it::contract::INTERFACE;
 
 /// An id that nothing has.
 pub(crate) const NOBODY: &str = "0190163d-8694-739b-aea5-966c26f8ad91";

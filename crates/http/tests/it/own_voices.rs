@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
-use crate::app::{PAGE, Setup, TestApp, text};
-use crate::client::must;
-use crate::voices::voice;
+use crate::it::app::{PAGE, Setup, TestApp, text};
+use crate::it::client::must;
+use crate::it::voices::voice;
 
 /// A provider that lists voices for everybody, and others by key.
 #[derive(Clone)]

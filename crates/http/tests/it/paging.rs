@@ -8,12 +8,12 @@ use offhook_domain::{MemberRole, TransactionType};
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::must;
-use crate::contract::INTERFACE;
-use crate::furnished::Furnished;
-use crate::operations::{Operation, all};
-use crate::raw;
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::must;
+use crate::it::contract::INTERFACE;
+use crate::it::furnished::Furnished;
+use crate::it::operations::{Operation, all};
+use crate::it::raw;
 
 /// So many rows are there before the first page.
 const ROWS: usize = 7;

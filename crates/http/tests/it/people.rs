@@ -11,8 +11,8 @@ use offhook_services::{
 };
 use offhook_testkit::TestDatabase;
 
-use crate::app::{Setup, TestApp};
-use crate::client::must;
+use crate::it::app::{Setup, TestApp};
+use crate::it::client::must;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);

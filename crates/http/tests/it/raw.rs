@@ -4,7 +4,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use offhook_testkit::TestDatabase;
 
-use crate::client::must;
+use crate::it::client::must;
 
 /// Runs statements on a test's SQLite file, whatever the foreign keys say.
 pub(crate) fn run(database: &TestDatabase, sql: &str) {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use offhook_services::KeepError;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::must;
 
 /// The beginning of a recording, as it was saved when nothing had been said.
 const HEADER: [u8; 44] =

@@ -7,9 +7,9 @@ use offhook_services::PlanChangeError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{CUSTOMER, TestApp, text};
-use crate::client::must;
-use crate::legacy;
+use crate::it::app::{CUSTOMER, TestApp, text};
+use crate::it::client::must;
+use crate::it::legacy;
 
 async fn days(app: &TestApp, days: u64) {
     app.clock.advance(Duration::from_secs(days * 86_400));

@@ -8,8 +8,8 @@ use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, text};
-use crate::voices::voice;
+use crate::it::app::{Setup, TestApp, text};
+use crate::it::voices::voice;
 
 /// A provider with a shared library, that adds voices as the test says and remembers which it was asked for.
 #[derive(Clone, Default)]

@@ -7,9 +7,9 @@ use offhook_services::{CallSettings, Looks};
 use offhook_testkit::TestDatabase;
 use serde_json::json;
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::eventually;
-use crate::stream::{Event, events};
+use crate::it::app::{CUSTOMER, Setup, TestApp, text};
+use crate::it::client::eventually;
+use crate::it::stream::{Event, events};
 
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(600);
@@ -49,7 +49,12 @@ async fn wait<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
 }
 
 /// The first one's account, spoken to through the second one.
-fn through(other: &TestApp, owner: &TestApp, method: &str, target: &str) -> crate::client::Request {
+fn through(
+    other: &TestApp,
+    owner: &TestApp,
+    method: &str,
+    target: &str,
+) -> crate::it::client::Request {
     other.bare(method, target).key(&owner.token)
 }
 

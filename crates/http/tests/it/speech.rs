@@ -7,8 +7,8 @@ use offhook_domain::json::Json;
 use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, Setup, TestApp, rows, text};
-use crate::client::{Answer, must};
+use crate::it::app::{CUSTOMER, Setup, TestApp, rows, text};
+use crate::it::client::{Answer, must};
 
 /// A voice of the shipped list.
 const LISTED: &str = "f4d6bb07-f876-4464-ba70-cd48d8701890";

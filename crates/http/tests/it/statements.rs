@@ -7,7 +7,7 @@ use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_inst
 use offhook_testkit::TestDatabase;
 use parking_lot::Mutex;
 
-use crate::client::must;
+use crate::it::client::must;
 
 /// By the address of the database: tests of one process have one each.
 static SENT: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());

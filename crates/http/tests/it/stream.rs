@@ -8,8 +8,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, Setup, TestApp, text};
+use crate::it::client::must;
 
 /// An event: its id, name and data.
 pub(crate) type Event = (i64, String, Value);

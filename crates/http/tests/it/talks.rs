@@ -5,9 +5,9 @@ use offhook_domain::AgentId;
 use offhook_services::{CallSettings, Talk, UseCaseError};
 use serde_json::json;
 
-use crate::app::{PAGE, Setup, TestApp};
-use crate::client::{eventually, must};
-use crate::websocket::Socket;
+use crate::it::app::{PAGE, Setup, TestApp};
+use crate::it::client::{eventually, must};
+use crate::it::websocket::Socket;
 
 /// A published agent that hears and speaks, with its widget on.
 async fn agent(app: &TestApp) -> AgentId {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use offhook_domain::{AccountId, MemberRole, Plan, Scope};
 use serde_json::{Value, json};
 
-use crate::app::TestApp;
-use crate::client::must;
+use crate::it::app::TestApp;
+use crate::it::client::must;
 
 const ALL: &str = "/v1/team/members";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::app::{CUSTOMER, TestApp, members, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, TestApp, members, text};
+use crate::it::client::must;
 
 const TOOL: &str = "id name description kind parameters http transfer created_at updated_at";
 

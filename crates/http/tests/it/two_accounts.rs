@@ -7,12 +7,12 @@ use offhook_domain::{Plan, Scopes};
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, text};
-use crate::client::{Request, must};
-use crate::contract::INTERFACE;
-use crate::furnished::Furnished;
-use crate::operations::{NOBODY, all, named};
-use crate::statements::Statements;
+use crate::it::app::{TestApp, text};
+use crate::it::client::{Request, must};
+use crate::it::contract::INTERFACE;
+use crate::it::furnished::Furnished;
+use crate::it::operations::{NOBODY, all, named};
+use crate::it::statements::Statements;
 
 /// Headers that differ from one answer to the next.
 const MOVING: [&str; 4] = [

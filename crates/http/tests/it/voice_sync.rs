@@ -13,8 +13,8 @@ use offhook_testkit::fakes::voices::VoiceCatalog;
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, text};
-use crate::client::must;
+use crate::it::app::{Setup, TestApp, text};
+use crate::it::client::must;
 
 const OURS: &str = "k-ours";
 const DAY: Duration = Duration::from_secs(86_400);

@@ -9,7 +9,7 @@ use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, members, text};
+use crate::it::app::{TestApp, members, text};
 
 /// A provider that lists what the test says, or fails.
 #[derive(Clone)]

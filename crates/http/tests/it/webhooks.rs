@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::app::{CUSTOMER, TestApp, data, members, text};
+use crate::it::app::{CUSTOMER, TestApp, data, members, text};
 
 const ENDPOINT: &str =
     "id url description status disabled_reason secret_prefix created_at updated_at";

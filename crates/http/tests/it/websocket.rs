@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::client::{Request, must};
+use crate::it::client::{Request, must};
 
 pub(crate) struct Socket(TcpStream);
 

@@ -14,8 +14,8 @@ use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use offhook_testkit::{TestDatabase, contract};
 use serde_json::{Value, json};
 
-use crate::app::{Setup, TestApp, text};
-use crate::client::{Answer, eventually, must};
+use crate::it::app::{Setup, TestApp, text};
+use crate::it::client::{Answer, eventually, must};
 
 const OURS: &str = "+15005550123";
 const CUSTOMER: &str = "+5215512345678";

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::app::{TestApp, text};
+use crate::it::app::{TestApp, text};
 
 const PAGE: &str = "https://shop.example";
 const FILES: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];

@@ -3,8 +3,8 @@
 use offhook_domain::CredentialProvider;
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, members, text};
-use crate::client::{Answer, must};
+use crate::it::app::{TestApp, members, text};
+use crate::it::client::{Answer, must};
 
 async fn put(app: &TestApp, target: &str, body: Value) -> Answer {
     app.request("PUT", target).json(body).await

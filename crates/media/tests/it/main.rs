@@ -1,8 +1,4 @@
 //! Media as its users see it.
-#![expect(
-    clippy::expect_used,
-    reason = "helpers of tests; clippy knows only the test functions themselves"
-)]
 
 mod codec;
 mod jitter;

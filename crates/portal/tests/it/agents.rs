@@ -4,8 +4,8 @@ use offhook_domain::{AgentId, Json, MemberRole};
 use offhook_services::PageRequest;
 use offhook_services::store::AgentFilter;
 
-use crate::form::{Form, plain, saved};
-use crate::world::{Browser, Page, World, must};
+use crate::it::form::{Form, plain, saved};
+use crate::it::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;";

@@ -2,8 +2,8 @@
 
 use offhook_domain::MemberRole;
 
-use crate::form::saved;
-use crate::world::World;
+use crate::it::form::saved;
+use crate::it::world::World;
 
 const SCHEMA: &str =
     r#"{"type": "object", "properties": {"mood": {"enum": ["<b>calm", "angry"]}}}"#;

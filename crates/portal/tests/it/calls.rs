@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_domain::{AgentId, Clock as _, Json, MemberRole};
 use offhook_services::store::{ChatAnswered, ChatTaken, NewChatMessage, NewTurn, mint};
 
-use crate::world::{Browser, Page, World, must};
+use crate::it::world::{Browser, Page, World, must};
 
 /// A number that answers and talks.
 const CUSTOMER: &str = "+5215512345678";

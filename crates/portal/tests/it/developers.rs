@@ -3,8 +3,8 @@
 use offhook_domain::{Clock as _, DeliveryId, EndpointId, MemberRole};
 use offhook_services::store::{AttemptReport, ClaimSlots};
 
-use crate::form::saved;
-use crate::world::{Browser, Page, World, must};
+use crate::it::form::saved;
+use crate::it::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;";

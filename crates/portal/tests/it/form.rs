@@ -1,6 +1,6 @@
 //! A form as a browser sends it: with everything that its page has put into it.
 
-use crate::world::{Browser, Page};
+use crate::it::world::{Browser, Page};
 
 /// The fields of a form, as a browser would send them back.
 pub(crate) struct Form(Vec<(String, String)>);

@@ -16,7 +16,7 @@ use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{Browser, Page, World, must};
+use crate::it::world::{Browser, Page, World, must};
 
 pub(crate) const CONNECT: &str = "/integrations/google_calendar/connect";
 pub(crate) const DISCONNECT: &str = "/integrations/google_calendar/disconnect";

@@ -7,11 +7,11 @@ use offhook_domain::{IntegrationStatus, Json, MemberRole};
 use offhook_testkit::fakes::oauth::{CLIENT_SECRET, TOKEN_PATH};
 use offhook_testkit::upstream::Fault;
 
-use crate::integrations::{
+use crate::it::integrations::{
     CONNECT, DISCONNECT, begin, calendar_at, chat, connect, receptionist, renew, renew_after,
     stands, told, with_calendar,
 };
-use crate::world::must;
+use crate::it::world::must;
 
 const NOT_GRANTED: &str = "Google Calendar did not grant access: nothing was connected.";
 

@@ -12,11 +12,11 @@ use offhook_testkit::fakes::oauth::TOKEN_PATH;
 use offhook_testkit::upstream::Fault;
 use serde_json::{Value, json};
 
-use crate::integrations::{
+use crate::it::integrations::{
     agent, begin, calendar_at, connect, renew_after, settings, stands, stands_as, told, tool,
     turn_lease_clock,
 };
-use crate::world::{World, must};
+use crate::it::world::{World, must};
 
 /// A number that answers and talks.
 const CUSTOMER: &str = "+5215512345678";

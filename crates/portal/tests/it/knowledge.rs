@@ -2,8 +2,8 @@
 
 use offhook_domain::MemberRole;
 
-use crate::form::saved;
-use crate::world::World;
+use crate::it::form::saved;
+use crate::it::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_is_read_found_moved_and_deleted() {

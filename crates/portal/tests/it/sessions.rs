@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use offhook_domain::MemberRole;
 
-use crate::world::{World, must};
+use crate::it::world::{World, must};
 
 /// What browsers say of a form of one of our pages.
 const OURS: &str = "\r\nOrigin: http://localhost:8080\r\nSec-Fetch-Site: same-origin";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use offhook_domain::MemberRole;
 use offhook_services::SignInError;
 
-use crate::world::{PASSWORD, World, must};
+use crate::it::world::{PASSWORD, World, must};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_strangers_guess_keeps_nobody_out_elsewhere() {

@@ -2,7 +2,7 @@
 
 use offhook_domain::{AgentId, Json, MemberRole};
 
-use crate::world::{Browser, World, must};
+use crate::it::world::{Browser, World, must};
 
 async fn agent(world: &World) -> AgentId {
     let body = must(Json::parse(

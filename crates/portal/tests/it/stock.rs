@@ -5,8 +5,8 @@ use std::time::Duration;
 use offhook_domain::{Clock as _, CredentialProvider, MemberRole};
 use serde_json::{Value, json};
 
-use crate::form::saved;
-use crate::world::{Browser, Page, World, must};
+use crate::it::form::saved;
+use crate::it::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;";

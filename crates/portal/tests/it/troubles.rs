@@ -2,7 +2,7 @@
 
 use offhook_domain::MemberRole;
 
-use crate::world::World;
+use crate::it::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_lost_is_told_within_the_portal_and_a_forms_address_leads_back() {

@@ -2,8 +2,8 @@
 
 use offhook_domain::{Json, MemberRole};
 
-use crate::form::{Form, plain};
-use crate::world::{Browser, Page, World, must};
+use crate::it::form::{Form, plain};
+use crate::it::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 

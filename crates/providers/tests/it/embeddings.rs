@@ -6,7 +6,7 @@ use offhook_engine::ports::{EmbeddingError, Embeddings};
 use offhook_providers::{EmbeddingsSettings, embeddings};
 use serde_json::{Value, json};
 
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 fn service(server: &Server, change: impl FnOnce(&mut EmbeddingsSettings)) -> Arc<dyn Embeddings> {
     let mut settings = EmbeddingsSettings {

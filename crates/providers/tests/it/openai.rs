@@ -12,7 +12,7 @@ use offhook_engine::ports::{
 use offhook_providers::{ModelRegistry, ProviderSettings};
 use tokio::time::timeout;
 
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 type Deltas = BoxStream<'static, Result<ModelDelta, ModelError>>;
 

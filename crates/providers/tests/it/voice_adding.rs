@@ -4,7 +4,7 @@ use offhook_domain::VoiceProvider;
 use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
 use serde_json::{Value, json};
 
-use crate::voices::{library, provider, targets};
+use crate::it::voices::{library, provider, targets};
 
 /// Where the voice is added.
 const ADD: &str = "/base/v1/voices/add/owner%2F1/s%201";

@@ -9,7 +9,7 @@ use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 
 use VoiceProvider::{A, B, C};
 
-use crate::voice_catalogs::{OURS, THEIRS, library, library_at, numbered, shared, voice};
+use crate::it::voice_catalogs::{OURS, THEIRS, library, library_at, numbered, shared, voice};
 
 /// What is asked of a provider.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,13 @@
 //! The rules on the server, by a clock that the tests turn.
 
+#[expect(
+    clippy::duplicate_mod,
+    reason = "the model of the rules, over this build of them"
+)]
 #[path = "../../tests/it/model.rs"]
 mod model;
+
+use crate as tested;
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};

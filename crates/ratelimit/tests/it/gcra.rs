@@ -2,7 +2,7 @@ use offhook_ratelimit::gcra::{decide, peek};
 use offhook_ratelimit::{MAX_PER_MINUTE, Quota};
 use proptest::prelude::*;
 
-use crate::model::Bucket;
+use crate::it::model::Bucket;
 
 const NOW: i64 = 1_777_573_931_123_456;
 

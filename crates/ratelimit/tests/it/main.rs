@@ -6,4 +6,8 @@ mod header;
 mod memory;
 mod model;
 mod overflow;
+#[cfg(feature = "redis")]
+mod redis;
 mod window;
+
+use offhook_ratelimit as tested;

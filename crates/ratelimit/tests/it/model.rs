@@ -1,6 +1,6 @@
 //! The rules in their plainest form: what the crate is checked against.
 
-use offhook_ratelimit::Quota;
+use super::tested::Quota;
 
 /// A bucket that holds time instead of tokens: `interval_us` of it is a token, and it fills by the passing time.
 pub(crate) struct Bucket {

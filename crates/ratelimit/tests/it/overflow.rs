@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use offhook_ratelimit::{Key, MemoryStore, Quota, Space};
 use proptest::prelude::*;
 
-use crate::model::{Bucket, Window};
+use crate::it::model::{Bucket, Window};
 
 const NOW: i64 = 1_777_573_931_123_456;
 const SECOND: i64 = 1_000_000;

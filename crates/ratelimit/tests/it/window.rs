@@ -1,7 +1,7 @@
 use offhook_ratelimit::window::decide;
 use proptest::prelude::*;
 
-use crate::model::Window;
+use crate::it::model::Window;
 
 /// 12:00:00 of some day.
 const NOON: i64 = 1_777_550_400_000_000;

@@ -2,7 +2,7 @@
 
 use ring::hmac;
 
-use crate::vectors::{self, Vector};
+use crate::it::vectors::{self, Vector};
 
 /// The algorithm of Stripe's libraries, step by step: items split at `,`, key and value at `=`; the first `t`, all
 /// `v1`; HMAC-SHA256 of `<t>.<payload>` keyed by the whole secret text; a comparison of hexadecimal texts.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use offhook_sip::{SipEvent, Timers};
 
-use crate::peer::Peer;
-use crate::sipp::{header, needs_sipp, play};
-use crate::support::{Stage, called, invite, next, rest, told, trunk};
+use crate::it::peer::Peer;
+use crate::it::sipp::{header, needs_sipp, play};
+use crate::it::support::{Stage, called, invite, next, rest, told, trunk};
 
 fn branch(message: &str) -> &str {
     let via = header(message, "Via");

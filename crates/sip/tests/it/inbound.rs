@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use offhook_sip::{Refusal, Timers};
 
-use crate::peer::Peer;
-use crate::sipp::{header, needs_sipp, play};
-use crate::support::{ANSWER, OFFER, Stage, rest, told, trunk};
+use crate::it::peer::Peer;
+use crate::it::sipp::{header, needs_sipp, play};
+use crate::it::support::{ANSWER, OFFER, Stage, rest, told, trunk};
 
 const SDP: &str = "Content-Type: application/sdp\r\n";
 

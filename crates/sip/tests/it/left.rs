@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use offhook_sip::{EndError, Refusal, Timers};
 
-use crate::peer::Peer;
-use crate::sipp::header;
-use crate::support::{ANSWER, OFFER, Stage, told, trunk};
+use crate::it::peer::Peer;
+use crate::it::sipp::header;
+use crate::it::support::{ANSWER, OFFER, Stage, told, trunk};
 
 const SDP: &str = "Content-Type: application/sdp\r\n";
 

@@ -2,8 +2,8 @@
 
 use offhook_sip::{SipCall, SipEvent, TransferError};
 
-use crate::sipp::{header, needs_sipp, play};
-use crate::support::{ANSWER, called, next, rest, told};
+use crate::it::sipp::{header, needs_sipp, play};
+use crate::it::support::{ANSWER, called, next, rest, told};
 
 const TARGET: &str = "+5215500000001";
 

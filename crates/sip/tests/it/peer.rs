@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
-use crate::sipp::header;
-use crate::support::PATIENCE;
+use crate::it::sipp::header;
+use crate::it::support::PATIENCE;
 
 pub(crate) struct Peer {
     socket: UdpSocket,

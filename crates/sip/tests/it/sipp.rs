@@ -10,12 +10,12 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::support::PATIENCE;
+use crate::it::support::PATIENCE;
 
 /// Skips the test, loudly, where SIPp is missing; in CI nothing is skipped.
 macro_rules! needs_sipp {
     () => {
-        if !crate::sipp::is_installed() {
+        if !crate::it::sipp::is_installed() {
             return;
         }
     };

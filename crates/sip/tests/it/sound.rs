@@ -13,9 +13,9 @@ use offhook_media::pump::Latch;
 use offhook_sip::{SipCarrier, SoundSettings, Timers};
 use tokio::time::timeout;
 
-use crate::peer::Peer;
-use crate::sipp::{needs_sipp, play};
-use crate::support::{FROM, OFFER, PATIENCE, Stage, TO, trunk};
+use crate::it::peer::Peer;
+use crate::it::sipp::{needs_sipp, play};
+use crate::it::support::{FROM, OFFER, PATIENCE, Stage, TO, trunk};
 
 fn ports() -> Ports {
     Ports::new(PortRange::new(42_000, 48_999).unwrap())

@@ -11,7 +11,7 @@ use offhook_sip::{
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::sipp::{Play, Sipp};
+use crate::it::sipp::{Play, Sipp};
 
 /// Longer than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

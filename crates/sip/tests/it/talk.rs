@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use offhook_sip::Timers;
 
-use crate::peer::Peer;
-use crate::sipp::{header, needs_sipp, play};
-use crate::support::{FROM, OFFER, Stage, TO, called, invite, rest, told, trunk};
+use crate::it::peer::Peer;
+use crate::it::sipp::{header, needs_sipp, play};
+use crate::it::support::{FROM, OFFER, Stage, TO, called, invite, rest, told, trunk};
 
 #[tokio::test]
 async fn early_media_comes_before_the_answer_and_we_hang_up() {
@@ -222,7 +222,7 @@ async fn a_call_over_tcp_is_the_same_call() {
             "remote_bye" => {
                 assert_eq!(rest(&mut call).await, ["Answered with SDP", "Hangup"]);
             }
-            _ => crate::middle::is_held_and_taken_back(&mut call).await,
+            _ => crate::it::middle::is_held_and_taken_back(&mut call).await,
         }
         stage.is_through_with(&mut callee).await;
     }

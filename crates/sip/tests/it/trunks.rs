@@ -8,8 +8,8 @@ use offhook_sip::{Listen, NoAnswer, SipSettings, SipTrunks, Timers, Transport, T
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{sleep, timeout};
 
-use crate::peer::Peer;
-use crate::support::{ANSWER, PATIENCE, Stage, invite, rest, told, trunk};
+use crate::it::peer::Peer;
+use crate::it::support::{ANSWER, PATIENCE, Stage, invite, rest, told, trunk};
 
 async fn becomes(stage: &Stage, down: bool) {
     let seen = async {

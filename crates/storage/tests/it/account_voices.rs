@@ -6,7 +6,7 @@ use offhook_domain::{AccountId, CredentialProvider, VoiceProvider};
 use offhook_storage::{AccountVoice, Store, VoiceChanges, VoiceCredential, VoiceOwner};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after};
+use crate::it::shop::{Shop, T0, after};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const LEASE: Duration = Duration::from_secs(3_600);

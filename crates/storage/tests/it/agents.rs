@@ -6,7 +6,7 @@ use offhook_domain::{AgentStatus, Runtime};
 use offhook_storage::{AgentChange, AgentFilter, AgentRef, Lines, Publication, Store, StoreError};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, new_agent, race};
+use crate::it::shop::{Shop, T0, after, new_agent, race};
 
 fn change(head: i32, config: Option<&str>) -> AgentChange {
     AgentChange {

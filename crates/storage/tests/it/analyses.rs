@@ -6,8 +6,8 @@ use offhook_domain::{AnalysisStatus, CallOutcome, CallState, ConversationId, Fai
 use offhook_storage::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, CallEnd, Fenced, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, end, node, pass, settlement};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, end, node, pass, settlement};
 
 const FIRST: &str = r#"{"title": "first"}"#;
 const SECOND: &str = r#"{"title":  "second"}"#;

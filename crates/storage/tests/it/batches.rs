@@ -13,9 +13,9 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::live_calls::chat;
-use crate::raw::Raw;
-use crate::shop::{
+use crate::it::live_calls::chat;
+use crate::it::raw::Raw;
+use crate::it::shop::{
     CANCELLED, OURS, Shop, T0, after, end, entry, node, paged, phone, race, settlement,
 };
 

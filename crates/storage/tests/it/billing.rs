@@ -6,8 +6,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, entry, node, paged, race, settlement};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, entry, node, paged, race, settlement};
 
 pub(crate) fn audited(action: &'static str) -> Audited {
     Audited {
@@ -237,7 +237,7 @@ contract! {
         }
         let ended = settlement(CallState::Failed, 0);
         let late = shop.place(after(86_400)).await;
-        store.end_queued_call((shop.account, late), crate::shop::CANCELLED, ended).await.unwrap();
+        store.end_queued_call((shop.account, late), crate::it::shop::CANCELLED, ended).await.unwrap();
         let totals = store.usage(shop.account, day, day + 1).await.unwrap();
         let first = UsageDay { day, calls: 1, conversations: 1, duration_seconds: 42, credits: 7 };
         let second = UsageDay { day: day + 1, calls: 1, conversations: 1, ..UsageDay::default() };

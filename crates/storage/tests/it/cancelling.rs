@@ -6,8 +6,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, event};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, event};
 
 /// More than are cancelled along with their endpoint's change.
 const MANY: i64 = 2_500;

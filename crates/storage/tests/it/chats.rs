@@ -13,9 +13,9 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::billing::assert_books;
-use crate::raw::Raw;
-use crate::shop::{MINUTE, Shop, T0, after, pass};
+use crate::it::billing::assert_books;
+use crate::it::raw::Raw;
+use crate::it::shop::{MINUTE, Shop, T0, after, pass};
 
 const ORIGIN: &str = "https://shop.example";
 

@@ -9,7 +9,9 @@ use offhook_domain::CallState;
 use offhook_storage::{Fenced, NewTurn, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, turn};
+use crate::it::shop::{
+    CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, turn,
+};
 
 contract! {
     async fn claimed_calls_are_dialing_and_owned_and_the_oldest_come_first(store: Store) {
@@ -458,7 +460,7 @@ contract! {
 
 mod only_postgres {
     use super::*;
-    use crate::raw::Raw;
+    use crate::it::raw::Raw;
 
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]

@@ -6,8 +6,8 @@ use offhook_domain::{
 use offhook_storage::{CallEnd, DeliveryFilter, Settlement, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, end, node, race, settlement, turn};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, end, node, race, settlement, turn};
 
 contract! {
     async fn turns_are_numbered_in_order_and_tools_do_not_count_as_messages(store: Store) {
@@ -125,7 +125,7 @@ contract! {
     async fn settling_moves_the_keys_budget_from_held_to_spent(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
-        let mut call = shop.call(crate::shop::T0);
+        let mut call = shop.call(crate::it::shop::T0);
         call.key_budget = Some(100);
         let id = call.id;
         store.place_call(call).await.unwrap();
@@ -133,7 +133,7 @@ contract! {
         raw.run("UPDATE api_keys SET monthly_credit_budget = 100").await;
         let budget = "SELECT CAST(spent AS TEXT) || ' ' || CAST(reserved AS TEXT) AS line FROM key_budgets";
         assert_eq!(raw.line(budget).await, "0 10");
-        let claim = shop.claim_at(5, node(), crate::shop::T0).await[0].claim_id.unwrap();
+        let claim = shop.claim_at(5, node(), crate::it::shop::T0).await[0].claim_id.unwrap();
         assert!(store.top_up(id, 5, T0).await.unwrap());
         assert_eq!(raw.line(budget).await, "0 15");
         assert!(!store.top_up(id, 86, T0).await.unwrap(), "beyond the key's budget");

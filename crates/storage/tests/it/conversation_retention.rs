@@ -4,8 +4,8 @@ use offhook_domain::{CallState, ConversationId, EventType, Plan, Timestamp};
 use offhook_storage::{ClaimSlots, RetentionWindow};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{CANCELLED, Shop, T0, after, entry, node, settlement, turn};
+use crate::it::raw::Raw;
+use crate::it::shop::{CANCELLED, Shop, T0, after, entry, node, settlement, turn};
 
 /// A call that was completed, told and paid.
 async fn completed(shop: &Shop) -> ConversationId {
@@ -16,7 +16,7 @@ async fn completed(shop: &Shop) -> ConversationId {
         .await
         .unwrap();
     store
-        .close_call(id, claim, crate::shop::end())
+        .close_call(id, claim, crate::it::shop::end())
         .await
         .unwrap();
     let settled = settlement(CallState::Completed, 7);

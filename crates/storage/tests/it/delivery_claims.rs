@@ -8,8 +8,8 @@ use offhook_domain::{DeliveryId, EndpointId, EventType, Timestamp};
 use offhook_storage::{ClaimSlots, ClaimedAttempt, Resent, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, event, pass};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, event, pass};
 
 /// Something to deliver that is due since `at`; its body says so.
 async fn ask(shop: &Shop, endpoint: EndpointId, at: Timestamp) -> DeliveryId {
@@ -132,7 +132,7 @@ contract! {
 
 mod only_postgres {
     use super::*;
-    use crate::plans::Recorder;
+    use crate::it::plans::Recorder;
 
     /// On one thread, so that the pool's connections are opened where the recorder was begun.
     #[tokio::test]

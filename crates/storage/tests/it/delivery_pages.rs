@@ -6,8 +6,8 @@ use offhook_domain::{DeliveryId, EventType, Timestamp};
 use offhook_storage::{Delivery, DeliveryFilter, DeliveryState, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, paged};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, paged};
 
 const STATES: [DeliveryState; 3] = [
     DeliveryState::Delivered,

@@ -11,7 +11,7 @@ use offhook_storage::{
 };
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, new_agent, paged, pass, race};
+use crate::it::shop::{Shop, T0, after, new_agent, paged, pass, race};
 
 /// More rows than any test has.
 const MANY: i64 = 10_000;

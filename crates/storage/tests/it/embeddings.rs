@@ -6,8 +6,8 @@ use offhook_storage::{
 };
 use offhook_testkit::contract;
 
-use crate::documents::{document, finished};
-use crate::shop::{Shop, T0, after, pass};
+use crate::it::documents::{document, finished};
+use crate::it::shop::{Shop, T0, after, pass};
 
 async fn ready(store: &Store, account: AccountId, by: Option<&str>) -> DocumentId {
     ready_at(store, account, by, 0).await

@@ -4,8 +4,8 @@ use offhook_domain::EventType;
 use offhook_storage::{DeliveryState, EndpointDeliveryFilter};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, after};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, after};
 
 contract! {
     async fn an_endpoint_shows_its_own_deliveries_newest_first(database: TestDatabase) {

@@ -10,8 +10,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, event, new_endpoint, paged, race};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, event, new_endpoint, paged, race};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_storage::{Backlog, Store};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, node};
+use crate::it::shop::{Shop, T0, after, node};
 
 contract! {
     async fn what_waits_is_counted_and_what_is_done_is_not(store: Store) {

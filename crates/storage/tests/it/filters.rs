@@ -10,9 +10,9 @@ use offhook_storage::{
 };
 use offhook_testkit::TestDatabase;
 
-use crate::plans::Recorder;
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after};
+use crate::it::plans::Recorder;
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after};
 
 /// The first page and a later one, with each filter alone, and together where both are there for the same reader; within a
 /// period where there is one.
@@ -155,7 +155,7 @@ fn compared(statement: &str) -> Vec<(String, &str)> {
 
 mod only_sqlite {
     use super::*;
-    use crate::plans::only_sqlite::plan;
+    use crate::it::plans::only_sqlite::plan;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn every_filter_is_what_an_index_is_entered_by() {

@@ -7,7 +7,7 @@ use offhook_storage::{
 };
 use offhook_testkit::contract;
 
-use crate::shop::{CUSTOMER, OURS, Shop, T0, after, end, node, phone, race, settlement};
+use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, end, node, phone, race, settlement};
 
 const DIALOG: &str = r#"{"call_id":"x@carrier"}"#;
 

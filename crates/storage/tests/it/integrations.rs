@@ -9,8 +9,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, pass};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, pass};
 
 const CALENDAR: &str = "google_calendar";
 const LEASE: Duration = Duration::from_secs(60);

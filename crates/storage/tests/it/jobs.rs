@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{node, pass};
+use crate::it::shop::{node, pass};
 
 const JOB: &str = "sweep";
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -6,7 +6,7 @@ use offhook_domain::{KeyId, MemberRole, Plan};
 use offhook_storage::{Account, Member, Store, StoreError, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, new_key, pass};
+use crate::it::shop::{Shop, T0, after, new_key, pass};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -9,9 +9,9 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::numbers::calls_from;
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, phone, race};
+use crate::it::numbers::calls_from;
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, phone, race};
 
 const LEGACY: CredentialProvider = CredentialProvider::Legacy;
 const HOUR: Duration = Duration::from_secs(3_600);

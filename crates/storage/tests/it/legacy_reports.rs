@@ -5,7 +5,7 @@ use offhook_domain::{CallOutcome, ClaimId, ConversationId, FailureReason, Runtim
 use offhook_storage::{CallEnd, Fenced, LegacyReport, NewCall, Store, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, end, node, turn};
+use crate::it::shop::{Shop, T0, after, end, node, turn};
 
 const DAY: u64 = 24 * 3_600;
 

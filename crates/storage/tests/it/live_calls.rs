@@ -2,9 +2,9 @@
 
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::plans::Recorder;
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, node};
+use crate::it::plans::Recorder;
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, node};
 
 const OPEN_CHATS: i64 = 5_000;
 
@@ -71,7 +71,7 @@ contract! {
 
 mod only_sqlite {
     use super::*;
-    use crate::plans::only_sqlite::plan;
+    use crate::it::plans::only_sqlite::plan;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn open_chats_are_not_walked_for_live_calls() {
@@ -99,7 +99,7 @@ mod only_sqlite {
 
 mod only_postgres {
     use super::*;
-    use crate::plans::only_postgres::with_values;
+    use crate::it::plans::only_postgres::with_values;
 
     /// Rows that were read and are none of the answer.
     fn passed_over(plan: &str) -> u32 {

@@ -4,7 +4,7 @@ use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, Resource
 use offhook_storage::{LogEntry, LogFilter, StatusFilter, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{T0, after, paged};
+use crate::it::shop::{T0, after, paged};
 
 fn entry(account: AccountId, at: Timestamp) -> LogEntry {
     LogEntry {

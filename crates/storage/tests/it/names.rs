@@ -11,9 +11,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::documents::new_document;
-use crate::raw::Raw;
-use crate::shop::{Shop, after, new_agent, paged};
+use crate::it::documents::new_document;
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, after, new_agent, paged};
 
 /// Few characters, so that every piece of a text is common and the text is rare.
 const LETTERS: [char; 8] = ['a', 'a', 'a', 'b', 'b', '%', 'é', '😀'];
@@ -220,7 +220,7 @@ mod only_sqlite {
     use diesel::prelude::*;
 
     use super::*;
-    use crate::plans::Recorder;
+    use crate::it::plans::Recorder;
 
     #[derive(QueryableByName)]
     struct Plan {

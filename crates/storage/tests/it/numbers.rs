@@ -8,8 +8,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, new_agent, paged, phone, race};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, new_agent, paged, phone, race};
 
 fn number(shop: &Shop, text: &str, at: Timestamp) -> PhoneNumber {
     PhoneNumber {

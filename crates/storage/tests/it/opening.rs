@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use offhook_storage::{Store, StoreConfig, StoreError};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, race};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, race};
 
 contract! {
     async fn a_commit_survives_power_loss(store: Store) {

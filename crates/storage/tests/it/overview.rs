@@ -7,8 +7,8 @@ use offhook_storage::{
 };
 use offhook_testkit::contract;
 
-use crate::billing::assert_books;
-use crate::shop::{CANCELLED, Shop, T0, after, node, settlement, turn};
+use crate::it::billing::assert_books;
+use crate::it::shop::{CANCELLED, Shop, T0, after, node, settlement, turn};
 
 const HOUR: u64 = 3_600;
 

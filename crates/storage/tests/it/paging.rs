@@ -6,8 +6,8 @@ use offhook_domain::{Channel, ConversationId, ConversationStatus, E164, Timestam
 use offhook_storage::{Conversation, ConversationFilter, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{CUSTOMER, OURS, Shop, T0, after, new_agent, phone};
+use crate::it::raw::Raw;
+use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, new_agent, phone};
 
 const OTHER: &str = "+4915112345678";
 

@@ -10,8 +10,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, race};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, race};
 
 const RULE: AttemptRule = AttemptRule {
     window: Duration::from_secs(900),

@@ -7,8 +7,8 @@ use offhook_domain::{CallState, Channel, ConversationStatus, EventType};
 use offhook_storage::{DeliveryFilter, Placed, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{CUSTOMER, OPERATION, OURS, Shop, T0, after, answer, pass, phone, race};
+use crate::it::raw::Raw;
+use crate::it::shop::{CUSTOMER, OPERATION, OURS, Shop, T0, after, answer, pass, phone, race};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -162,7 +162,7 @@ contract! {
         assert_eq!(shop.wallet().await, (19, 10));
 
         // The key is free: it works once there is money.
-        store.change_wallet(shop.account, crate::shop::entry("purchase", 1)).await.unwrap();
+        store.change_wallet(shop.account, crate::it::shop::entry("purchase", 1)).await.unwrap();
         let paid = shop.keyed_call("k1", 1, T0);
         assert!(matches!(store.place_call(paid).await.unwrap(), Placed::Accepted(_)));
         assert_eq!(shop.wallet().await, (20, 20));

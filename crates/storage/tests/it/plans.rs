@@ -12,9 +12,9 @@ use offhook_domain::{CallState, Channel, ConversationStatus};
 use offhook_storage::{ClaimSlots, ClaimedWork, ConversationFilter, DELIVERIES_KEPT, mint};
 use offhook_testkit::TestDatabase;
 
-use crate::filters::read_with_every_filter;
-use crate::raw::Raw;
-use crate::shop::{CANCELLED, CUSTOMER, Shop, T0, after, node, phone, settlement};
+use crate::it::filters::read_with_every_filter;
+use crate::it::raw::Raw;
+use crate::it::shop::{CANCELLED, CUSTOMER, Shop, T0, after, node, phone, settlement};
 
 /// Statements of the connections that were opened on the thread that began it.
 #[derive(Clone, Default)]

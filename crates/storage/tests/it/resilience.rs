@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use offhook_storage::{AgentChange, ConversationFilter, Placed, Store, StoreError};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, entry, new_key};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, entry, new_key};
 
 /// Polls until `done`; no test of a condition takes longer than this.
 async fn until(mut done: impl AsyncFnMut() -> bool) {
@@ -143,7 +143,7 @@ const fn filter() -> ConversationFilter {
 
 mod only_sqlite {
     use super::*;
-    use crate::plans::Recorder;
+    use crate::it::plans::Recorder;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn writes_that_wait_together_share_a_commit() {

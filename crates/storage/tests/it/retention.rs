@@ -8,8 +8,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, event};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, event};
 
 const MOMENT: Duration = Duration::from_millis(1);
 

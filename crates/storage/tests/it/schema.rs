@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
+use crate::it::raw::Raw;
 
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 

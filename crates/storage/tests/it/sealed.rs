@@ -6,7 +6,7 @@ use offhook_domain::CredentialProvider;
 use offhook_storage::{MasterKey, SealedColumn, Store, StoreError};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{Shop, T0};
+use crate::it::shop::{Shop, T0};
 
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 

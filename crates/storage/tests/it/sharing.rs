@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use offhook_storage::Store;
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::documents::{document, finished};
-use crate::shop::{Shop, T0, after, node, pass};
+use crate::it::documents::{document, finished};
+use crate::it::shop::{Shop, T0, after, node, pass};
 
 const MODEL: &str = "m";
 

@@ -4,8 +4,8 @@ use offhook_domain::{CallState, Channel, NodeId, Price};
 use offhook_storage::{Fenced, NewTalk, Settlement, Store, TalkTaken, WidgetSettings, mint};
 use offhook_testkit::contract;
 
-use crate::billing::assert_books;
-use crate::shop::{Shop, T0, after, end, node, settlement};
+use crate::it::billing::assert_books;
+use crate::it::shop::{Shop, T0, after, end, node, settlement};
 
 const ORIGIN: &str = "https://shop.example";
 const DAY: u64 = 86_400;

@@ -7,8 +7,8 @@ use offhook_domain::{EmailAddress, MemberRole, Timestamp};
 use offhook_storage::{Invitation, Member, SeatTaken, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{Shop, T0, after, paged, race};
+use crate::it::raw::Raw;
+use crate::it::shop::{Shop, T0, after, paged, race};
 
 fn member(shop: &Shop, email: &str, at: Timestamp) -> Member {
     Member {

@@ -6,7 +6,7 @@ use offhook_domain::{AccountId, AgentStatus, Timestamp, ToolId};
 use offhook_storage::{Publication, Store, StoreError, ToolChange, ToolRow, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, paged, race};
+use crate::it::shop::{Shop, T0, after, paged, race};
 
 fn new_tool(account_id: AccountId, name: &str, at: Timestamp) -> ToolRow {
     ToolRow {

@@ -4,7 +4,7 @@ use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_storage::{Store, VoiceChanges};
 use offhook_testkit::contract;
 
-use crate::shop::{T0, after};
+use crate::it::shop::{T0, after};
 
 fn voice(provider: VoiceProvider, id: &str) -> Voice {
     Voice {

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::billing::{assert_books, audited};
-use crate::raw::Raw;
-use crate::shop::{CANCELLED, Shop, T0, after, end, entry, node, race, settlement};
+use crate::it::billing::{assert_books, audited};
+use crate::it::raw::Raw;
+use crate::it::shop::{CANCELLED, Shop, T0, after, end, entry, node, race, settlement};
 
 /// One step of an account's life.
 #[derive(Debug, Clone)]

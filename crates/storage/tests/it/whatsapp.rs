@@ -7,8 +7,8 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::raw::Raw;
-use crate::shop::{CUSTOMER, OURS, Shop, T0, after, pass, phone};
+use crate::it::raw::Raw;
+use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, pass, phone};
 
 const ID: &str = "106540352242922";
 

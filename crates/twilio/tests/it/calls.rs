@@ -14,7 +14,7 @@ use offhook_testkit::fakes::twilio::{PlacedCall, beginning, echo, key, sound, st
 use offhook_testkit::upstream::Fault;
 use serde_json::json;
 
-use crate::desk::{Desk, event, handle, said};
+use crate::it::desk::{Desk, event, handle, said};
 
 const ONE: SegmentId = SegmentId(1);
 
@@ -453,7 +453,7 @@ async fn a_call_of_a_process_that_died_is_ended_by_its_id_or_as_soon_as_it_shows
     let dialog = before.carrier.early_dialog(handle(1)).unwrap();
     assert_eq!(dialog, call.sid);
     let after = Desk {
-        carrier: crate::desk::carrier(before.twilio.upstream().base_url()),
+        carrier: crate::it::desk::carrier(before.twilio.upstream().base_url()),
         twilio: before.twilio,
     };
     after.twilio.set_status(&call.sid, "in-progress");

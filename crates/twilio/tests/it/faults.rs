@@ -14,7 +14,7 @@ use offhook_twilio::TwilioCarrier;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::desk::{Desk, carrier, event, handle, request};
+use crate::it::desk::{Desk, carrier, event, handle, request};
 
 /// What goes wrong, and what an operation is known to have come to then.
 const FAULTS: [(Fault, DialError); 14] = [

@@ -8,7 +8,7 @@ use offhook_testkit::upstream::{Answer, Upstream};
 use offhook_twilio::{Login, TwilioClient, TwilioError};
 use serde_json::json;
 
-use crate::desk::{Desk, carrier};
+use crate::it::desk::{Desk, carrier};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_pages_of_an_accounts_numbers_are_read_with_its_own_credential() {

@@ -10,7 +10,7 @@ use offhook_testkit::upstream::{Answer, Fault, Upstream};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::desk::{Desk, carrier, event, handle, said};
+use crate::it::desk::{Desk, carrier, event, handle, said};
 
 /// Sooner than an answer, or a call that does not show itself, is given up.
 const SOON: Duration = Duration::from_secs(8);

@@ -7,7 +7,7 @@ use offhook_testkit::fakes::twilio::{ACCOUNT, Scheme, SignedForm, sign, status_f
 use offhook_testkit::upstream::Fault;
 use serde_json::json;
 
-use crate::desk::{Desk, event, handle};
+use crate::it::desk::{Desk, event, handle};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn how_a_call_failed_is_told_in_our_words() {

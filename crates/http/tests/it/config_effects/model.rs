@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::client::must;
+use crate::it::client::must;
 
 /// How long the model thinks.
 const THINKS: Duration = Duration::from_millis(100);

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{BRISK, LIMIT, World, until};
-use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::must;
+use crate::it::app::{CUSTOMER, Setup, TestApp, text};
+use crate::it::client::must;
 
 both! {
     async fn a_process_that_stops_waits_for_no_list_of_agents(database) {

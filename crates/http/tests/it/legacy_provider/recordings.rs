@@ -8,8 +8,8 @@ use offhook_testkit::upstream::Fault;
 use serde_json::{Value, json};
 
 use super::{BRISK, World, left, until};
-use crate::app::text;
-use crate::client::must;
+use crate::it::app::text;
+use crate::it::client::must;
 
 /// Calls an agent, and ends the call as one that was recorded; returns its handle.
 async fn recorded(world: &World) -> String {

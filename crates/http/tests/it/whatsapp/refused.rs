@@ -13,8 +13,8 @@ use offhook_testkit::{TestDatabase, contract};
 use serde_json::{Value, json};
 
 use super::{FROM, HOUR, OURS, Shop, said, tell};
-use crate::app::{Setup, text};
-use crate::client::{eventually, must};
+use crate::it::app::{Setup, text};
+use crate::it::client::{eventually, must};
 
 /// A model that costs credits, at a place where nobody listens.
 fn unreachable() -> Vec<(String, ProviderSettings)> {
@@ -107,7 +107,7 @@ contract! {
 
     async fn a_legacy_agent_cannot_answer_here(database: TestDatabase) {
         let shop = Shop::new(database).await;
-        let legacy = crate::legacy::agents(&shop.app).await;
+        let legacy = crate::it::legacy::agents(&shop.app).await;
         shop.give_number(legacy[0]["id"].clone()).await;
         shop.says("wamid.1", "Hi").await;
         shop.is_done_with_it().await;

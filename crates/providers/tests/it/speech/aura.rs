@@ -5,7 +5,7 @@ use offhook_providers::SpeechProvider;
 use serde_json::{Value, json};
 
 use super::{endpoint, gather, refused, registry, sounding, words};
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 #[tokio::test]
 async fn a_voice_is_a_model_and_each_text_a_request() {

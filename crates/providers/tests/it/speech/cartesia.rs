@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::service::{Peer, Service};
 use super::{endpoint, gather, refused, registry, sounding, words};
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 fn voice(base_url: &str, transport: SpeechTransport) -> Arc<dyn TextToSpeech> {
     let provider = SpeechProvider::Cartesia(endpoint(base_url), transport);

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::service::{Peer, Service};
 use super::{KEY, endpoint, gather, refused, registry, sounding, words};
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 const SETTINGS: &str = r#"{"stability": 0.4, "use_speaker_boost": false, "seed": 7}"#;
 

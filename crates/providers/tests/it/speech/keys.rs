@@ -5,7 +5,7 @@ use offhook_providers::{SpeechProvider, SpeechTransport};
 
 use super::service::Service;
 use super::{KEY, endpoint, gather, refused, registry, sounding, words};
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 /// The keys that voices bring along, one after the other, and those that are sent.
 const ASKED: [(Option<&str>, &str); 4] = [

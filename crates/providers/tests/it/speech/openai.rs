@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::service::Service;
 use super::{endpoint, frame, gather, give, listening, refused, registry, rest, sounding, words};
-use crate::server::{Act, Server};
+use crate::it::server::{Act, Server};
 
 fn registered(base_url: &str) -> SpeechRegistry {
     registry(SpeechProvider::OpenAi(endpoint(base_url)))

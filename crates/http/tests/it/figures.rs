@@ -148,3 +148,32 @@ fn every_name_is_as_prometheus_has_it() {
         assert!(line.ends_with('.') && !line.ends_with(".."), "{line}");
     }
 }
+
+#[test]
+fn a_method_that_nobody_knows_makes_no_label() {
+    let http = &metrics().http;
+    for method in ["GET", "BREW-0190163d"] {
+        http.answered(method, None, 200, SECOND);
+    }
+    let text = metrics().text();
+    assert!(text.contains("method=\"GET\"") && text.contains("method=\"other\""));
+    assert!(!text.contains("BREW"));
+}
+
+#[test]
+fn what_is_under_way_is_counted_until_it_is_dropped() {
+    let under_way = || {
+        let text = metrics().text();
+        let figure = text
+            .lines()
+            .find_map(|line| line.strip_prefix("offhook_http_requests_in_flight "));
+        figure
+            .and_then(|figure| figure.parse::<i64>().ok())
+            .unwrap()
+    };
+    let before = under_way();
+    let one = metrics().http.began();
+    assert_eq!(under_way(), before + 1);
+    drop(one);
+    assert_eq!(under_way(), before);
+}
