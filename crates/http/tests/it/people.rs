@@ -220,7 +220,7 @@ both! {
         let invited = people.invite(&boss.person, email("ana@example.com"), "Ana", MemberRole::Viewer);
         let token = must(invited.await).token;
         let opened = must(people.invitation(&token).await).unwrap_or_else(|| panic!("gone"));
-        assert_eq!((opened.account_name.as_str(), opened.has_password), ("Beta", true));
+        assert_eq!(opened.account_name.as_str(), "Beta");
         // Somebody else who got hold of the link has no use for it.
         let stolen = people.accept_invitation(&token, "Eve", OTHER, here()).await;
         assert!(matches!(stolen, Err(JoinError::Wrong)));
@@ -243,6 +243,24 @@ both! {
         assert_eq!(again.person.caller.account.id, app.account);
     }
 
+    async fn what_an_admin_has_invited_ends_when_they_are_one_no_more(app) {
+        let people = app.services.people();
+        let owner = member(&app, app.account, "own@example.com", MemberRole::Owner).await;
+        let admin = member(&app, app.account, "adm@example.com", MemberRole::Admin).await;
+        let other = member(&app, app.account, "oth@example.com", MemberRole::Admin).await;
+        let invite = async |by: &SignedIn, address: &str| {
+            must(people.invite(&by.person, email(address), "Eve", MemberRole::Developer).await).token
+        };
+        let of_admin = invite(&admin, "a@example.com").await;
+        let of_other = invite(&other, "b@example.com").await;
+        let of_owner = invite(&owner, "c@example.com").await;
+        let opens = async |token: &str| must(people.invitation(token).await).is_some();
+        must(people.remove(&owner.person, admin.person.member.id).await);
+        assert!(!opens(&of_admin).await && opens(&of_other).await);
+        must(people.set_role(&owner.person, other.person.member.id, MemberRole::Developer).await);
+        assert!(!opens(&of_other).await && opens(&of_owner).await);
+    }
+
     async fn an_invitation_says_nothing_of_who_somebody_is_elsewhere(app) {
         let people = app.services.people();
         let eve = member(&app, app.account, "eve@example.com", MemberRole::Admin).await;
@@ -255,7 +273,14 @@ both! {
         let made = made.await;
         let token = invite("boss@example.com").await;
         let taken = people.accept_invitation(&token, "Eve", OTHER, here()).await;
-        assert!(matches!(taken, Err(JoinError::NeedsLink)), "{taken:?}");
+        // In the words in which a wrong password is refused, and after as many tries.
+        assert!(matches!(taken, Err(JoinError::Wrong)), "{taken:?}");
+        for _ in 0..4 {
+            assert!(people.accept_invitation(&token, "Eve", OTHER, here()).await.is_err());
+        }
+        let again = people.accept_invitation(&token, "Eve", OTHER, here()).await;
+        assert!(matches!(again, Err(JoinError::Throttled { .. })), "{again:?}");
+        app.clock.advance(HOUR);
         assert!(matches!(sign_in(people, "boss@example.com", OTHER).await, Err(SignInError::Wrong)));
         // With the operator's link there is a password, and the invitation is still there.
         let beta = must(made).id;

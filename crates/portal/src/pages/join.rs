@@ -134,10 +134,7 @@ async fn join(guest: Guest, body: Payload) -> Answer {
     if !guest.may_sign_in() {
         return Ok(again(StatusCode::FORBIDDEN, insecure(lang)));
     }
-    let password = match invitation.has_password {
-        true => fields.raw("password"),
-        false => fields.raw(passwords::NEW),
-    };
+    let password = fields.raw("password");
     let name = fields.text("name");
     let joined = people.accept_invitation(token(&guest), name, password, address(&guest.req));
     let said = match joined.await {
@@ -152,13 +149,9 @@ async fn join(guest: Guest, body: Payload) -> Answer {
             passwords::retry_after(&mut answer, seconds);
             return Ok(answer);
         }
-        Err(JoinError::NeedsLink) => lang.t(
-            "This e-mail address needs a sign-in link of whoever runs this service before it can join. Ask them for one (`offhook member link`), choose a password with it, and open this invitation again.",
-            "Este correo necesita un enlace de acceso de quien opera este servicio antes de poder unirse. Pídeselo (`offhook member link`), elige con él una contraseña y abre de nuevo esta invitación.",
-        ),
         Err(JoinError::Wrong) => lang.t(
-            "This is not the password of this e-mail address. It is the one with which you sign in to your other accounts here.",
-            "Esta no es la contraseña de este correo. Es la que usas para entrar a tus otras cuentas de aquí.",
+            "Nobody joins with this password. If you have other accounts here, give the one with which you sign in to them. If you have none that you know, ask whoever runs this service for a sign-in link (`offhook member link`), choose a password with it, and open this invitation again.",
+            "Con esta contraseña no se une nadie. Si tienes otras cuentas aquí, escribe la que usas para entrar a ellas. Si no conoces ninguna, pide a quien opera este servicio un enlace de acceso (`offhook member link`), elige con él una contraseña y abre de nuevo esta invitación.",
         ),
         Err(JoinError::Name) => passwords::name_fault(lang),
         Err(JoinError::Password(fault)) => passwords::fault(fault, lang),
@@ -195,16 +188,13 @@ fn join_fields(guest: &Guest, invitation: &InvitationFor, typed: &Fields) -> Mar
         form method="post" action={ (PATH) "/join/" (token(guest)) } {
             (email_field(invitation.email.as_str(), lang))
             (Input::text("name", lang.t("Your name", "Tu nombre")).value(name).autocomplete("name").required())
-            @if invitation.has_password {
-                (Input::text("password", lang.t("Your password", "Tu contraseña"))
-                    .kind("password")
-                    .autocomplete("current-password")
-                    .hint(lang.t(
-                        "You have one already: the one of your other accounts here.",
-                        "Ya tienes una: la de tus otras cuentas de aquí.",
-                    ))
-                    .required())
-            } @else { (passwords::new_field(lang)) }
+            (Input::text("password", lang.t("Your password", "Tu contraseña"))
+                .kind("password")
+                .hint(lang.t(
+                    "The one of your other accounts here, if you have any; else a new one: at least 12 characters; anything goes, spaces too.",
+                    "La de tus otras cuentas de aquí, si las tienes; si no, una nueva: al menos 12 caracteres; puedes usar cualquiera, también espacios.",
+                ))
+                .required())
             button.primary type="submit" { (lang.t("Join", "Unirme")) }
         }
     }

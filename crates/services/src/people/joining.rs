@@ -45,8 +45,6 @@ pub struct InvitationFor {
     pub account_name: String,
     /// As what.
     pub role: MemberRole,
-    /// Whether the person has a password, which they then give instead of a new one.
-    pub has_password: bool,
     /// From when on it opens nothing.
     pub expires_at: Timestamp,
 }
@@ -71,12 +69,11 @@ pub enum JoinError {
     /// It opens nothing: it was accepted or withdrawn, has expired or never was.
     #[error("the invitation opens nothing any more")]
     Gone,
-    /// The person is a member elsewhere and has no password: an invitation does not say who that is, a link of the operator
-    /// does.
-    #[error("whoever runs this service has to make a link for this address first")]
-    NeedsLink,
-    /// The person has a password, and it is another one.
-    #[error("the password is another one")]
+    /// The person has a password, and it is another one; or is a member elsewhere and has none: an invitation does not say
+    /// who that is, a link of the operator does. Which of the two is nobody's business who merely holds an invitation.
+    #[error(
+        "the password is another one, or whoever runs this service has to make a link for this address first"
+    )]
     Wrong,
     /// Too many attempts have failed.
     #[error("too many attempts; try again in {seconds} s")]
@@ -173,20 +170,17 @@ impl People {
             .shared
             .store
             .invitation(digest, self.shared.clock.now());
-        Ok(found
-            .await?
-            .map(|(invitation, account, password)| InvitationFor {
-                email: invitation.email,
-                name: invitation.name,
-                account_name: account.name,
-                role: invitation.role,
-                has_password: password.is_some(),
-                expires_at: invitation.expires_at,
-            }))
+        Ok(found.await?.map(|(invitation, account, _)| InvitationFor {
+            email: invitation.email,
+            name: invitation.name,
+            account_name: account.name,
+            role: invitation.role,
+            expires_at: invitation.expires_at,
+        }))
     }
 
     /// Makes a member of whom the invitation is for, and begins a session in its account. Somebody who has a password
-    /// gives that one; for everybody else it is the first. `address` is the client's.
+    /// gives that one; for everybody else it is the first. Both are counted, and take as long. `address` is the client's.
     pub async fn accept_invitation(
         &self,
         token: &str,
@@ -201,15 +195,13 @@ impl People {
             .invitation(digest, self.shared.clock.now());
         let (invitation, _, kept) = found.await?.ok_or(JoinError::Gone)?;
         let name = checked_name(name).map_err(|_| JoinError::Name)?;
+        passwords::check(password, &invitation.email)?;
+        let tried = self
+            .take_attempt(invitation.email.as_str(), address, kept.as_ref())
+            .await?;
         let with = if kept.is_some() {
-            let tried = self
-                .take_attempt(invitation.email.as_str(), address, kept.as_ref())
-                .await?;
-            let kept = self.verify(password, kept).await?;
-            self.give_back(tried).await?;
-            JoinsWith::Known(kept.changed_at)
+            JoinsWith::Known(self.verify(password, kept).await?.changed_at)
         } else {
-            passwords::check(password, &invitation.email)?;
             JoinsWith::First(self.passwords.hash(password).await?)
         };
         let (token, session) = begin(self.shared.clock.now())?;
@@ -218,10 +210,11 @@ impl People {
         let Some(member) = joined.await? else {
             let (password, places) = store.person(invitation.email).await?;
             return Err(match password.is_none() && !places.is_empty() {
-                true => JoinError::NeedsLink,
+                true => JoinError::Wrong,
                 false => JoinError::Gone,
             });
         };
+        self.give_back(tried).await?;
         tracing::info!(member = %member.id, account = %member.account_id, "an invitation was accepted");
         let person = self.who(&token).await?.ok_or(JoinError::Gone)?;
         Ok(SignedIn { token, person })

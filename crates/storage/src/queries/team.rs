@@ -1,15 +1,18 @@
 //! Members, invitations and seats.
 
 use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, InvitationId, MemberId, MemberRole, Timestamp};
 
 use super::people::{audit, distrust, member_of};
 use super::sessions::end_stay;
 use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{account_seats as seats, invitations, members};
+use crate::schema::{account_seats as seats, audit_log, invitations, members};
 use crate::sql::V;
 use crate::store::{Answer, read, write};
 use crate::{Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Result, Store, Verdict};
+
+/// What the audit log calls an invitation.
+const INVITE: &str = "member.invite";
 
 /// What became of the wish for a seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +126,24 @@ pub(super) async fn invitation(
         .select(Invitation::as_select())
         .found(conn)
         .await?)
+}
+
+/// Ends what a member has invited who may invite nobody any more. Whom that was, the audit log knows.
+async fn end_invitations(conn: &mut Conn, member: &Member) -> Result<()> {
+    let invited: Vec<String> = audit_log::table
+        .filter(audit_log::account_id.eq(V(member.account_id)))
+        .filter(audit_log::actor.eq(Actor::Member(member.id).to_string()))
+        .filter(audit_log::action.eq(INVITE))
+        .select(audit_log::target)
+        .load(conn)
+        .await?;
+    let invited = invited.iter().filter_map(|id| id.parse().ok());
+    let invited: Vec<V<InvitationId>> = invited.map(V).collect();
+    diesel::delete(invitations::table)
+        .filter(invitations::account_id.eq(V(member.account_id)))
+        .filter(invitations::id.eq_any(invited))
+        .run(conn)
+        .await
 }
 
 impl Store {
@@ -245,7 +266,7 @@ impl Store {
                 ))
                 .execute(conn)
                 .await?;
-            audit(conn, account, (actor, "member.invite", id), at).await?;
+            audit(conn, account, (actor, INVITE, id), at).await?;
             Ok(Verdict::Commit(SeatTaken::Done))
         })
     }
@@ -267,6 +288,7 @@ impl Store {
                 return Ok(Verdict::Rollback(None));
             };
             end_stay(conn, &member).await?;
+            end_invitations(conn, &member).await?;
             audit(conn, account, (actor, "member.remove", member.id), at).await?;
             Ok(Verdict::Commit(Some(member)))
         })
@@ -357,6 +379,9 @@ impl Store {
                 }
             };
             end_stay(conn, &member).await?;
+            if step == MemberStep::Remove || !member.role.may(MemberRole::Admin) {
+                end_invitations(conn, &member).await?;
+            }
             let line = (Actor::Member(by), action, target);
             audit(conn, account, line, at).await?;
             Ok(Verdict::Commit(MemberChange::Done(member)))

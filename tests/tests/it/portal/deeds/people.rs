@@ -70,7 +70,7 @@ both! {
         ))
         .await;
         ben.fill(("Your name", "Tu nombre"), "Ben Ortiz").await;
-        ben.fill(("New password", "Contraseña nueva"), PASSWORD).await;
+        ben.fill(("Your password", "Tu contraseña"), PASSWORD).await;
         ben.click(("Join", "Unirme")).await;
         ben.sees(("You are in the team.", "Ya estás en el equipo.")).await;
         ben.no_violations().await;
