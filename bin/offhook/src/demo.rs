@@ -104,6 +104,11 @@ pub(crate) async fn run(
         settings.simulator.speed.get_or_insert(speed);
         None
     };
+    println!(
+        "  scripted  what both speakers say, and the analysis: no model is asked, and nobody's phone rings"
+    );
+    let sound = if by_sound { ", sound" } else { "" };
+    println!("  real      database, interface, events, signatures, deliveries{sound}");
     settings.check_serving()?;
 
     let mut signals = Signals::listen()?;

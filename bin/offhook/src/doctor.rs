@@ -182,7 +182,10 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
             let names = store.redis_of_living_nodes(SystemClock.now()).await;
             counting = names.unwrap_or_default();
             match services(&settings, store).await {
-                Ok(services) => findings.extend(books::look(&services).await),
+                Ok(services) => {
+                    findings.extend(books::look(&services).await);
+                    findings.push(books::retention(&services).await);
+                }
                 Err(error) => {
                     // The store of files is a part of the service, and has been told of.
                     if objects.state != State::Failed {

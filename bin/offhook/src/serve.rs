@@ -180,6 +180,9 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     };
     data_dir::write_address(&settings.data_dir, data_dir::LISTEN, address)?;
     tracing::info!(%address, "ready");
+    if settings.sip.is_none() && settings.twilio.is_none() {
+        tracing::warn!("calls are simulated (calls.carrier): nobody's phone rings");
+    }
     invite_the_first(&settings, &services).await;
     Ok(Running {
         address,

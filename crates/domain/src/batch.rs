@@ -37,8 +37,8 @@ vocabulary! {
         NoCredits => "no_credits",
         /// The key's monthly budget covers no further call; it goes on by itself when it does.
         KeyBudget => "key_budget",
-        /// Outside the agent's calling hours; it goes on by itself.
-        CallingHours => "calling_hours",
+        /// The key that made it was revoked; it goes on with the key that resumes it.
+        KeyRevoked => "key_revoked",
     }
 }
 

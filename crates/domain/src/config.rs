@@ -25,9 +25,6 @@ pub use template::{Rendered, render};
 /// The provider that stands for an OpenAI-compatible server at `llm.endpoint`.
 pub const CUSTOM_PROVIDER: &str = "custom";
 
-/// Samples per second of a call's sound, in Hz: what a telephone carries.
-const CALL_RATE: i64 = 8_000;
-
 /// What an agent says and how it behaves: every field of the interface's table but `version`, defaults filled in.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentConfig {
@@ -124,21 +121,6 @@ impl AgentConfig {
             &head.language,
         )?;
         read::config(&old.merge_patch(patch), path, &head.language)
-    }
-
-    /// The first setting that nothing follows yet (refused at save): a rate that calls do not have.
-    #[must_use]
-    pub fn first_unavailable(&self) -> Option<FieldError> {
-        let rates = [
-            ("config.stt.sample_rate", self.stt.sample_rate),
-            ("config.voice.sample_rate", self.voice.sample_rate),
-        ];
-        let other = |(_, rate): &(&str, Option<i64>)| rate.is_some_and(|rate| rate != CALL_RATE);
-        let (path, _) = rates.into_iter().find(other)?;
-        let message = format!(
-            "not available yet: calls carry {CALL_RATE} Hz; write {CALL_RATE} or leave it out"
-        );
-        Some(FieldError::new(path, message))
     }
 
     /// Whether the configuration can hold a call; whether its models exist is the catalog's to say.

@@ -8,9 +8,8 @@ use async_trait::async_trait;
 use offhook_domain::{
     CallHandle, CallOutcome, E164, FailureReason, Json, NumberProvider, Timestamp,
 };
-use tokio::time::Instant;
 
-use crate::Turn;
+use crate::{Deadline, Turn};
 
 /// The provider of the legacy agents, asked with an account's own credential.
 #[async_trait]
@@ -36,7 +35,7 @@ pub trait LegacyProvider: Send + Sync {
         &self,
         credential: &str,
         call: LegacyCall,
-        place_by: Instant,
+        place_by: Deadline,
     ) -> Result<Option<String>, LegacyError>;
 
     /// How a call goes; `None` if the provider knows of none.
@@ -64,8 +63,9 @@ pub trait LegacyProvider: Send + Sync {
         true
     }
 
-    /// Whether it calls from any number, and not only from those that it has: those of the account's legacy agents.
-    fn calls_from_any(&self) -> bool {
+    /// Whether it is the simulated one. That calls nobody, and from any number; others call from those alone that they have:
+    /// those of the account's legacy agents.
+    fn is_simulated(&self) -> bool {
         false
     }
 

@@ -6,6 +6,7 @@
 
 mod chat;
 mod control;
+mod deadline;
 mod dialogue;
 mod extraction;
 mod latencies;
@@ -27,6 +28,7 @@ pub mod whatsapp;
 
 pub use chat::{CHAT_BREAK, ChatAnswer, ChatEnd, ChatPiece, ChatSink, answer};
 pub use control::{CallControl, EndRequest};
+pub use deadline::{Deadline, Moment};
 pub use dialogue::Dialogue;
 pub use extraction::{EXTRACTION_MAX_BYTES, Misfit, NoData, extract};
 pub use latencies::Latencies;

@@ -8,6 +8,7 @@ use offhook_domain::{CallOutcome, Clock, FailureReason, Timestamp, TurnRole};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::control::{CallControl, EndRequest, EndRequests};
+use crate::deadline::Deadline;
 use crate::latencies::Latencies;
 use crate::latency::TurnLatency;
 use crate::live;
@@ -42,7 +43,7 @@ pub struct Session {
     /// Whom to call.
     pub dial: DialRequest,
     /// The request leaves before this instant or not at all (10 s from the claim).
-    pub dial_by: Instant,
+    pub dial_by: Deadline,
     /// The agent.
     pub persona: Arc<Persona>,
     /// The models that agents may name.
@@ -191,7 +192,7 @@ async fn dial(
         if let Some(request) = control.requested() {
             return Err(request.into());
         }
-        if Instant::now() >= session.dial_by {
+        if session.dial_by.is_over() {
             return Err(FailureReason::CarrierError.into());
         }
         let result = tokio::select! {

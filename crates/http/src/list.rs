@@ -17,12 +17,7 @@ const DEFAULT_LIMIT: u32 = 20;
 
 /// The part of a list that is asked for, and with which filters.
 #[derive(Debug)]
-pub(crate) struct Listing<
-    F,
-    K = SortKey,
-    const DEFAULT: u32 = DEFAULT_LIMIT,
-    const MOST: u32 = MAX_LIMIT,
-> {
+pub(crate) struct Listing<F, K = SortKey> {
     pub(crate) filters: F,
     pub(crate) limit: u32,
     pub(crate) after: Option<K>,
@@ -30,12 +25,10 @@ pub(crate) struct Listing<
     filter_text: String,
 }
 
-impl<F: FromQuery, K: CursorKey, const DEFAULT: u32, const MOST: u32> FromQuery
-    for Listing<F, K, DEFAULT, MOST>
-{
+impl<F: FromQuery, K: CursorKey> FromQuery for Listing<F, K> {
     /// `limit` and `cursor` first, then the filters; that a cursor belongs to other filters shows last.
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
-        let limit = limit(query, DEFAULT, MOST)?;
+        let limit = limit(query)?;
         let cursor = query.take("cursor")?;
         let cursor = cursor
             .map(|text| KeyedCursor::<K>::read(query.path(), &text).ok_or_else(foreign_cursor))
@@ -55,16 +48,16 @@ impl<F: FromQuery, K: CursorKey, const DEFAULT: u32, const MOST: u32> FromQuery
     }
 }
 
-fn limit(query: &mut QueryReader, default: u32, most: u32) -> Result<u32, FieldError> {
+fn limit(query: &mut QueryReader) -> Result<u32, FieldError> {
     let Some(text) = query.take("limit")? else {
-        return Ok(default);
+        return Ok(DEFAULT_LIMIT);
     };
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
-        Ok(limit) if digits && (1..=most).contains(&limit) => Ok(limit),
+        Ok(limit) if digits && (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
         _ => Err(FieldError::new(
             "limit",
-            format!("must be an integer from 1 to {most}"),
+            format!("must be an integer from 1 to {MAX_LIMIT}"),
         )),
     }
 }
@@ -76,7 +69,7 @@ fn foreign_cursor() -> FieldError {
     )
 }
 
-impl<F, const DEFAULT: u32, const MOST: u32> Listing<F, SortKey, DEFAULT, MOST> {
+impl<F> Listing<F> {
     /// The page for the services, whose rows have ids made from UUIDs.
     pub(crate) fn page_request<Id>(&self, id: impl Fn(Uuid) -> Id) -> PageRequest<Id> {
         PageRequest {
@@ -103,7 +96,7 @@ impl<F, const DEFAULT: u32, const MOST: u32> Listing<F, SortKey, DEFAULT, MOST> 
     }
 }
 
-impl<F, K: CursorKey, const DEFAULT: u32, const MOST: u32> Listing<F, K, DEFAULT, MOST> {
+impl<F, K: CursorKey> Listing<F, K> {
     /// The list envelope around a page.
     pub(crate) fn envelope<'a, T, W: Serialize>(
         &self,

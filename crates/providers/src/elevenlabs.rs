@@ -19,11 +19,11 @@ use std::fs::File;
 
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
+use offhook_engine::Deadline;
 use offhook_engine::legacy::{
     LegacyAgents, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
     LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
-use tokio::time::Instant;
 
 use crate::SettingsError;
 use client::Client;
@@ -81,7 +81,7 @@ impl LegacyProvider for ElevenLabsAgents {
         &self,
         credential: &str,
         call: LegacyCall,
-        place_by: Instant,
+        place_by: Deadline,
     ) -> Result<Option<String>, LegacyError> {
         calls::place(&self.client, &self.numbers, credential, call, place_by).await
     }

@@ -19,12 +19,11 @@ use offhook_engine::legacy::{
 };
 use offhook_engine::ports::{Carrier, DialRequest, LanguageModel, ModelError, Models, NoTools};
 use offhook_engine::{
-    CallControl, CallSink, ClaimLost, EndRequest, Latencies, ModelChoice, Persona, Routing,
-    Session, SessionEnd, Turn, Voicemail, fill, run, summarize,
+    CallControl, CallSink, ClaimLost, Deadline, EndRequest, Latencies, ModelChoice, Moment,
+    Persona, Routing, Session, SessionEnd, Turn, Voicemail, fill, run, summarize,
 };
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
-use tokio::time::Instant;
 
 use crate::Scripted;
 use workspace::Workspace;
@@ -121,7 +120,7 @@ impl LegacyProvider for SimulatedLegacy {
         &self,
         credential: &str,
         call: LegacyCall,
-        _: Instant,
+        _: Deadline,
     ) -> Result<Option<String>> {
         let agent = Workspace::of(credential)?.agent(&call.agent)?;
         let control = CallControl::new();
@@ -163,7 +162,7 @@ impl LegacyProvider for SimulatedLegacy {
     }
 
     /// It has a phone network of its own.
-    fn calls_from_any(&self) -> bool {
+    fn is_simulated(&self) -> bool {
         true
     }
 
@@ -235,7 +234,7 @@ impl Provider {
                 screens: false,
                 longest: None,
             },
-            dial_by: Instant::now() + DIAL_WITHIN,
+            dial_by: Deadline::after(Moment::now(), DIAL_WITHIN),
             persona: persona.clone(),
             models: self.models.clone(),
             knowledge: None,

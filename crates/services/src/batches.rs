@@ -185,7 +185,7 @@ impl Batches {
         if let Some(number) = request.phone_number_id {
             let found = store.number(account, number).await?;
             let found = found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
-            if !found.at_legacy && !self.0.legacy.calls_from_any() {
+            if !found.at_legacy && !self.0.legacy.is_simulated() {
                 let fault = "the provider of the agent does not have this number: assign it there, and it comes with the next sync";
                 return Err(FieldError::new("phone_number_id", fault).into());
             }
@@ -225,9 +225,14 @@ impl Batches {
     ///
     /// # Errors
     /// [`UseCaseError::Conflict`] if its state forbids it, [`UseCaseError::NotFound`] if the account has no such batch.
-    pub async fn step(&self, account: AccountId, id: BatchId, step: BatchStep) -> Result<Batch> {
+    pub async fn step(&self, caller: &Caller, id: BatchId, step: BatchStep) -> Result<Batch> {
         let at = self.0.clock.now();
-        let stepped = self.0.store.step_batch(account, id, step, at).await;
+        let step_by = (step, caller.key.as_ref().map(|key| key.id));
+        let stepped = self
+            .0
+            .store
+            .step_batch(caller.account.id, id, step_by, at)
+            .await;
         match stepped.map_err(UseCaseError::of_write(IN_DOUBT))? {
             BatchWrite::Done(batch) => {
                 self.0.wakes.batches.notify_one();

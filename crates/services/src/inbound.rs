@@ -10,10 +10,9 @@ use async_trait::async_trait;
 use offhook_domain::{AgentConfig, AgentStatus, ConversationId, E164, Runtime};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
-use offhook_engine::{CallControl, EndRequest};
+use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_metrics::metrics;
 use offhook_storage::{CalledNumber, Conversation, NewInboundCall, StoreError, Taken, mint};
-use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::calls::{Hours, opening};
@@ -97,7 +96,7 @@ impl Inbound {
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
         // Its lease counts from before it was taken.
-        let claimed_at = Instant::now();
+        let claimed_at = Moment::now();
         let (call, mut place) = match self.take(call).await {
             Ok(taken) => taken,
             Err(why) => {

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use offhook_engine::Moment;
 use offhook_failpoints::scaled;
 use offhook_storage::Fenced;
-use tokio::time::Instant;
 
 use crate::Result;
 use crate::workers::every;
@@ -30,11 +30,11 @@ pub(crate) fn judge_after() -> Duration {
 pub(crate) async fn keep<F: Future<Output = Result<Fenced>>>(renew: impl Fn() -> F) {
     let mut tick = every(renew_every());
     tick.reset();
-    let mut renewed_at = Instant::now();
+    let mut renewed_at = Moment::now();
     loop {
         tick.tick().await;
         match renew().await {
-            Ok(Fenced::Done) => renewed_at = Instant::now(),
+            Ok(Fenced::Done) => renewed_at = Moment::now(),
             Ok(Fenced::Lost) => return,
             Err(_) if renewed_at.elapsed() < renewed_within() => {}
             Err(_) => return,

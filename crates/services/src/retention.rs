@@ -103,6 +103,26 @@ impl Retention {
         done
     }
 
+    /// How much longer than it may be the oldest conversation is kept; 0 if none is.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn behind(&self) -> Result<Duration> {
+        let (store, now) = (&self.0.store, self.0.clock.now());
+        let mut behind = Duration::ZERO;
+        for (account, noted) in store.retention_windows().await? {
+            let days = self.0.plans.terms(account.plan).retention_days;
+            let Some(days) = kept_days(&renewed(account.id, noted, days, now)) else {
+                continue;
+            };
+            let before = now.minus(of_days(days));
+            let oldest = store.ended_conversations_before(account.id, (before, None), 1);
+            let late = oldest.await?.first().map(|ended| before.since(ended.0));
+            behind = behind.max(late.unwrap_or_default());
+        }
+        Ok(behind)
+    }
+
     async fn delete(&self, stop: &CancellationToken) -> Result<(), Halt> {
         let store = &self.0.store;
         let mut left = 0;

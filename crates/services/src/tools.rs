@@ -159,6 +159,15 @@ impl ToolShelf {
         if let (Some(http), None) = (&mut tool.http, &tool.function) {
             let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
                 .map_err(|error| FieldError::new("http.url", urls::fault(&error)))?;
+            let properties = tool.parameters.get("properties");
+            let is_argument = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
+            let mut fixed = target.as_url().query_pairs();
+            if let Some((name, _)) = fixed.find(|(name, _)| is_argument(name)) {
+                let message = format!(
+                    "names `{name}`, which the URL's query has: take it out of one of the two"
+                );
+                return Err(FieldError::new("parameters", message));
+            }
             target.as_str().clone_into(&mut http.url);
         }
         // What POST /v1/calls may not dial, a transfer may not reach.

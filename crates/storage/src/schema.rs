@@ -242,7 +242,7 @@ macro_rules! more_columns {
         pub(crate) use super::$table::*;
         use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
         use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-        use diesel::sql_types::{Integer, Nullable, Text};
+        use diesel::sql_types::{Bool, Integer, Nullable, Text};
         $(
             #[derive(Debug, Clone, Copy, QueryId)]
             pub struct $column;
@@ -284,6 +284,7 @@ pub(crate) mod conversations {
             latency_p50_ms -> Nullable<Integer>,
             latency_p95_ms -> Nullable<Integer>,
             dialog -> Nullable<Text>,
+            simulated -> Bool,
         }
     }
 }

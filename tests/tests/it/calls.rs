@@ -60,11 +60,12 @@ both! {
             "failure_reason": null,
             "conversation_id": id,
             "latency": {"turns": latency["turns"], "p50_ms": latency["p50_ms"], "p95_ms": latency["p95_ms"]},
+            "simulated": true,
         });
         assert_eq!(call, expected);
         // The list has the item alone.
         if let Some(item) = expected.as_object_mut() {
-            for name in ["metadata", "failure_reason", "conversation_id", "latency"] {
+            for name in ["metadata", "failure_reason", "conversation_id", "latency", "simulated"] {
                 item.shift_remove(name);
             }
         }

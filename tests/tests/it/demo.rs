@@ -22,6 +22,8 @@ async fn the_spoken_demo_holds_a_call_and_leaves_its_recording() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{printed}\n{errors}");
     for line in [
+        "  scripted  what both speakers say, and the analysis",
+        "  real      database, interface, events, signatures, deliveries, sound",
         "  customer  hello",
         "  agent     Hello Ana, this is Eva from Harbour Hotel.",
         "  customer  it is a good moment",

@@ -100,6 +100,7 @@ async fn a_placed_call_is_an_invite_from_the_accounts_number_and_what_refuses_it
         ("failure_reason", json!("busy")),
         ("credits", json!(0)),
         ("latency", Value::Null),
+        ("simulated", json!(false)),
     ] {
         assert_eq!(call[field], value, "{field} of {call}");
     }

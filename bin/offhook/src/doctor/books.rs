@@ -1,4 +1,6 @@
-//! The books of every account.
+//! The books of every account, and what is kept.
+
+use std::time::Duration;
 
 use offhook_services::Services;
 
@@ -9,6 +11,9 @@ use crate::settings::Settings;
 use crate::{output, parts};
 
 const HOP: Hop = Hop("ledger");
+
+/// From when on retention is late: it has a turn every ten minutes.
+const LATE: Duration = Duration::from_secs(3_600);
 
 /// Looks at nothing else, and prints what is wrong.
 pub(super) async fn alone(settings: &Settings, json: bool) -> anyhow::Result<()> {
@@ -22,6 +27,22 @@ pub(super) async fn alone(settings: &Settings, json: bool) -> anyhow::Result<()>
     match faults.len() {
         0 => Ok(()),
         count => anyhow::bail!("{count} faults were found in the books"),
+    }
+}
+
+/// Whether what is to be deleted is.
+pub(super) async fn retention(services: &Services) -> Finding {
+    const HOP: Hop = Hop("retention");
+    match services.retention().behind().await {
+        Ok(behind) if behind < LATE => HOP.good("nothing is kept beyond its time"),
+        Ok(behind) => HOP.warning(format!(
+            "conversations are kept for {} h beyond their time: see that a process serves, and in its log which recordings could \
+             not be deleted (`offhook_job_left_behind`)",
+            behind.as_secs() / 3_600
+        )),
+        Err(error) => HOP.failed(format!(
+            "what is kept cannot be read ({error}): see the database's own log"
+        )),
     }
 }
 

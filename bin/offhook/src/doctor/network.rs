@@ -18,11 +18,13 @@ const TRACES: Hop = Hop("traces");
 const LIMIT: Duration = Duration::from_secs(3);
 
 pub(super) async fn carrier(settings: &Settings) -> Finding {
+    const NOBODY: &str = "calls are simulated (calls.carrier): nobody's phone rings, and what agents ask of sound (recording, \
+         ambient) has no effect";
     let Some(url) = &settings.simulator.url else {
-        return CARRIER.good("the simulated network of this process");
+        return CARRIER.warning(NOBODY);
     };
     match connect(url).await {
-        Ok(()) => CARRIER.good("the simulator of `simulator.url` can be connected to"),
+        Ok(()) => CARRIER.warning(format!("{NOBODY}; the simulator of `simulator.url` can be connected to")),
         Err(error) => CARRIER.failed(format!(
             "the simulator of `simulator.url` cannot be connected to ({error:#}): start it with `offhook simulator`, or \
              correct the setting"

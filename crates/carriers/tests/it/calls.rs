@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, ConversationId, E164, NodeId, Timestamp};
 use offhook_engine::ports::{Carrier, DialRequest, Models, NoTools};
 use offhook_engine::{
-    CallControl, CallSink, ClaimLost, Latencies, ModelChoice, Persona, Routing, Session,
-    SessionEnd, Turn, TurnRole, Voicemail,
+    CallControl, CallSink, ClaimLost, Deadline, Latencies, ModelChoice, Moment, Persona, Routing,
+    Session, SessionEnd, Turn, TurnRole, Voicemail,
 };
 use offhook_providers::ModelRegistry;
 use parking_lot::Mutex;
@@ -122,7 +122,7 @@ pub(crate) fn session(
     Session {
         carrier,
         dial,
-        dial_by: Instant::now() + Duration::from_secs(10),
+        dial_by: Deadline::after(Moment::now(), Duration::from_secs(10)),
         persona,
         models,
         latencies: Latencies::new(),

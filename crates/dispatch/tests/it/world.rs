@@ -174,6 +174,7 @@ impl World {
             at,
             steady: at,
             event: Some(event(EventType::CallInitiated, at)),
+            simulated: false,
             idempotency: None,
         };
         let id = call.id;

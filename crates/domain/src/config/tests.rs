@@ -172,29 +172,6 @@ fn a_patch_with_a_fault_is_refused() {
 }
 
 #[test]
-fn what_nothing_reads_yet_is_not_available() {
-    for name in ["stt", "voice"] {
-        let text = format!(r#"{{"{name}":{{"sample_rate":16000}}}}"#);
-        let error = config(&text).first_unavailable().unwrap();
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "`config.{name}.sample_rate`: not available yet: calls carry 8000 Hz; write 8000 or leave it out"
-            )
-        );
-    }
-    let read_by_the_dialogue = r#"{"system_prompt":"p","first_message":"f","language":"en",
-        "llm":{"provider":"custom","model":"m","temperature":0,"routing":"fastest","endpoint":"https://example.com"},
-        "dynamic_variables":{"a":{"default":"x"}},"stt":{"provider":"p","model":"m","language":"en","settings":{"a":1},"sample_rate":8000},
-        "voice":{"provider":"provider_a","voice_id":"v","model":"m","language":"en","fallback_voices":{"p":"w"},
-        "settings":{"a":1},"sample_rate":8000},
-        "conversation":{"max_duration_s":60,"turns":{"interruptions":false},"audio":{"ambient":"office","speed":1.5},
-        "recording":{"enabled":true,"consent_text":"c"},"pronunciation":[{"term":"a","say":"b"}],
-        "calling_hours":{"timezone":"UTC","days":[1],"start":"09:00","end":"18:00"}}}"#;
-    assert_eq!(config(read_by_the_dialogue).first_unavailable(), None);
-}
-
-#[test]
 fn publishing_wants_a_prompt_and_a_model() {
     let verdict = |text: &str| config(text).publishable().map_err(|e| e.to_string());
     let prompt = "`config.system_prompt`: is required to publish";

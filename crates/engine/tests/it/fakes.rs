@@ -14,8 +14,8 @@ use offhook_engine::ports::{
     ModelError, ModelRequest, Models, NoTools, Spoken, ToolCall, Tools,
 };
 use offhook_engine::{
-    CallControl, CallSink, ClaimLost, Latencies, ModelChoice, Persona, Routing, Session,
-    SessionEnd, Turn, TurnLatency, Voicemail,
+    CallControl, CallSink, ClaimLost, Deadline, Latencies, ModelChoice, Moment, Persona, Routing,
+    Session, SessionEnd, Turn, TurnLatency, Voicemail,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
@@ -364,7 +364,7 @@ impl Stage {
         let session = Session {
             carrier: Arc::<FakeCarrier>::clone(&carrier),
             dial: dial_request(),
-            dial_by: since + Duration::from_secs(10),
+            dial_by: Deadline::after(Moment::now(), Duration::from_secs(10)),
             persona: Arc::new(self.persona),
             models: Arc::new(self.models),
             latencies: self.latencies,

@@ -23,7 +23,9 @@ use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools, Tools};
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice,
 };
-use offhook_engine::{CallControl, Latencies, Persona, Session, SessionEnd, TurnLatency};
+use offhook_engine::{
+    CallControl, Deadline, Latencies, Moment, Persona, Session, SessionEnd, TurnLatency,
+};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -427,7 +429,7 @@ impl Stage {
         let session = Session {
             carrier: Arc::new(SpokenCarrier::new(network, settings)),
             dial: dial_request(),
-            dial_by: since + Duration::from_secs(10),
+            dial_by: Deadline::after(Moment::now(), Duration::from_secs(10)),
             persona: Arc::new(self.persona),
             models: Arc::new(self.models),
             latencies: Latencies::new(),

@@ -104,7 +104,7 @@ async fn cancel(ask: Ask<CampaignsWrite, BatchId, (), Nothing>) -> Reply {
 
 async fn step(ask: &Ask<CampaignsWrite, BatchId, (), Nothing>, step: BatchStep) -> Reply {
     let batches = ask.services().batches();
-    let batch = batches.step(ask.account(), ask.id, step).await?;
+    let batch = batches.step(&ask.caller, ask.id, step).await?;
     reply::ok(&BatchView(&batch))
 }
 

@@ -93,6 +93,7 @@ impl<'a> Item<'a> {
             failure_reason: conversation.failure_reason.filter(|_| ended),
             conversation_id: conversation.id,
             latency,
+            simulated: conversation.line.simulated,
         })
     }
 }
@@ -106,6 +107,7 @@ pub(crate) struct Detail<'a> {
     failure_reason: Option<FailureReason>,
     conversation_id: ConversationId,
     latency: Option<Latency>,
+    simulated: bool,
 }
 
 #[derive(Serialize)]

@@ -121,10 +121,10 @@ async fn the_recording_of_a_deleted_conversation_is_deleted_however_late_it_come
     let id = ended(&app).await;
     app.clock.advance(Duration::from_secs(365 * 86_400));
     let never = CancellationToken::new();
-    assert!(
-        must(app.services.retention().sweep(&never).await),
-        "it was due"
-    );
+    let retention = app.services.retention();
+    assert_ne!(must(retention.behind().await), Duration::ZERO);
+    assert!(must(retention.sweep(&never).await), "it was due");
+    assert_eq!(must(retention.behind().await), Duration::ZERO);
     left(&app, &id, 5);
     // A process that died between the store and the row.
     let object = app.recordings().join(format!("{id}.wav"));

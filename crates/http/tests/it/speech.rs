@@ -164,6 +164,7 @@ async fn where_calls_are_simulated_ear_and_voice_wait() {
             "conversation": {"pronunciation": [{"term": "a", "say": "b"}]},
         }),
         json!({"voice": {"provider": "scripted"}, "conversation": {"audio": {"speed": 2}}}),
+        json!({"conversation": {"recording": {"enabled": true}, "audio": {"ambient": "cafe"}}}),
     ] {
         publish(&app, &change).await.1.assert(200);
     }

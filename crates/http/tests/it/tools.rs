@@ -156,6 +156,10 @@ async fn a_bad_tool_is_refused_with_its_field() {
             with(json!({"parameters": {"properties": {"a": {"type": "strnig"}}}})),
             "`parameters`: is no valid JSON Schema",
         ),
+        (
+            http("https://example.com/?a=1&%69d=2"),
+            "`parameters`: names `id`",
+        ),
         (http("ftp://example.com/"), "`http.url`"),
         (http("https://user:pass@example.com/"), "`http.url`"),
         (

@@ -171,13 +171,13 @@ const fn paused_name(reason: PausedReason, t: Lang) -> &'static str {
             "The credits do not cover another call. It goes on by itself when they do.",
             "Los créditos no alcanzan para otra llamada. Sigue solo cuando alcancen.",
         ),
+        PausedReason::KeyRevoked => t.t(
+            "The key that made it was revoked. Resumed, it goes on without a key's budget.",
+            "Se revocó la clave que lo creó. Si se reanuda, sigue sin el presupuesto de una clave.",
+        ),
         PausedReason::KeyBudget => t.t(
             "The budget of the key that made it is used up. It goes on by itself in the next month.",
             "El presupuesto de la clave que lo creó se agotó. Sigue solo el próximo mes.",
-        ),
-        PausedReason::CallingHours => t.t(
-            "It is outside the agent's calling hours. It goes on by itself within them.",
-            "Está fuera del horario de llamadas del agente. Sigue solo dentro de él.",
         ),
     }
 }

@@ -91,6 +91,8 @@ sentences! {
         => "debe ser una letra minúscula, y luego hasta 63 letras minúsculas, dígitos o `_`";
     "goes with the kind `{}` alone" => "solo va con el tipo `{}`";
     "is required with the kind `{}`" => "es obligatorio con el tipo `{}`";
+    "names `{}`, which the URL's query has: take it out of one of the two"
+        => "nombra `{}`, que ya está en la consulta de la URL: quítalo de uno de los dos";
     "follows from the kind `{}`: leave it out" => "se deduce del tipo `{}`: quítalo";
     "appears more than once: the case of a header's name does not count"
         => "aparece más de una vez: en el nombre de un encabezado no cuentan las mayúsculas";
@@ -104,8 +106,6 @@ sentences! {
     "`{}` is how models search an agent's documents (`config.knowledge_base.mode` `tool`): choose another name"
         => "con `{}` los modelos buscan en los documentos de un agente (`config.knowledge_base.mode` `tool`): elige otro nombre";
     // Agents.
-    "not available yet: calls carry {} Hz; write {} or leave it out"
-        => "aún no está disponible: las llamadas llevan {} Hz; escribe {} o quítalo";
     "`custom` needs `llm.provider` to be `custom`, whose endpoint it shares"
         => "`custom` requiere que `llm.provider` sea `custom`, cuyo endpoint comparte";
     "is required with the provider `custom`" => "es obligatorio con el proveedor `custom`";
@@ -115,10 +115,6 @@ sentences! {
     "more than {} `{{`" => "tiene más de {} `{{`";
     "must be 8000, 16000 or 24000" => "debe ser 8000, 16000 o 24000";
     "must be a UUID (8-4-4-4-12 hexadecimal digits)" => "debe ser un UUID (8-4-4-4-12 dígitos hexadecimales)";
-    "there {} on this service, whose calls are simulated (calls.carrier)"
-        => "en este servicio {~}: sus llamadas son simuladas (calls.carrier)";
-    "is nothing to record" => "no hay nada que grabar";
-    "is no sound" => "no hay sonido";
     "is required where there are several: `{}`; {}" => "es obligatorio donde hay varios: `{}`; {~}";
     "GET /v1/models?kind=stt lists the providers" => "GET /v1/models?kind=stt los enumera";
     "is required beside `voice_id`; GET /v1/voices lists voices"
@@ -672,10 +668,6 @@ mod tests {
             (
                 "`eleven` is not set up on this service to speak (section `speech.eleven`)",
                 "`eleven` no está configurado en este servicio para hablar (sección `speech.eleven`)",
-            ),
-            (
-                "there is nothing to record on this service, whose calls are simulated (calls.carrier)",
-                "en este servicio no hay nada que grabar: sus llamadas son simuladas (calls.carrier)",
             ),
             (
                 "The address cannot be fetched: it must begin with https://.",

@@ -49,7 +49,8 @@ async fn an_agent_is_made_edited_published_and_rolled_back() {
     let page = ana.get(&edit).await.assert(200);
     let form = Form::of(&page, &edit)
         .with("llm.temperature", "0.25")
-        .with("first_message", "One\r\ntwo");
+        .with("first_message", "One\r\ntwo")
+        .with("conversation.recording.enabled", "on");
     let form = form
         .with("dynamic_variables[0].name", "name")
         .with("dynamic_variables[0].default", "friend");

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use offhook_domain::Json;
+use offhook_engine::Deadline;
 use offhook_engine::legacy::{LegacyCall, LegacyError};
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use super::client::{Client, Failed};
 use super::numbers::{Line, Numbers};
@@ -59,7 +59,7 @@ pub(super) async fn place(
     numbers: &Numbers,
     key: &str,
     call: LegacyCall,
-    place_by: Instant,
+    place_by: Deadline,
 ) -> Result<Option<String>, LegacyError> {
     let number = numbers.find_by(client, key, &call.from, place_by).await?;
     let number = number.ok_or(LegacyError::Refused(

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{E164, NumberProvider};
+use offhook_engine::Deadline;
 use offhook_engine::legacy::{LegacyError, LegacyNumber};
 use parking_lot::Mutex;
 use serde::Deserialize;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use super::client::{Client, Failed};
 use crate::lenient::{Id, Lenient, Places, Text, readable};
@@ -132,13 +133,13 @@ impl Numbers {
         client: &Client,
         key: &str,
         number: &E164,
-        place_by: Instant,
+        place_by: Deadline,
     ) -> Result<Option<Number>, LegacyError> {
         // A timeout lets what it waits for begin, and its timer is a millisecond coarse: near by, that is a whole answer.
-        if Instant::now() >= place_by {
+        if place_by.is_over() {
             return Err(LegacyError::NotConnected);
         }
-        let found = match timeout_at(place_by, self.find(client, key, number)).await {
+        let found = match timeout(place_by.left(), self.find(client, key, number)).await {
             Ok(Ok(found)) => found,
             // Nothing has been asked of it that has an effect.
             Ok(Err(failed)) => {
@@ -149,7 +150,7 @@ impl Numbers {
             }
             Err(_) => return Err(LegacyError::NotConnected),
         };
-        if Instant::now() >= place_by {
+        if place_by.is_over() {
             return Err(LegacyError::NotConnected);
         }
         Ok(found)

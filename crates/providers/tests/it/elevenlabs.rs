@@ -7,18 +7,17 @@ use offhook_domain::{
     CallHandle, CallOutcome, E164, FailureReason, Json, NumberProvider, TerminationReason,
     Timestamp,
 };
-use offhook_engine::TurnRole;
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyError, LegacyNumber, LegacyProgress, LegacyProvider,
     LegacyReference, RecordingError,
 };
+use offhook_engine::{Deadline, Moment, TurnRole};
 use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{
     self as fake, AGENT, BEGAN_AT, ElevenLabs, KEY, NUMBER, RECORDING, TRUNK_NUMBER,
 };
 use offhook_testkit::upstream::{Answer, Asked, Fault, UPSTREAM_WORDS, Upstream};
 use serde_json::json;
-use tokio::time::Instant;
 
 const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
 const CUSTOMER: &str = "+5215512345678";
@@ -35,8 +34,12 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_micros((BEGAN_AT + second) * 1_000_000)
 }
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(10)
+fn soon() -> Deadline {
+    within(Duration::from_secs(10))
+}
+
+fn within(limit: Duration) -> Deadline {
+    Deadline::after(Moment::now(), limit)
 }
 
 fn call(from: &str) -> LegacyCall {
@@ -229,7 +232,9 @@ async fn an_answer_to_a_call_is_taken_at_its_word_or_not_at_all() {
 #[tokio::test]
 async fn a_call_that_is_too_late_is_not_asked_for() {
     let (fake, provider) = start().await;
-    let late = provider.place(KEY, call(NUMBER), Instant::now()).await;
+    let late = provider
+        .place(KEY, call(NUMBER), within(Duration::ZERO))
+        .await;
     assert_eq!(late, Err(LegacyError::NotConnected));
     // Not even its number is looked up.
     assert_eq!(fake.upstream().asked(), []);
@@ -237,7 +242,7 @@ async fn a_call_that_is_too_late_is_not_asked_for() {
     let slow = Fault::Slow(Duration::from_secs(3));
     fake.upstream()
         .fail("GET", "/v1/convai/phone-numbers", slow, 1);
-    let by = Instant::now() + Duration::from_millis(50);
+    let by = within(Duration::from_millis(50));
     let late = provider.place(KEY, call(NUMBER), by).await;
     assert_eq!(late, Err(LegacyError::NotConnected));
     assert_eq!(fake.upstream().asked_of("POST", "/").len(), 0);

@@ -88,7 +88,7 @@ impl Shared {
                 Rule::Choice(format!("one of `{known}`")),
             ));
         }
-        config.first_unavailable().map_or(Ok(()), Err)
+        Ok(())
     }
 
     fn check_provider(&self, path: &str, provider: &str) -> Result<(), FieldError> {

@@ -17,9 +17,6 @@ const VOICE_PROVIDER: &str = "config.voice.provider";
 pub(super) const VOICE_ID: &str = "config.voice.voice_id";
 pub(super) const FALLBACK_VOICES: &str = "config.voice.fallback_voices";
 
-const RECORDING: &str = "config.conversation.recording.enabled";
-const AMBIENT: &str = "config.conversation.audio.ambient";
-
 /// What stands in the way of an ear or a voice.
 enum Obstacle {
     /// Its provider is not set up here.
@@ -75,31 +72,16 @@ impl Shared {
     /// Whether ear and voices can be used on this service, as far as its calls have any.
     pub(super) fn check_speech_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
         self.check_ear_publishable(config)?;
-        self.check_voices_publishable(config)?;
-        self.check_sound_publishable(config)
-    }
-
-    /// What is asked of a call's sound has nothing to wait for where calls have none: an agent that promises to record
-    /// would not.
-    fn check_sound_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
-        let conversation = &config.conversation;
-        let (path, lack) = if self.network.is_spoken() {
-            return Ok(());
-        } else if conversation.recording.enabled {
-            (RECORDING, "is nothing to record")
-        } else if conversation.audio.ambient.is_some() {
-            (AMBIENT, "is no sound")
-        } else {
-            return Ok(());
-        };
-        let message =
-            format!("there {lack} on this service, whose calls are simulated (calls.carrier)");
-        Err(FieldError::new(path, message))
+        self.check_voices_publishable(config)
     }
 
     fn check_ear_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let stt = &config.stt;
-        if !self.network.is_spoken() && *stt == Stt::default() {
+        let asks_nothing = Stt {
+            sample_rate: None,
+            ..stt.clone()
+        } == Stt::default();
+        if !self.network.is_spoken() && asks_nothing {
             return Ok(());
         }
         let Some(ear) = self.ears(config).pop() else {
@@ -127,7 +109,11 @@ impl Shared {
         let (voice, conversation) = (&config.voice, &config.conversation);
         let is_normal = (conversation.audio.speed - 1.0).abs() < f64::EPSILON;
         let spoken = self.network.is_spoken();
-        let asks_nothing = *voice == Voice::default() && is_normal;
+        let names_nothing = Voice {
+            sample_rate: None,
+            ..voice.clone()
+        } == Voice::default();
+        let asks_nothing = names_nothing && is_normal;
         if !spoken && asks_nothing && conversation.pronunciation.is_empty() {
             return Ok(());
         }

@@ -58,6 +58,17 @@ impl Agents {
         Ok(Page::of(views.collect(), limit))
     }
 
+    /// Whether calls here, which are simulated, have no sound for what a configuration asks of it: a recording, or a
+    /// background.
+    #[must_use]
+    pub fn has_no_sound_for(&self, config: &Json) -> bool {
+        let conversation = config.get("conversation");
+        let of = |section, name| conversation?.get(section)?.get(name);
+        let asks = of("recording", "enabled") == Some(&Json::Bool(true))
+            || of("audio", "ambient").is_some_and(|ambient| *ambient != Json::Null);
+        asks && !self.0.network.is_spoken()
+    }
+
     /// A version of an agent with its configuration.
     ///
     /// # Errors

@@ -70,7 +70,7 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<()>
         price,
         reserve,
         shared_number: shared.shared_number(Runtime::Legacy),
-        legacy_any: shared.legacy.calls_from_any(),
+        is_simulated: shared.legacy.is_simulated(),
         next: at.plus(LOOK_EVERY),
         later: at.plus(LATER),
     };

@@ -202,6 +202,10 @@ impl Calls {
             at,
             steady: self.0.clock.steady(),
             event,
+            simulated: match agent.runtime {
+                Runtime::Engine => !self.0.network.is_spoken(),
+                Runtime::Legacy => self.0.legacy.is_simulated(),
+            },
             idempotency: None,
             to: request.to,
         };
@@ -309,7 +313,7 @@ impl Shared {
     pub(crate) fn lines(&self) -> Lines {
         Lines {
             carrier: self.network.number_provider(),
-            legacy_any: self.legacy.calls_from_any(),
+            legacy_any: self.legacy.is_simulated(),
         }
     }
 
@@ -322,7 +326,7 @@ impl Shared {
 
     /// Whether this runtime's calls go by the phone network here, and not by lines of its provider's.
     fn calls_by_network(&self, runtime: Runtime) -> bool {
-        runtime == Runtime::Engine || self.legacy.calls_from_any()
+        runtime == Runtime::Engine || self.legacy.is_simulated()
     }
 
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute. The price is

@@ -11,7 +11,8 @@ use offhook_domain::{
 use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{
-    CallControl, EndRequest, ModelChoice, Persona, Session, SessionEnd, Voicemail, run,
+    CallControl, Deadline, EndRequest, ModelChoice, Moment, Persona, Session, SessionEnd,
+    Voicemail, run,
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::Conversation;
@@ -45,7 +46,7 @@ pub(crate) async fn hold(
     shared: Arc<Shared>,
     call: Conversation,
     claim: ClaimId,
-    claimed_at: Instant,
+    claimed_at: Moment,
     control: CallControl,
     network: Network,
 ) {
@@ -59,12 +60,19 @@ pub(crate) async fn hold(
 async fn hold_fallibly(
     shared: &Arc<Shared>,
     call: &Conversation,
-    (claim, claimed_at): (ClaimId, Instant),
+    (claim, claimed_at): (ClaimId, Moment),
     control: &CallControl,
     network: Network,
 ) -> Result<()> {
     if call.runtime == Runtime::Legacy {
-        return legacy::hold(shared, call, claim, claimed_at + DIAL_WITHIN, control).await;
+        return legacy::hold(
+            shared,
+            call,
+            claim,
+            Deadline::after(claimed_at, DIAL_WITHIN),
+            control,
+        )
+        .await;
     }
     let prepared = prepare(shared, call).await?;
     let (config, mut persona, tools) = match prepared {
@@ -108,7 +116,7 @@ async fn hold_fallibly(
             screens: persona.voicemail != Voicemail::Ignore,
             longest: Some(persona.max_duration),
         },
-        dial_by: claimed_at + DIAL_WITHIN,
+        dial_by: Deadline::after(claimed_at, DIAL_WITHIN),
         persona: persona.clone(),
         models: shared.models.clone(),
         latencies: shared.latencies.clone(),

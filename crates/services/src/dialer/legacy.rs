@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use offhook_domain::{AgentStatus, CallHandle, ClaimId, FailureReason, Json};
 use offhook_engine::legacy::{LegacyCall, LegacyError, LegacyReference};
-use offhook_engine::{CallControl, EndRequest};
+use offhook_engine::{CallControl, Deadline, EndRequest};
 use offhook_failpoints as failpoints;
 use offhook_storage::{Conversation, Fenced};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::call::{numbers, refuse};
 use super::orphans::insist_on_end;
@@ -33,7 +33,7 @@ pub(super) async fn hold(
     shared: &Arc<Shared>,
     call: &Conversation,
     claim: ClaimId,
-    place_by: Instant,
+    place_by: Deadline,
     control: &CallControl,
 ) -> Result<()> {
     let (credential, request) = match prepare(shared, call).await? {
@@ -53,7 +53,7 @@ pub(super) async fn hold(
                 return refuse(shared, call, claim, FailureReason::Cancelled).await;
             }
         }
-        if Instant::now() >= place_by {
+        if place_by.is_over() {
             return refuse(shared, call, claim, FailureReason::CarrierError).await;
         }
         let placed = shared.legacy.place(&credential, request.clone(), place_by);
@@ -71,7 +71,7 @@ pub(super) async fn hold(
             LegacyError::NotConnected => retries.next(),
             LegacyError::Later(after) => Some(after.unwrap_or_default().max(PATIENCE)),
         };
-        match wait.filter(|wait| Instant::now() + *wait < place_by) {
+        match wait.filter(|wait| *wait < place_by.left()) {
             Some(wait) => sleep(wait).await,
             None => return refuse(shared, call, claim, FailureReason::CarrierError).await,
         }
@@ -109,7 +109,7 @@ pub(super) async fn adopt(
     };
     let reference = LegacyReference {
         call: CallHandle(call.id),
-        conversation: call.dialog.clone(),
+        conversation: call.line.dialog.clone(),
     };
     // One that cannot hang up is followed in any case: it may list the call in a moment only.
     if shared.legacy.hangs_up() {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, ConversationId};
-use offhook_engine::{CallControl, EndRequest};
+use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{Account, Conversation, StoreError, mint};
@@ -70,7 +70,7 @@ struct Doubt {
     account: AccountId,
     first: ClaimId,
     most: usize,
-    claimed_at: Instant,
+    claimed_at: Moment,
     /// What it took, as far as that is known.
     given: HashSet<ConversationId>,
 }
@@ -190,7 +190,7 @@ impl Dialer {
         };
         let live_calls = shared.plans.terms(account.plan).live_calls;
         // The deadline of the dial counts from before the claim.
-        let claimed_at = Instant::now();
+        let claimed_at = Moment::now();
         failpoints::hit(failpoints::DIAL_BEFORE_CLAIM);
         let (now, most) = (shared.clock.now(), places.len());
         let first = mint(now);
@@ -255,7 +255,7 @@ impl Dialer {
     fn hold(
         &self,
         call: Conversation,
-        claimed_at: Instant,
+        claimed_at: Moment,
         register: impl FnOnce(ConversationId, ClaimId, CallControl),
     ) {
         let shared = &self.shared;
@@ -278,7 +278,7 @@ impl Dialer {
 /// Renews the leases of this node and of its calls, and ends the calls when that cannot be done in time.
 async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
     let mut tick = every(renew_every());
-    let mut renewed_at = Instant::now();
+    let mut renewed_at = Moment::now();
     let mut redis = shared.counting.redis();
     loop {
         tokio::select! {
@@ -289,8 +289,8 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
         }
         match renew(&shared).await {
             Ok(()) => {
-                renewed_at = Instant::now();
-                shared.registry.renewals.succeeded(renewed_at);
+                renewed_at = Moment::now();
+                shared.registry.renewals.succeeded(Instant::now());
             }
             Err(error) => {
                 shared.registry.renewals.failed();

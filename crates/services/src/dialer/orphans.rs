@@ -88,7 +88,7 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
         }
     } else if !call.is_of_a_page() {
         // A page's connection has died with its process.
-        let (handle, dialog) = (CallHandle(call.id), call.dialog.as_deref());
+        let (handle, dialog) = (CallHandle(call.id), call.line.dialog.as_deref());
         let network = &shared.network;
         insist_on_end(call, "carrier", || network.hang_up_orphan(handle, dialog)).await;
     }

@@ -10,10 +10,9 @@ use offhook_browser::PageLine;
 use offhook_domain::{AgentId, Json, Metadata};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
-use offhook_engine::{CallControl, EndRequest};
+use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_storage::{Conversation, NewTalk, StoreError, TalkTaken, mint};
 use std::sync::Arc;
-use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::{FromAddress, HELD_SECONDS, Talk, Talks};
@@ -58,7 +57,7 @@ impl Talks {
         let shared = &self.0;
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
-        let claimed_at = Instant::now();
+        let claimed_at = Moment::now();
         let (call, mut place, from) = self.claim(origin, agent, metadata, address).await?;
         let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
         let (page, line) = offhook_browser::page().ok_or_else(unresampled)?;

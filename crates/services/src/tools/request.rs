@@ -20,7 +20,7 @@ pub(super) async fn ask(
     client: &GuardedClient,
     http: &HttpRequest,
     headers: &[Header],
-    arguments: &Map<String, Value>,
+    arguments: Map<String, Value>,
 ) -> String {
     let limit = Duration::from_millis(u64::try_from(http.timeout_ms).unwrap_or_default());
     match timeout(limit, exchange(client, http, headers, arguments)).await {
@@ -34,9 +34,9 @@ async fn exchange(
     client: &GuardedClient,
     http: &HttpRequest,
     headers: &[Header],
-    arguments: &Map<String, Value>,
+    mut arguments: Map<String, Value>,
 ) -> Result<String, String> {
-    let target = target(client, http, arguments)?;
+    let target = target(client, http, &mut arguments)?;
     let method = Method::from_bytes(http.method.as_str().as_bytes())
         .map_err(|_| "The tool's method is unknown.".to_owned())?;
     let mut request = client
@@ -45,7 +45,7 @@ async fn exchange(
         .header(USER_AGENT, AGENT)
         .header(ACCEPT, "application/json, text/plain;q=0.9, */*;q=0.1");
     if !http.method.asks_by_query() {
-        let body = serde_json::to_vec(arguments).unwrap_or_default();
+        let body = serde_json::to_vec(&arguments).unwrap_or_default();
         request = request.header(CONTENT_TYPE, "application/json").body(body);
     }
     let response = request
@@ -60,17 +60,20 @@ async fn exchange(
     Ok(told(status, &body))
 }
 
-/// The URL with the arguments in its query, if they go there.
+/// The URL with the arguments in its query, if they go there. What the URL says is not the model's to say otherwise.
 fn target(
     client: &GuardedClient,
     http: &HttpRequest,
-    arguments: &Map<String, Value>,
+    arguments: &mut Map<String, Value>,
 ) -> Result<TargetUrl, String> {
     let parse = |text: &str| {
         TargetUrl::parse(text, client.policy())
             .map_err(|_| "The arguments are too long for a query: shorten them.".to_owned())
     };
     let target = parse(&http.url)?;
+    for (name, _) in target.as_url().query_pairs() {
+        arguments.remove(&*name);
+    }
     if !http.method.asks_by_query() || arguments.is_empty() {
         return Ok(target);
     }

@@ -65,7 +65,8 @@ pub(crate) fn check(schema: &Json) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with a tool's arguments, as a sentence for the model; the arguments themselves if nothing is.
+/// What is wrong with a tool's arguments, as a sentence for the model; if nothing is, those that the schema says something
+/// of: what a customer may have talked a model into adding goes nowhere.
 pub(super) fn fit(
     schema: &Json,
     arguments: &str,
@@ -77,7 +78,7 @@ pub(super) fn fit(
         );
     };
     let schema = serde_json::from_str(&schema.to_compact()).map_err(|error| error.to_string())?;
-    let measure = Measure::of(&schema)?;
+    let mut measure = Measure::of(&schema)?;
     if measure.is_too_long(text) {
         return Err(
             "The arguments are too long for the tool's schema. Call the tool again with shorter ones.".to_owned(),
@@ -92,13 +93,19 @@ pub(super) fn fit(
             place => format!("{place}: {fault}"),
         })
         .collect();
-    match (faults.is_empty(), value) {
-        (true, Value::Object(arguments)) => Ok(arguments),
-        _ => Err(format!(
+    if !faults.is_empty() {
+        return Err(format!(
             "The arguments do not fit the tool's schema ({}). Call the tool again with arguments that do.",
             faults.join("; ")
-        )),
+        ));
     }
+    let covered = measure.rules.covered(&value);
+    let Value::Object(arguments) = &value else {
+        return Ok(serde_json::Map::new());
+    };
+    let mut arguments = arguments.clone();
+    arguments.retain(|name, _| covered.contains(name.as_str()));
+    Ok(arguments)
 }
 
 /// Measures values by a schema. Nothing is fetched, and patterns run in time linear in the text: how many steps they take
@@ -479,6 +486,28 @@ mod tests {
                 .unwrap_err()
                 .contains("\"id\" is a required property")
         );
+        let left = |schema: &str, arguments| fit(&json(schema), arguments).map(Value::Object);
+        let (given, one) = (r#"{"id":7,"x_y":1,"admin":true}"#, r#"{"id":7}"#);
+        for (schema, expected) in [
+            ("{}", "{}"),
+            (r#"{"properties":{"id":{}}}"#, one),
+            (
+                r##"{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"properties":{"id":{}}}}}"##,
+                one,
+            ),
+            (
+                r#"{"anyOf":[{"properties":{"id":{}}},{"properties":{"admin":{"type":"string"}}}]}"#,
+                one,
+            ),
+            (r#"{"patternProperties":{"^x_":{}}}"#, r#"{"x_y":1}"#),
+            (
+                r#"{"properties":{"id":{}},"additionalProperties":{}}"#,
+                given,
+            ),
+        ] {
+            let expected = Ok(serde_json::from_str(expected).unwrap());
+            assert_eq!(left(schema, given), expected, "{schema}");
+        }
         for broken in ["", "[]", "7", "{\"id\":"] {
             let told = fit(&schema, broken).unwrap_err();
             assert!(

@@ -94,7 +94,7 @@ const PRIVATE: Policy = Policy {
 fn http(method: &str, url: &str) -> Toolbox {
     let definition = format!(
         r#"{{"name":"look","description":"Looks.","kind":"http",
-            "parameters":{{"properties":{{"id":{{"type":"integer"}}}},"required":["id"]}},
+            "parameters":{{"properties":{{"id":{{"type":"integer"}},"q":{{}},"none":{{}},"list":{{}},"a":{{}}}},"required":["id"]}},
             "http":{{"method":"{method}","url":"{url}","headers":{{"Authorization":"Bearer s3cret"}},"timeout_ms":500}}}}"#
     );
     toolbox(&definition, PRIVATE)
@@ -120,7 +120,9 @@ async fn told(toolbox: &Toolbox, arguments: &str) -> String {
 async fn a_get_carries_its_arguments_in_the_query_and_a_post_in_its_body() {
     let server = Server::start(answering("200 OK", " {\"where\":\"drawer\"}\n")).await;
     let get = http("GET", &format!("{}/items?a=b", server.url));
-    let answer = told(&get, r#"{"id":7,"q":"ñ & x","none":null,"list":[1]}"#).await;
+    // What the schema does not name, and what the URL says already, are left out.
+    let arguments = r#"{"id":7,"q":"ñ & x","none":null,"list":[1],"a":"c","admin":true}"#;
+    let answer = told(&get, arguments).await;
     assert_eq!(answer, "{\"where\":\"drawer\"}");
     let request = server.request();
     assert!(
@@ -136,10 +138,13 @@ async fn a_get_carries_its_arguments_in_the_query_and_a_post_in_its_body() {
         lower.contains("\r\nuser-agent: service-tool/1.0\r\n"),
         "{request}"
     );
-    let post = http("POST", &format!("{}/items", server.url));
-    told(&post, r#"{"id":7, "q":"x"}"#).await;
+    let post = http("POST", &format!("{}/items?%61=b", server.url));
+    told(&post, r#"{"id":7, "q":"x", "a":"c"}"#).await;
     let request = server.request();
-    assert!(request.starts_with("POST /items HTTP/1.1\r\n"), "{request}");
+    assert!(
+        request.starts_with("POST /items?%61=b HTTP/1.1\r\n"),
+        "{request}"
+    );
     assert!(
         request
             .to_lowercase()

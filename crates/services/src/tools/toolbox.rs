@@ -85,7 +85,7 @@ impl Toolbox {
         Ok(match tool.kind {
             ToolKind::Http => {
                 let http = tool.http.as_ref().ok_or_else(broken)?;
-                ToolOutcome::Answer(request::ask(&self.client, http, headers, &arguments).await)
+                ToolOutcome::Answer(request::ask(&self.client, http, headers, arguments).await)
             }
             ToolKind::EndCall => ToolOutcome::Act(ToolAction::EndCall),
             ToolKind::Transfer => {

@@ -37,7 +37,7 @@ async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> 
     let reference = AgentRef::Id(batch.agent_id);
     let lines = Lines {
         carrier: None,
-        legacy_any: look.legacy_any,
+        legacy_any: look.is_simulated,
     };
     let found = agents::to_call(conn, batch.account_id, &reference, lines).await?;
     let found = found.filter(|(agent, ..)| agent.status != AgentStatus::Archived);
@@ -82,17 +82,22 @@ async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> 
         .select(Recipient::as_select())
         .load(conn)
         .await?;
+    let (budget, revoked_at): (Option<Credits>, Option<Timestamp>) = match batch.key_id {
+        Some(key) => {
+            let key = api_keys::table.find(V(key));
+            let bounds = (api_keys::monthly_credit_budget, api_keys::revoked_at);
+            key.select(bounds).first(conn).await?
+        }
+        None => (None, None),
+    };
+    if revoked_at.is_some() {
+        pause(conn, &batch, PausedReason::KeyRevoked, NEVER).await?;
+        return Ok(0);
+    }
     let draw = Draw {
         account: batch.account_id,
         key: batch.key_id,
-        budget: match batch.key_id {
-            Some(key) => {
-                let key = api_keys::table.find(V(key));
-                let budget = key.select(api_keys::monthly_credit_budget);
-                budget.first(conn).await?
-            }
-            None => None,
-        },
+        budget,
         month: look.at.utc_month(),
         at: look.at,
     };
@@ -105,14 +110,7 @@ async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> 
         };
         if let Some(reason) = lacks {
             goes_on(conn, &batch, placed, look).await?;
-            diesel::update(batches::table.find(V(batch.id)))
-                .set((
-                    batches::status.eq(V(BatchStatus::Paused)),
-                    batches::paused_reason.eq(V(reason)),
-                    batches::look_at.eq(V(look.later)),
-                ))
-                .execute(conn)
-                .await?;
+            pause(conn, &batch, reason, look.later).await?;
             return Ok(placed);
         }
         place(conn, &batch, recipient, (&draw, &from), look).await?;
@@ -168,6 +166,7 @@ async fn place(
         steady: look.steady,
         // `call.initiated` tells of POST /v1/calls alone.
         event: None,
+        simulated: look.is_simulated,
         idempotency: None,
     };
     calls::insert(conn, &call).await?;
@@ -213,6 +212,22 @@ async fn goes_on(conn: &mut Conn, batch: &Batch, placed: usize, look: &BatchLook
             batches::dialing.eq(batches::dialing + placed),
             batches::started_at.eq(V(batch.started_at.unwrap_or(look.at))),
             batches::look_at.eq(V(next)),
+        ))
+        .run(conn)
+        .await
+}
+
+async fn pause(
+    conn: &mut Conn,
+    batch: &Batch,
+    reason: PausedReason,
+    until: Timestamp,
+) -> Result<()> {
+    diesel::update(batches::table.find(V(batch.id)))
+        .set((
+            batches::status.eq(V(BatchStatus::Paused)),
+            batches::paused_reason.eq(V(reason)),
+            batches::look_at.eq(V(until)),
         ))
         .run(conn)
         .await

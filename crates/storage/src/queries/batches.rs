@@ -5,8 +5,8 @@ use crate::dialect::dialect;
 use crate::store::{Answer, read, write};
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, BatchId, BatchStatus, ConversationId, FailureReason, PausedReason, RecipientStatus,
-    Timestamp,
+    AccountId, BatchId, BatchStatus, ConversationId, FailureReason, KeyId, PausedReason,
+    RecipientStatus, Timestamp,
 };
 
 use super::idempotency::{self, Take};
@@ -131,12 +131,12 @@ impl Store {
         })
     }
 
-    /// Pauses, resumes or cancels a batch.
+    /// Pauses, resumes or cancels a batch. One whose key was revoked goes on with the key that resumes it, or without one.
     pub fn step_batch(
         &self,
         account: AccountId,
         id: BatchId,
-        step: BatchStep,
+        (step, key): (BatchStep, Option<KeyId>),
         at: Timestamp,
     ) -> Answer<'_, BatchWrite> {
         use BatchStatus::{Cancelled, Paused, Running, Scheduled};
@@ -163,12 +163,17 @@ impl Store {
                 },
                 _ => return Ok(Verdict::Rollback(BatchWrite::Refused(batch))),
             };
+            let key = match batch.paused_reason {
+                Some(PausedReason::KeyRevoked) if reason.is_none() => key,
+                _ => batch.key_id,
+            };
             let started_at = match status {
                 Running => batch.started_at.or(Some(at)),
                 _ => batch.started_at,
             };
             let changed = diesel::update(batches::table.find(V(id)))
                 .set((
+                    batches::key_id.eq(key),
                     batches::started_at.eq(started_at),
                     batches::status.eq(V(status)),
                     batches::paused_reason.eq(reason),

@@ -54,6 +54,7 @@ pub(crate) struct Row {
     pub(crate) at: Timestamp,
     pub(crate) steady: Timestamp,
     pub(crate) dialog: Option<String>,
+    pub(crate) simulated: bool,
 }
 
 /// Writes the conversation of an accepted call.
@@ -81,6 +82,7 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
             at: call.at,
             steady: call.steady,
             dialog: None,
+            simulated: call.simulated,
         },
     )
 }
@@ -113,6 +115,7 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
             calls::last_seq.eq(0),
             calls::hangup_requested.eq(false),
             calls::dialog.eq(row.dialog),
+            calls::simulated.eq(row.simulated),
             queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),
         ),
     ))

@@ -68,6 +68,7 @@ impl Store {
                 at: call.at,
                 steady: call.steady,
                 dialog: call.dialog,
+                simulated: false,
             };
             queued(conn.db(), row).execute(conn).await?;
             if call.reserve > 0 {

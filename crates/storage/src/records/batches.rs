@@ -147,8 +147,8 @@ pub struct BatchLook {
     pub reserve: Credits,
     /// The number that every account may call from.
     pub shared_number: Option<E164>,
-    /// Whether the legacy agents' provider calls from any number, and not only from those that it has.
-    pub legacy_any: bool,
+    /// Whether the legacy agents' provider is simulated: it calls from any number, and not only from those that it has.
+    pub is_simulated: bool,
     /// When a running batch is looked at again.
     pub next: Timestamp,
     /// When one that waits for credits, budget or its agent is.

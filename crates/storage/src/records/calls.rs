@@ -79,6 +79,8 @@ pub struct NewCall {
     pub steady: Timestamp,
     /// `call.initiated`; none for a call that no client placed.
     pub event: Option<NewEvent>,
+    /// Whether nobody is called: the phone network, or the provider, is simulated.
+    pub simulated: bool,
     /// The Idempotency-Key, if one was sent.
     pub idempotency: Option<IdempotencyClaim>,
 }

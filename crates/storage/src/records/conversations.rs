@@ -75,8 +75,19 @@ pub struct Conversation {
     pub claim_id: Option<ClaimId>,
     /// The process that holds the claim.
     pub node_id: Option<NodeId>,
+    /// By what it is held.
+    #[diesel(embed)]
+    pub line: HeldBy,
+}
+
+/// By what a conversation is held.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::conversations)]
+pub struct HeldBy {
     /// While it lasts: what the network needs to end it, should its owner die. The network's own words.
     pub dialog: Option<String>,
+    /// Whether nobody was called, but by the simulated phone network, or by the simulated provider of legacy agents.
+    pub simulated: bool,
 }
 
 /// How quickly the agent replied in a conversation.

@@ -73,7 +73,7 @@ fn look(calls_at_most: i64, at: Timestamp) -> BatchLook {
         price: Price::from_millicredits_per_minute(1_000),
         reserve: 10,
         shared_number: Some(phone(OURS)),
-        legacy_any: true,
+        is_simulated: true,
         next: at.plus(Duration::from_millis(250)),
         later: at.plus(Duration::from_secs(30)),
     }
@@ -140,7 +140,7 @@ async fn settle(shop: &Shop, well: usize, at: Timestamp) -> usize {
 
 async fn step(shop: &Shop, batch: &Batch, step: BatchStep, at: Timestamp) -> BatchWrite {
     shop.store
-        .step_batch(shop.account, batch.id, step, at)
+        .step_batch(shop.account, batch.id, (step, None), at)
         .await
         .unwrap()
 }
@@ -295,6 +295,23 @@ contract! {
         raw.run("UPDATE api_keys SET monthly_credit_budget = NULL").await;
         assert_eq!(looked(&shop, &batch, 10, after(40)).await, 2);
         assert_eq!(shop.wallet().await, (1_000, 40));
+    }
+
+    async fn a_batch_whose_key_was_revoked_goes_on_with_the_key_that_resumes_it(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let mut raw = Raw::open(&database).await;
+        raw.run("UPDATE api_keys SET revoked_at = created_at").await;
+        let batch = made(&shop, 4, T0).await;
+        assert_eq!(looked(&shop, &batch, 10, after(1)).await, 0);
+        let paused = now(&shop, &batch).await;
+        assert_eq!((paused.status, paused.paused_reason), (BatchStatus::Paused, Some(PausedReason::KeyRevoked)));
+        assert_eq!(shop.wallet().await, (1_000, 0));
+        assert!(store.take_due_batches(9, Duration::from_secs(60), after(900)).await.unwrap().is_empty());
+        let resumed = step(&shop, &batch, BatchStep::Resume, after(901)).await;
+        assert!(matches!(resumed, BatchWrite::Done(_)), "{resumed:?}");
+        assert_eq!(now(&shop, &batch).await.key_id, None);
+        assert_eq!(looked(&shop, &batch, 10, after(902)).await, 4);
     }
 
     async fn only_the_documented_steps_are_allowed(store: Store) {

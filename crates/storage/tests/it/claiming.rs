@@ -195,12 +195,12 @@ contract! {
         let dialed = store.call_dialed(id, claim, "its id".to_owned()).await;
         assert_eq!(dialed.unwrap(), Fenced::Done);
         let call = shop.conversation(id).await;
-        assert_eq!((call.state, call.dialog.as_deref()), (CallState::Dialing, Some("its id")));
+        assert_eq!((call.state, call.line.dialog.as_deref()), (CallState::Dialing, Some("its id")));
         assert_eq!(store.call_answered(id, claim, after(1), None).await.unwrap(), Fenced::Done);
-        assert_eq!(shop.conversation(id).await.dialog.as_deref(), Some("its id"));
+        assert_eq!(shop.conversation(id).await.line.dialog.as_deref(), Some("its id"));
         assert_eq!(store.call_dialed(id, claim, "another".to_owned()).await.unwrap(), Fenced::Lost);
         assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Done);
-        assert_eq!(shop.conversation(id).await.dialog, None);
+        assert_eq!(shop.conversation(id).await.line.dialog, None);
     }
 
     async fn a_step_that_is_told_again_is_taken_once(store: Store) {
@@ -325,7 +325,7 @@ contract! {
             assert_eq!((moments[0].seq, moments[0].state, moments[0].at), (2, Some(CallState::Live), after(1)));
             let call = shop.conversation(*id).await;
             assert_eq!((call.state, call.answered_at), (CallState::Live, Some(after(1))));
-            assert_eq!(call.dialog, dialog(id));
+            assert_eq!(call.line.dialog, dialog(id));
             assert_eq!(call.messages_count, if *id == lost { 0 } else { 2 });
         }
     }

@@ -102,9 +102,9 @@ contract! {
         let claim = row.claim_id.unwrap();
         let answered = store.call_answered(id, claim, after(3), None).await.unwrap();
         assert_eq!(answered, Fenced::Done);
-        assert_eq!(shop.conversation(id).await.dialog.as_deref(), Some(DIALOG));
+        assert_eq!(shop.conversation(id).await.line.dialog.as_deref(), Some(DIALOG));
         store.close_call(id, claim, end()).await.unwrap();
-        assert_eq!(shop.conversation(id).await.dialog, None, "the call is over");
+        assert_eq!(shop.conversation(id).await.line.dialog, None, "the call is over");
         let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 1));
         assert_eq!(settled.await.unwrap(), Some(vec![]));
         assert_eq!(shop.wallet().await, (999, 0));
@@ -113,12 +113,12 @@ contract! {
     async fn what_ends_a_placed_call_is_kept_from_its_answer_to_its_end(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.dialing(node()).await;
-        assert_eq!(shop.conversation(id).await.dialog, None);
+        assert_eq!(shop.conversation(id).await.line.dialog, None);
         assert!(!shop.conversation(id).await.is_inbound());
         store.call_answered(id, claim, after(3), Some(DIALOG.to_owned())).await.unwrap();
-        assert_eq!(shop.conversation(id).await.dialog.as_deref(), Some(DIALOG));
+        assert_eq!(shop.conversation(id).await.line.dialog.as_deref(), Some(DIALOG));
         let orphan = store.take_orphans(true, 2, node(), T0).await.unwrap();
-        assert_eq!(orphan[0].dialog.as_deref(), Some(DIALOG));
+        assert_eq!(orphan[0].line.dialog.as_deref(), Some(DIALOG));
     }
 
     async fn nothing_is_written_of_a_call_that_is_not_taken(store: Store) {

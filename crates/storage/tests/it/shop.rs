@@ -136,6 +136,7 @@ impl Shop {
             at,
             steady: at,
             event: Some(event(EventType::CallInitiated, at)),
+            simulated: false,
             idempotency: None,
         }
     }

@@ -96,6 +96,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("failure_reason", nullable(words(FailureReason::ALL))),
         ("conversation_id", uuid()),
         ("latency", nullable(object(&latency))),
+        ("simulated", boolean()),
     ];
     let whole = vec![
         ("recording_url", nullable(string())),

@@ -54,7 +54,7 @@ fn or_dash(text: &str) -> Markup {
 
 fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
     let t = visitor.lang();
-    let agent = &view.agent;
+    let (agent, agents) = (&view.agent, visitor.services().agents());
     let of = |path: &str| member(view, path);
     let pair = |one: &str, other: &str| {
         let mut both = vec![of(one), of(other)];
@@ -77,6 +77,10 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
             )) },
             _ => {},
         }
+        @if view.config.as_ref().is_some_and(|config| agents.has_no_sound_for(config)) { p.warning { (t.t(
+            "It asks to record calls, or for a background sound, and calls on this service are simulated: nothing is recorded or heard.",
+            "Pide grabar las llamadas o un sonido de fondo, y las llamadas de este servicio son simuladas: no se graba ni se oye nada.",
+        )) } }
         dl.facts {
             (list::fact(t.t("Status", "Estado"), status_badge(agent.status, t)))
             (list::fact(t.t("Published version", "Versión publicada"), published))

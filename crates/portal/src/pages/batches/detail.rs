@@ -69,7 +69,7 @@ pub(super) async fn cancel(post: Post<Developer>) -> Answer {
 async fn step(post: &Post<Developer>, step: BatchStep, action: &str, said: &str) -> Answer {
     let id: BatchId = post.id("id")?;
     let batches = post.services().batches();
-    let done = batches.step(post.account(), id, step).await.map(drop);
+    let done = batches.step(post.caller(), id, step).await.map(drop);
     ended(post, id, done, action, said).await
 }
 

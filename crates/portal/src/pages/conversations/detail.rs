@@ -13,6 +13,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form;
+use crate::parts::words::{Tone, badge};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -130,6 +131,7 @@ pub(super) fn state(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> 
     let lasts = !is_over && conversation.answered_at.is_some();
     html! {
         (wording::state(conversation, lang))
+        @if conversation.line.simulated { " " (badge(Tone::Plain, lang.t("simulated", "simulada"))) }
         @if lasts { " " span.soft { (wording::length_so_far(so_far)) } }
         @if conversation.hangup_requested && !is_over {
             " " span.soft { (lang.t("asked to hang up", "se pidió colgar")) }

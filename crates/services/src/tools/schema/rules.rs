@@ -135,6 +135,13 @@ impl Rules {
         faults.told
     }
 
+    /// The members that the schema says something of, if the object fits.
+    pub(super) fn covered<'v>(&mut self, object: &'v Value) -> HashSet<&'v str> {
+        self.is_tracking = true;
+        let seen = self.fits(&self.schema, object);
+        seen.map(|seen| seen.names).unwrap_or_default()
+    }
+
     /// What has been looked at if a value fits.
     fn fits<'v>(&self, schema: &Value, value: &'v Value) -> Option<Seen<'v>> {
         let mut faults = Faults::of(0);
