@@ -28,6 +28,9 @@ pub enum StoreError {
     Internal(String),
 }
 
+/// What is said of a server that does not write.
+pub(crate) const READ_ONLY: &str = "the server is read-only";
+
 impl From<DieselError> for StoreError {
     fn from(error: DieselError) -> Self {
         match error {
@@ -38,8 +41,10 @@ impl From<DieselError> for StoreError {
                         Self::Conflict(info.constraint_name().unwrap_or(&message).to_owned())
                     }
                     DatabaseErrorKind::ClosedConnection
-                    | DatabaseErrorKind::UnableToSendCommand
-                    | DatabaseErrorKind::ReadOnlyTransaction => Self::Unavailable(message),
+                    | DatabaseErrorKind::UnableToSendCommand => Self::Unavailable(message),
+                    DatabaseErrorKind::ReadOnlyTransaction => {
+                        Self::Unavailable(READ_ONLY.to_owned())
+                    }
                     _ if message.contains("lock timeout") => Self::Locked,
                     _ if is_outage(&message) => Self::Unavailable(message),
                     _ => Self::Internal(message),

@@ -20,6 +20,9 @@ const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
 /// How long one process waits for another one's first step on a new file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a table is tried to be had that others are at.
+const TABLES_BUSY: Duration = Duration::from_secs(300);
+
 /// Applies what is pending on the embedded database; returns the names of what was applied.
 pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>> {
     let path = file.to_string_lossy();
@@ -84,12 +87,23 @@ pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
     // Waiting for another node's migration may take longer than a session's usual patience.
     let door = crate::connect::Door::of(url, "-c TimeZone=UTC")?;
     let mut conn = door.connect().await?;
-    conn.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})"))
-        .await?;
+    conn.batch_execute(&format!(
+        "SELECT pg_advisory_lock({LOCK}); SET lock_timeout = '2s'"
+    ))
+    .await?;
     tokio::task::spawn_blocking(move || {
+        let began = Instant::now();
         let mut harness = AsyncMigrationHarness::new(conn);
-        run(&mut harness, POSTGRES)
-        // The lock ends with the session.
+        // Whoever waits for a table's lock keeps all from the table who come behind: rather let go, and try again.
+        loop {
+            match run(&mut harness, POSTGRES) {
+                Err(StoreError::Locked) if began.elapsed() < TABLES_BUSY => {
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+                // The lock ends with the session.
+                done => return done,
+            }
+        }
     })
     .await
     .map_err(|error| StoreError::Internal(error.to_string()))?
@@ -110,7 +124,13 @@ fn run<DB: diesel::backend::Backend>(
 where
     EmbeddedMigrations: MigrationSource<DB>,
 {
-    let failed = |error| StoreError::Internal(format!("migration failed: {error}"));
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+        let error = error.to_string();
+        match error.contains("lock timeout") {
+            true => StoreError::Locked,
+            false => StoreError::Internal(format!("migration failed: {error}")),
+        }
+    };
     let applied = harness.applied_migrations().map_err(failed)?;
     let known = migrations.migrations().map_err(failed)?;
     let first = known.iter().map(|one| one.name().version()).min();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use diesel_async::pooled_connection::deadpool::{Pool, PoolError};
+use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
 use diesel_async::pooled_connection::{
     AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
 };
@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::connect::Door;
 use crate::database::{Conn, RunQueryDsl as _};
+use crate::error::READ_ONLY;
 use crate::units::{self, AnyAnswer, Work};
 use crate::{Result, StoreError, Verdict};
 use pulse::Pulse;
@@ -109,10 +110,12 @@ impl Postgres {
         let writing = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
             begins.store(true, Ordering::SeqCst);
-            match is_one_statement {
-                true => Ok(work(&mut conn).await?.into_answer()),
+            let done = match is_one_statement {
+                true => work(&mut conn).await.map(Verdict::into_answer),
                 false => transaction(&mut conn, work).await,
-            }
+            };
+            leave_if_read_only(conn, &done);
+            done
         });
         let done = writing.await;
         let begun = AtomicBool::load(&begun, Ordering::SeqCst);
@@ -208,6 +211,15 @@ fn session(conn: &mut Conn) -> Result<&mut AsyncPgConnection> {
     match conn {
         Conn::Postgres(session) => Ok(session),
         Conn::Sqlite(_) => Err(StoreError::Internal("not a session of PostgreSQL".into())),
+    }
+}
+
+/// A server that has become a standby keeps its sessions: this one leaves the pool, and the next finds who writes now.
+fn leave_if_read_only(conn: Conn, done: &Result<AnyAnswer>) {
+    if let (Conn::Postgres(session), Err(StoreError::Unavailable(why))) = (conn, done)
+        && why == READ_ONLY
+    {
+        drop(Object::take(*session));
     }
 }
 

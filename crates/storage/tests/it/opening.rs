@@ -1,6 +1,7 @@
 //! Opening a database: which one, how durable, migrated once.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use offhook_storage::{Store, StoreConfig, StoreError};
 use offhook_testkit::{TestDatabase, contract};
@@ -147,6 +148,62 @@ mod only_sqlite {
 
 mod only_postgres {
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_session_with_a_server_that_became_read_only_leaves_the_pool() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let mut raw = Raw::open(&database).await;
+        let name = raw.line("SELECT current_database()::text AS line").await;
+        let set = |word| format!("ALTER DATABASE \"{name}\" {word}");
+        raw.run(&set("SET default_transaction_read_only = on"))
+            .await;
+        raw.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await;
+        let mut refusals = Vec::new();
+        while refusals
+            .last()
+            .is_none_or(|last: &String| !last.contains("read-only"))
+        {
+            assert!(refusals.len() < 40, "{refusals:?}");
+            let refused = store.place_call(shop.call(T0)).await;
+            refusals.push(refused.unwrap_err().to_string());
+        }
+        raw.run(&set("RESET default_transaction_read_only")).await;
+        shop.place(T0).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_migration_waits_for_a_table_without_keeping_others_from_it() {
+        let database = TestDatabase::postgres().await;
+        drop(database.open().await);
+        let mut raw = Raw::open(&database).await;
+        raw.run(
+            "DELETE FROM __diesel_schema_migrations WHERE version = '00000000000103'; \
+             ALTER TABLE conversations DROP COLUMN simulated",
+        )
+        .await;
+        let mut busy = Raw::open(&database).await;
+        busy.run("BEGIN; SELECT 1 FROM conversations").await;
+        let config = database.config().clone();
+        let opening =
+            tokio::spawn(async move { Store::open(&config, TestDatabase::master_key()).await });
+        // Behind a statement that waits for the table, this would wait as well.
+        for _ in 0..25 {
+            raw.run("SET statement_timeout = '4s'; SELECT 1 FROM conversations")
+                .await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert!(!opening.is_finished());
+        busy.run("COMMIT").await;
+        opening.await.unwrap().unwrap();
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_server_that_is_not_there_is_an_outage() {

@@ -111,6 +111,66 @@ fn both_folders_say_the_same_in_their_own_types() {
     }
 }
 
+/// Why a migration that is applied beside a running service would do it harm.
+fn harm(up: &str, in_transaction: bool) -> Option<&'static str> {
+    const TAKES: [&str; 6] = [
+        "DROP TABLE",
+        "DROP COLUMN",
+        "RENAME",
+        "SET NOT NULL",
+        "ALTER COLUMN",
+        "DROP CONSTRAINT",
+    ];
+    let up = up.to_uppercase();
+    if TAKES.iter().any(|word| up.contains(word)) && !up.contains("OLDEST_SCHEMA") {
+        return Some("it takes away, and raises no `oldest_schema`");
+    }
+    let indexes = || {
+        up.split(';')
+            .filter(|statement| statement.contains("INDEX"))
+    };
+    let of_new = |index: &str| {
+        let table = index
+            .split(" ON ")
+            .nth(1)
+            .and_then(|rest| rest.split([' ', '(']).next());
+        table.is_some_and(|table| up.contains(&format!("CREATE TABLE {table} ")))
+    };
+    let locks = |index: &&str| !of_new(index) && !index.contains("CONCURRENTLY");
+    if indexes().any(|index| locks(&index)) {
+        return Some("its index keeps writers from a table: CREATE INDEX CONCURRENTLY");
+    }
+    let is_concurrent = up.contains("CONCURRENTLY");
+    (is_concurrent && in_transaction).then_some("`run_in_transaction = false` in its metadata.toml")
+}
+
+#[test]
+fn a_migration_does_no_harm_to_versions_that_run_beside_it() {
+    for (name, up) in migrations("postgres", "up.sql").into_iter().skip(1) {
+        let metadata = folder("postgres").join(&name).join("metadata.toml");
+        let metadata = std::fs::read_to_string(metadata);
+        let in_transaction = !metadata
+            .unwrap_or_default()
+            .contains("run_in_transaction = false");
+        assert_eq!(harm(&up, in_transaction), None, "{name}");
+    }
+    for (up, expected) in [
+        ("ALTER TABLE a DROP COLUMN b", true),
+        ("ALTER TABLE a RENAME COLUMN b TO c", true),
+        (
+            "ALTER TABLE a DROP COLUMN b; UPDATE service_settings SET value = '1' WHERE name = 'oldest_schema'",
+            false,
+        ),
+        ("ALTER TABLE a ADD COLUMN b integer", false),
+        ("CREATE INDEX b ON a (c)", true),
+        ("CREATE TABLE a (c integer); CREATE INDEX b ON a (c)", false),
+        ("CREATE INDEX CONCURRENTLY b ON a (c)", true),
+    ] {
+        assert_eq!(harm(up, true).is_some(), expected, "{up}");
+    }
+    assert_eq!(harm("CREATE INDEX CONCURRENTLY b ON a (c)", false), None);
+}
+
 /// `table.column type`, with ` not null` where it is, as `schema.rs` has it, in the database's types.
 fn declared_columns(embedded: bool) -> BTreeSet<String> {
     let mut table = "";
