@@ -168,6 +168,9 @@ const FORGERIES: &[Forgery] = &[
             e.dials.push(dial(&call(77, "completed", "", "")));
         },
     ),
+    ("a dial of another number", Promise::Number, |e| {
+        e.dials[0].to = e.dials[1].to.clone();
+    }),
     ("an accepted call that is gone", Promise::Ends, |e| {
         e.conversations.remove(2);
     }),

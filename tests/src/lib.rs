@@ -9,6 +9,7 @@ mod browser;
 mod client;
 mod database;
 mod demo;
+mod disk;
 mod embeddings;
 mod exposition;
 // What it includes has unit tests, which run where it stands.
@@ -38,6 +39,7 @@ pub use browser::{Browser, Language, Person, Words, can_browse};
 pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;
 pub use demo::Demo;
+pub use disk::Disk;
 pub use embeddings::EmbeddingsServer;
 pub use exposition::{Exposition, Sample};
 pub use fantoccini::key::Key;

@@ -41,6 +41,7 @@ pub struct Options {
     has_own_files: bool,
     haste: u32,
     through: Option<SocketAddr>,
+    disk: Option<PathBuf>,
     settings: BTreeMap<String, String>,
 }
 
@@ -53,6 +54,7 @@ impl Options {
             has_own_files: false,
             haste: 1,
             through: None,
+            disk: None,
             settings: BTreeMap::new(),
         };
         for (key, value) in [
@@ -103,6 +105,19 @@ impl Options {
     pub const fn through(mut self, proxy: SocketAddr) -> Self {
         self.through = Some(proxy);
         self
+    }
+
+    /// With everything that it writes below this folder.
+    #[must_use]
+    pub fn on_disk(mut self, folder: &Path) -> Self {
+        self.disk = Some(folder.to_owned());
+        self
+    }
+
+    /// A folder of a server's own.
+    fn folder(&self) -> TempDir {
+        let parent = self.disk.clone().unwrap_or_else(std::env::temp_dir);
+        must("a directory", tempfile::tempdir_in(parent))
     }
 
     /// With files in the server's own data directory, also on a database that several servers share.
@@ -169,7 +184,7 @@ impl Server {
     }
 
     async fn start_until(options: Options, path: &str) -> Self {
-        let directory = must("a directory", tempfile::tempdir());
+        let directory = options.folder();
         if options.database.is_shared() {
             let key = directory.path().join("key");
             must("a master key", std::fs::write(key, "07".repeat(32)));
@@ -189,7 +204,7 @@ impl Server {
     /// Starts a server beside others on the same database and waits until it answers: whether it is ready is another
     /// matter. `variables` are added to its environment.
     pub async fn join(options: Options, variables: &[(&str, &str)]) -> Self {
-        let directory = must("a directory", tempfile::tempdir());
+        let directory = options.folder();
         let key = directory.path().join("key");
         must("a master key", std::fs::write(key, "07".repeat(32)));
         let child = spawn(&options, directory.path(), variables);
@@ -214,7 +229,7 @@ impl Server {
     /// # Panics
     /// If it ends with success.
     pub async fn refused(options: Options) -> String {
-        let directory = must("a directory", tempfile::tempdir());
+        let directory = options.folder();
         let key = directory.path().join("key");
         must("a master key", std::fs::write(key, "07".repeat(32)));
         let mut command = Command::from(command(&options, directory.path()));

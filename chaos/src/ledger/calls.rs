@@ -39,6 +39,10 @@ pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
             known.contains_key(&dial.handle),
             || format!("a call that no database knows was dialed: {}", dial.line),
         );
+        let accepted = known.get(&dial.handle).map_or(&dial.to, |call| &call.to);
+        verdict.holds(Promise::Number, dial.to == *accepted, || {
+            format!("{accepted} was accepted: {}", dial.line)
+        });
     }
     for (handle, _) in times.iter().filter(|(_, times)| **times > 1) {
         let lines = lines_of(evidence, handle).join("\n    ");
@@ -49,6 +53,8 @@ pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
     }
     let count = format!("{} dials of {} calls", evidence.dials.len(), times.len());
     verdict.count(Promise::DialedOnce, count);
+    let count = format!("{} dials", evidence.dials.len());
+    verdict.count(Promise::Number, count);
     let handles: BTreeSet<String> = accepted(evidence).filter_map(told).collect();
     let mut undialed = 0;
     for handle in &handles {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Promise {
     DialedOnce,
+    Number,
     Ends,
     OneEnding,
     OneEvent,
@@ -25,8 +26,9 @@ pub(crate) enum Promise {
 
 impl Promise {
     /// Every promise, in the order of the table.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::DialedOnce,
+        Self::Number,
         Self::Ends,
         Self::OneEnding,
         Self::OneEvent,
@@ -48,6 +50,7 @@ impl Promise {
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::DialedOnce => "a call is dialed at most once",
+            Self::Number => "the number that is dialed is the one that was accepted",
             Self::Ends => "an accepted call ends: dialed once, or not at all for a stated reason",
             Self::OneEnding => "a call ends once",
             Self::OneEvent => "a call has one event of its end, and one of its beginning",
@@ -70,6 +73,7 @@ impl Promise {
     pub(crate) const fn attacked_by(self) -> &'static str {
         match self {
             Self::DialedOnce => "kills between claim, dial and record; stopped nodes; cuts",
+            Self::Number => "kills between claim and dial; claims whose answer is lost",
             Self::Ends => "kills, lapsed leases, lost commits",
             Self::OneEnding => "kills around the closing; nodes that come back",
             Self::OneEvent => "kills around every commit; repeated requests",

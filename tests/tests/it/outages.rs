@@ -1,4 +1,4 @@
-//! The database gone for a while (issue: bad input and faults). SQLite is a file beside the service and does not go.
+//! The database gone for a while, and a disk that has no room for the embedded one.
 
 mod on_postgres {
     use std::collections::HashSet;
@@ -367,5 +367,68 @@ mod on_postgres {
             .await;
         let books = server.cli(&["doctor", "--books"]).await;
         assert_eq!(books, json!({"faults": []}));
+    }
+}
+
+mod on_a_full_disk {
+    use std::time::Duration;
+
+    use offhook_tests::{Database, Disk, Options, Server, SimulatorProcess, eventually, text};
+    use serde_json::json;
+
+    /// How long there is no room.
+    const FULL: Duration = Duration::from_secs(4);
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn calls_end_well_and_are_dialed_once_and_it_goes_on_when_there_is_room() {
+        let Some(disk) = Disk::of(32) else {
+            eprintln!("not tested: this process may mount no disk");
+            return;
+        };
+        let simulator = SimulatorProcess::start(10).await;
+        let options = Options::on(Database::Sqlite)
+            .on_disk(disk.path())
+            .set("simulator.url", simulator.url());
+        let server = Server::start(options).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let mut handles = Vec::new();
+        for _ in 0..3 {
+            handles.push(account.call(&agent, "+5215512345678").await);
+        }
+        eventually("live calls", Duration::from_secs(10), || async {
+            let conversation = account
+                .read(&format!("/v1/conversations/{}", &handles[2][5..]))
+                .await;
+            conversation["transcript"].get(0).cloned()
+        })
+        .await;
+        disk.fill();
+        let body = json!({"agent_id": agent, "to": "+5215512345678"});
+        let began = std::time::Instant::now();
+        let mut refused = 0;
+        while began.elapsed() < FULL {
+            let answer = account.post("/v1/calls", &body).await;
+            match answer.status {
+                // What was written before may leave some room in the file.
+                201 => handles.push(text(&answer.json()["id"]).to_owned()),
+                _ => {
+                    answer.assert_error(503, "service_unavailable");
+                    refused += 1;
+                }
+            }
+            account.read("/healthz").await;
+        }
+        assert!(refused > 0);
+        disk.empty();
+        handles.push(account.call(&agent, "+5215512345678").await);
+        for handle in &handles {
+            let call = account.ended_within(handle, Duration::from_secs(60)).await;
+            assert_eq!(call["termination_reason"], "customer_hangup", "{call}");
+            assert_eq!(simulator.dialed(handle), 1, "{handle}");
+        }
+        assert_eq!(simulator.dials().len(), handles.len());
+        let books = server.run(&["doctor", "--books"]).await;
+        assert!(books.status.success());
     }
 }
