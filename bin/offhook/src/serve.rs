@@ -1,6 +1,7 @@
 //! `offhook serve`: the service from its start to its graceful end.
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,6 +97,8 @@ struct Workers {
     librarian: JoinHandle<()>,
     /// Renews the tokens of integrations.
     renewals: JoinHandle<()>,
+    /// Has calls answered that come in by trunks; it never ends without any.
+    inbound: JoinHandle<()>,
     /// No new calls and documents are claimed.
     stop: CancellationToken,
     /// The calls that go on say goodbye.
@@ -162,14 +165,15 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         data_dir::write_address(&settings.data_dir, data_dir::SIP_LISTEN, address)?;
         tracing::info!(%address, "carriers are listened to");
     }
-    if let Some(switchboard) = telephone.switchboard {
-        tokio::spawn(inbound::serve(switchboard, services.inbound().clone()).boxed());
-    }
+    let inbound = match telephone.switchboard {
+        Some(switchboard) => inbound::serve(switchboard, services.inbound().clone()).boxed(),
+        None => std::future::pending().boxed(),
+    };
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;
     let limits = limits(&settings, &services)?;
-    let workers = Workers::start(&settings, &services)?;
+    let workers = Workers::start(&settings, &services, inbound)?;
     let http = Http::start(&settings, &services, limits, listener, tls)?;
     let figures = match settings.metrics_listen {
         Some(listen) => {
@@ -228,6 +232,7 @@ impl Running {
             _ = &mut self.workers.logs => "the writer of the request log",
             _ = &mut self.workers.librarian => "the reader of documents",
             _ = &mut self.workers.renewals => "the renewal of integrations",
+            _ = &mut self.workers.inbound => "what answers calls that come in",
         };
         anyhow::anyhow!("{part} ended unexpectedly")
     }
@@ -335,7 +340,11 @@ impl Http {
 }
 
 impl Workers {
-    fn start(settings: &Settings, services: &Services) -> anyhow::Result<Self> {
+    fn start(
+        settings: &Settings,
+        services: &Services,
+        inbound: BoxFuture<'static, ()>,
+    ) -> anyhow::Result<Self> {
         let stop_logs = CancellationToken::new();
         let (stop, hurry, stop_deliveries) = (
             CancellationToken::new(),
@@ -355,6 +364,7 @@ impl Workers {
             dispatcher: tokio::spawn(dispatcher),
             logs: tokio::spawn(logs),
             voices: tokio::spawn(voices),
+            inbound: tokio::spawn(inbound),
             stop,
             hurry,
             stop_deliveries,

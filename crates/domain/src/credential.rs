@@ -20,6 +20,8 @@ vocabulary! {
         VoicesB => "provider_b",
         /// A WhatsApp Business app and its numbers.
         WhatsApp => "whatsapp",
+        /// The server of an agent's own models (`llm.endpoint`).
+        Llm => "llm",
     }
 }
 
@@ -34,7 +36,8 @@ impl CredentialProvider {
             | Self::LegacyWebhook
             | Self::Simulator
             | Self::Twilio
-            | Self::WhatsApp => None,
+            | Self::WhatsApp
+            | Self::Llm => None,
         }
     }
 

@@ -1,9 +1,12 @@
 //! Plans and their terms.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::Price;
 
 /// What an account has subscribed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,9 +45,13 @@ pub struct PlanTerms {
     pub credits_per_month: Option<u32>,
 }
 
-/// The terms of every plan, as configured.
+/// The terms of every plan, as configured, and what the operator has priced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plans([PlanTerms; 5]);
+pub struct Plans {
+    terms: [PlanTerms; 5],
+    /// Prices of a minute that are others than the catalog's, by the model's id there; `legacy` is a legacy agent's.
+    pub prices: BTreeMap<String, Price>,
+}
 
 impl Plan {
     /// Every plan, the smallest first.
@@ -95,12 +102,12 @@ impl Plans {
     /// The terms of `plan`.
     #[must_use]
     pub const fn terms(&self, plan: Plan) -> &PlanTerms {
-        &self.0[plan as usize]
+        &self.terms[plan as usize]
     }
 
     /// The terms of `plan`, to be changed by configuration.
     pub const fn terms_mut(&mut self, plan: Plan) -> &mut PlanTerms {
-        &mut self.0[plan as usize]
+        &mut self.terms[plan as usize]
     }
 }
 
@@ -117,12 +124,14 @@ impl Default for Plans {
             credits_per_month: credits,
         };
         let free = terms(10, Some(7), Some(1), false, 0, Some(0), Some(0));
-        Self([
+        let terms = [
             PlanTerms { api: false, ..free },
             terms(10, Some(30), Some(3), false, 5, Some(49), Some(500)),
             terms(40, Some(90), Some(10), true, 20, Some(199), Some(2_500)),
             terms(120, Some(365), Some(25), true, 100, Some(799), Some(12_000)),
             terms(120, None, None, true, 500, None, None),
-        ])
+        ];
+        let prices = BTreeMap::new();
+        Self { terms, prices }
     }
 }

@@ -132,7 +132,7 @@ async fn answer(
     candidate: &Candidate,
     mut request: ModelRequest,
 ) -> Result<String, ModelError> {
-    let endpoint = candidate.endpoint.as_deref();
+    let endpoint = candidate.endpoint.as_ref();
     let model = models.find(&candidate.provider, &candidate.model, endpoint)?;
     request.model.clone_from(&candidate.model);
     let began = Instant::now();

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use offhook_domain::config::{Routing, Voicemail};
 
+use crate::ports::Endpoint;
+
 /// An agent as one call knows it.
 #[derive(Debug, Clone)]
 pub struct Persona {
@@ -43,6 +45,6 @@ pub struct ModelChoice {
     pub routing: Routing,
     /// Provider and model of those that step in, in order.
     pub fallback: Vec<(String, String)>,
-    /// The base URL of provider `custom`.
-    pub endpoint: Option<String>,
+    /// The server of provider `custom`.
+    pub endpoint: Option<Endpoint>,
 }

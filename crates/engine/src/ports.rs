@@ -37,6 +37,22 @@ pub trait LanguageModel: Send + Sync {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>>;
 }
 
+/// The server of provider `custom`, which the customer runs or rents.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// Its base URL.
+    pub url: String,
+    /// What the account has stored for the server at this address, sent as a bearer token.
+    pub key: Option<Arc<str>>,
+}
+
+/// Without the key.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
 /// Finds models by the names that agents give them.
 pub trait Models: Send + Sync {
     /// The model of this provider.
@@ -47,7 +63,7 @@ pub trait Models: Send + Sync {
         &self,
         provider: &str,
         model: &str,
-        endpoint: Option<&str>,
+        endpoint: Option<&Endpoint>,
     ) -> Result<Arc<dyn LanguageModel>, ModelError>;
 }
 

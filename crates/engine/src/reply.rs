@@ -12,8 +12,8 @@ use crate::Routing;
 use crate::latencies::Latencies;
 use crate::persona::ModelChoice;
 use crate::ports::{
-    Knowledge, Message, ModelDelta, ModelError, ModelRequest, Models, Passage, Purpose, Role,
-    ToolCall, ToolDefinition,
+    Endpoint, Knowledge, Message, ModelDelta, ModelError, ModelRequest, Models, Passage, Purpose,
+    Role, ToolCall, ToolDefinition,
 };
 use crate::segments::Segments;
 
@@ -100,7 +100,7 @@ pub fn quote(passages: &[Passage]) -> String {
 pub(crate) struct Candidate {
     pub(crate) provider: String,
     pub(crate) model: String,
-    pub(crate) endpoint: Option<String>,
+    pub(crate) endpoint: Option<Endpoint>,
 }
 
 struct Writing {
@@ -113,7 +113,7 @@ struct Writing {
 
 impl Candidate {
     fn key(&self) -> String {
-        let endpoint = self.endpoint.as_deref().unwrap_or_default();
+        let endpoint = self.endpoint.as_ref().map_or("", |endpoint| &endpoint.url);
         format!("{}\n{}\n{endpoint}", self.provider, self.model)
     }
 }
@@ -263,7 +263,7 @@ impl Reply {
 
     fn ask_the_next(&mut self) -> bool {
         for candidate in self.candidates.by_ref() {
-            let endpoint = candidate.endpoint.as_deref();
+            let endpoint = candidate.endpoint.as_ref();
             match self
                 .ask
                 .models

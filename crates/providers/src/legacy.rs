@@ -17,7 +17,9 @@ use offhook_engine::legacy::{
     LegacyAgent, LegacyAgents, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress,
     LegacyProvider, LegacyReference, RecordingError,
 };
-use offhook_engine::ports::{Carrier, DialRequest, LanguageModel, ModelError, Models, NoTools};
+use offhook_engine::ports::{
+    Carrier, DialRequest, Endpoint, LanguageModel, ModelError, Models, NoTools,
+};
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, Deadline, EndRequest, Latencies, ModelChoice, Moment,
     Persona, Routing, Session, SessionEnd, Turn, Voicemail, fill, run, summarize,
@@ -73,7 +75,7 @@ impl Models for OnlyScripted {
         &self,
         _: &str,
         _: &str,
-        _: Option<&str>,
+        _: Option<&Endpoint>,
     ) -> Result<Arc<dyn LanguageModel>, ModelError> {
         Ok(Arc::new(Scripted))
     }

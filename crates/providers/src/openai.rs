@@ -1,17 +1,20 @@
 //! Any service that speaks OpenAI's streaming chat completions: OpenAI, Azure, vLLM, llama.cpp, Ollama, LiteLLM,
 //! OpenRouter.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_egress::{GuardedClient, TargetUrl};
 use offhook_engine::ports::{LanguageModel, ModelDelta, ModelError, ModelRequest};
-use reqwest::header::{ACCEPT, HeaderValue};
-use reqwest::{Method, Url};
+use parking_lot::Mutex;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
 use tokio::time::timeout;
 
+use crate::http;
 use crate::lenient::without_nul;
 use crate::sse::Events;
 use calls::Calls;
@@ -23,6 +26,12 @@ mod wire;
 /// The longest answer, framing included.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
+/// What is read of a refusal.
+const MAX_REFUSAL_BYTES: usize = 16 * 1024;
+
+/// Models that are remembered to refuse a temperature.
+const KNOWN_AT_MOST: usize = 64;
+
 /// How long an answer that is complete may take to end, so that its connection can be used again.
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
 
@@ -30,6 +39,8 @@ const TAIL_LIMIT: Duration = Duration::from_millis(250);
 #[derive(Clone)]
 pub(crate) struct ChatCompletions {
     access: Access,
+    /// Models that have refused a temperature; they are asked without one.
+    refuse_temperature: Arc<Mutex<HashSet<String>>>,
 }
 
 #[derive(Clone)]
@@ -44,6 +55,7 @@ enum Access {
     Custom {
         client: GuardedClient,
         url: TargetUrl,
+        authorization: Option<HeaderValue>,
     },
 }
 
@@ -59,58 +71,92 @@ pub(crate) fn completions_url(base: &str) -> String {
 }
 
 impl ChatCompletions {
-    pub(crate) const fn trusted(
+    pub(crate) fn trusted(
         client: reqwest::Client,
         url: Url,
         authorization: Option<HeaderValue>,
     ) -> Self {
-        let access = Access::Trusted {
+        Self::by(Access::Trusted {
             client,
             url,
             authorization,
-        };
-        Self { access }
+        })
     }
 
-    pub(crate) const fn custom(client: GuardedClient, url: TargetUrl) -> Self {
+    pub(crate) fn custom(
+        client: GuardedClient,
+        url: TargetUrl,
+        authorization: Option<HeaderValue>,
+    ) -> Self {
+        Self::by(Access::Custom {
+            client,
+            url,
+            authorization,
+        })
+    }
+
+    fn by(access: Access) -> Self {
         Self {
-            access: Access::Custom { client, url },
+            access,
+            refuse_temperature: Arc::default(),
         }
     }
 
     fn request(&self) -> Result<reqwest::RequestBuilder, ModelError> {
-        match &self.access {
+        let (request, authorization) = match &self.access {
             Access::Trusted {
                 client,
                 url,
                 authorization,
+            } => (client.request(Method::POST, url.clone()), authorization),
+            Access::Custom {
+                client,
+                url,
+                authorization,
             } => {
-                let request = client.request(Method::POST, url.clone());
-                Ok(match authorization {
-                    Some(value) => request.header(reqwest::header::AUTHORIZATION, value.clone()),
-                    None => request,
-                })
+                let request = client.request(Method::POST, url);
+                let request = request.map_err(|_| ModelError::NotConfigured)?;
+                (request, authorization)
             }
-            Access::Custom { client, url } => client
-                .request(Method::POST, url)
-                .map_err(|_| ModelError::NotConfigured),
-        }
+        };
+        Ok(match authorization {
+            Some(value) => request.header(AUTHORIZATION, value.clone()),
+            None => request,
+        })
     }
 
     async fn open(self, request: ModelRequest) -> Result<Answer, ModelError> {
-        let response = self
-            .request()?
-            .header(ACCEPT, "text/event-stream")
-            .json(&RequestBody::new(&request)?)
-            .send()
-            .await
-            .map_err(|error| failure(&error))?;
-        let status = response.status();
-        if !status.is_success() {
-            return Err(ModelError::Refused(status.as_u16()));
+        let takes_any = !self.refuse_temperature.lock().contains(&request.model);
+        let mut temperature = takes_any.then_some(request.temperature);
+        loop {
+            let response = self
+                .request()?
+                .header(ACCEPT, "text/event-stream")
+                .json(&RequestBody::new(&request, temperature)?)
+                .send()
+                .await
+                .map_err(|error| failure(&error))?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(Answer::new(response));
+            }
+            let may_be_it = status == StatusCode::BAD_REQUEST && temperature.take().is_some();
+            if !may_be_it || !is_about_temperature(response).await {
+                return Err(ModelError::Refused(status.as_u16()));
+            }
+            let mut known = self.refuse_temperature.lock();
+            if known.len() < KNOWN_AT_MOST {
+                known.insert(request.model.clone());
+            }
         }
-        Ok(Answer::new(response))
     }
+}
+
+/// Whether a refusal names the temperature: some models have one alone.
+async fn is_about_temperature(refusal: reqwest::Response) -> bool {
+    let body = http::whole(refusal, MAX_REFUSAL_BYTES).await;
+    let body = body.ok().flatten().unwrap_or_default();
+    String::from_utf8_lossy(&body).contains("temperature")
 }
 
 impl LanguageModel for ChatCompletions {

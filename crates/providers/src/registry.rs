@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_egress::{GuardedClient, SetupError, TargetUrl, http_url, trusted_client};
-use offhook_engine::ports::{LanguageModel, ModelError, Models};
+use offhook_engine::ports::{Endpoint, LanguageModel, ModelError, Models};
 
 use crate::http;
 use crate::openai::{ChatCompletions, completions_url};
@@ -91,7 +91,7 @@ impl ModelRegistry {
         })
     }
 
-    /// Lets agents name an endpoint of their own, asked through this client, with no credential.
+    /// Lets agents name an endpoint of their own, asked through this client, with the account's credential alone.
     #[must_use]
     pub fn with_custom_client(mut self, client: GuardedClient) -> Self {
         self.custom = Some(client);
@@ -112,16 +112,23 @@ impl Models for ModelRegistry {
         &self,
         provider: &str,
         _model: &str,
-        endpoint: Option<&str>,
+        endpoint: Option<&Endpoint>,
     ) -> Result<Arc<dyn LanguageModel>, ModelError> {
         if provider != CUSTOM {
             let found = self.providers.get(provider);
             return found.cloned().ok_or(ModelError::NotConfigured);
         }
         let client = self.custom.clone().ok_or(ModelError::NotConfigured)?;
-        let url = completions_url(endpoint.ok_or(ModelError::NotConfigured)?);
+        let endpoint = endpoint.ok_or(ModelError::NotConfigured)?;
+        let url = completions_url(&endpoint.url);
         let url = TargetUrl::parse(&url, client.policy()).map_err(|_| ModelError::NotConfigured)?;
-        Ok(Arc::new(ChatCompletions::custom(client, url)))
+        let authorization = http::given_credential(CUSTOM, "Bearer ", endpoint.key.as_deref())
+            .map_err(|_| ModelError::NotConfigured)?;
+        Ok(Arc::new(ChatCompletions::custom(
+            client,
+            url,
+            authorization,
+        )))
     }
 }
 
@@ -160,13 +167,20 @@ mod tests {
         [(name.to_owned(), settings)]
     }
 
+    fn at(url: &str) -> Endpoint {
+        Endpoint {
+            url: url.to_owned(),
+            key: None,
+        }
+    }
+
     #[test]
     fn scripted_is_always_there_and_custom_only_with_its_client() {
         let registry = ModelRegistry::new([]).unwrap();
         assert_eq!(registry.providers(), ["scripted"]);
         assert!(registry.find("scripted", "scripted", None).is_ok());
         for provider in ["custom", "openai"] {
-            let found = registry.find(provider, "m", Some("https://models.example.com/v1"));
+            let found = registry.find(provider, "m", Some(&at("https://models.example.com/v1")));
             assert_eq!(found.err(), Some(ModelError::NotConfigured));
         }
     }
@@ -175,7 +189,10 @@ mod tests {
     fn a_custom_endpoint_keeps_the_rules_for_targets() {
         let client = GuardedClient::new(offhook_egress::Policy::default()).unwrap();
         let registry = ModelRegistry::new([]).unwrap().with_custom_client(client);
-        let find = |endpoint| registry.find("custom", "m", endpoint).err();
+        let find = |endpoint: Option<&str>| {
+            let endpoint = endpoint.map(at);
+            registry.find("custom", "m", endpoint.as_ref()).err()
+        };
         assert_eq!(find(Some("https://models.example.com/v1")), None);
         for endpoint in [
             None,

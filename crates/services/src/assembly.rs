@@ -145,6 +145,7 @@ impl Services {
     /// [`CatalogError`] if a shipped catalog does not hold what it should.
     pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
         let catalog = Catalog::load(&config.plans)?;
+        let legacy_price = legacy::price(&config.plans)?;
         let shared = Arc::new(Shared {
             store: config.store,
             clock: config.clock,
@@ -155,7 +156,7 @@ impl Services {
             network: config.network,
             speech: config.speech,
             legacy: config.legacy,
-            legacy_price: legacy::price()?,
+            legacy_price,
             legacy_looks: legacy::Looks::default(),
             files_are_shared: config.objects.is_shared(),
             recordings: recordings::Recordings::new(config.objects.clone()),

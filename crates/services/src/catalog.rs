@@ -101,6 +101,9 @@ struct Entry {
     credits_per_minute: f64,
 }
 
+/// What legacy agents are priced by.
+pub(crate) const LEGACY: &str = "legacy";
+
 /// The model of a provider that serves whatever the operator runs there.
 pub(crate) const ANY_MODEL: &str = "*";
 
@@ -108,7 +111,7 @@ pub(crate) const ANY_MODEL: &str = "*";
 pub struct Catalog(Vec<Model>);
 
 impl Catalog {
-    /// Reads the shipped catalog.
+    /// Reads the shipped catalog; what `plans` price otherwise costs that.
     ///
     /// # Errors
     /// [`CatalogError`] if it does not parse, repeats an id, or has a price with more than three decimals.
@@ -125,6 +128,7 @@ impl Catalog {
             if models.iter().any(|model| model.id == entry.id) {
                 return Err(wrong(format!("{}: id used twice", entry.id)));
             }
+            let price = plans.prices.get(&entry.id).copied().unwrap_or(price);
             models.push(Model {
                 id: entry.id,
                 kind: entry.kind,
@@ -206,7 +210,18 @@ impl Model {
     }
 }
 
-pub(crate) fn price(credits: f64) -> Option<Price> {
+/// What can be priced by the operator: every model of the catalog, and `legacy`.
+///
+/// # Errors
+/// As [`Catalog::load`].
+pub fn priced() -> Result<Vec<String>, CatalogError> {
+    let Catalog(models) = Catalog::load(&Plans::default())?;
+    let ids = models.into_iter().map(|model| model.id);
+    Ok(ids.chain([LEGACY.to_owned()]).collect())
+}
+
+/// A price of so many credits per minute; `None` if it has more than three decimals, or is out of all reason.
+pub fn price(credits: f64) -> Option<Price> {
     let millicredits = (credits * 1_000.0).round();
     let exact = (millicredits / 1_000.0 - credits).abs() < 1e-9;
     if !exact || !(0.0..1e9).contains(&millicredits) {
@@ -251,6 +266,18 @@ mod tests {
             .find(ModelKind::Llm, "scripted", "scripted")
             .unwrap();
         assert_eq!(scripted.price(Plan::Starter), Price::default());
+    }
+
+    #[test]
+    fn what_the_operator_prices_costs_that() {
+        let mut plans = Plans::default();
+        let dear = price(1.25).unwrap();
+        for id in priced().unwrap() {
+            plans.prices.insert(id, dear);
+        }
+        let Catalog(models) = Catalog::load(&plans).unwrap();
+        assert!(models.iter().all(|model| model.price(Plan::Pro) == dear));
+        assert_eq!(crate::legacy::price(&plans).unwrap(), dear);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use offhook_engine::ports::VoiceLibraryError;
 use offhook_storage::{Actor, Credential};
 use reqwest::header::HeaderValue;
 
+use crate::endpoints::EndpointKey;
 use crate::error::InputError;
 use crate::whatsapp::WhatsAppCredential;
 use crate::{Person, Shared};
@@ -15,8 +16,8 @@ use crate::{Person, Shared};
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;
 
-/// Whether a provider gets its credential as it is, in a header of each request: Twilio's is encoded, WhatsApp's has parts
-/// of its own, and the others are sent nowhere.
+/// Whether a provider gets its credential as it is, in a header of each request: Twilio's is encoded, those of WhatsApp and of
+/// models have parts of their own, and the others are sent nowhere.
 const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
     match provider {
         CredentialProvider::Legacy | CredentialProvider::VoicesA | CredentialProvider::VoicesB => {
@@ -25,7 +26,8 @@ const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
         CredentialProvider::LegacyWebhook
         | CredentialProvider::Simulator
         | CredentialProvider::Twilio
-        | CredentialProvider::WhatsApp => false,
+        | CredentialProvider::WhatsApp
+        | CredentialProvider::Llm => false,
     }
 }
 
@@ -67,9 +69,12 @@ impl Credentials {
                 VoiceLibraryError::Credential.to_string(),
             ));
         }
-        if provider == CredentialProvider::WhatsApp {
-            WhatsAppCredential::read(secret).map_err(InputError::Invalid)?;
+        match provider {
+            CredentialProvider::WhatsApp => WhatsAppCredential::read(secret).map(drop),
+            CredentialProvider::Llm => EndpointKey::read(secret).map(drop),
+            _ => Ok(()),
         }
+        .map_err(InputError::Invalid)?;
         self.check_account(account).await?;
         let at = self.0.clock.now();
         let store = self.0.store.acting(self.1);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::config::is_bcp47_shape;
-use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Price};
+use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Plans, Price};
 use offhook_engine::legacy::{LegacyAgent, LegacyError};
 use offhook_storage::{Agent, ListedAgent, ListedNumber, StoreError, Synced};
 use serde::Deserialize;
@@ -78,7 +78,10 @@ struct Terms {
 }
 
 /// What a minute of a legacy agent's call costs.
-pub(crate) fn price() -> Result<Price, CatalogError> {
+pub(crate) fn price(plans: &Plans) -> Result<Price, CatalogError> {
+    if let Some(price) = plans.prices.get(catalog::LEGACY) {
+        return Ok(*price);
+    }
     let terms: Terms = toml::from_str(include_str!("../../../catalog/legacy.toml"))
         .map_err(|error| CatalogError::new("catalog/legacy.toml", error.to_string()))?;
     catalog::price(terms.credits_per_minute).ok_or_else(|| {

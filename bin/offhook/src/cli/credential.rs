@@ -21,7 +21,7 @@ pub(super) enum CredentialCommand {
         /// legacy (the provider of the legacy agents), legacy_webhook (the secret that signs its webhooks), simulator (the
         /// simulated phone network), twilio (the account's own numbers there), provider_a or provider_b (the account's own
         /// voices), whatsapp (a WhatsApp Business app, as JSON with access_token, app_secret, verify_token and
-        /// phone_numbers).
+        /// phone_numbers), llm (the server of an agent's own models, as JSON with origin and api_key).
         #[arg(long)]
         provider: CredentialProvider,
         /// The secret; `-` reads it from standard input.
@@ -43,7 +43,7 @@ pub(super) enum CredentialCommand {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// legacy, legacy_webhook, simulator, twilio, provider_a, provider_b or whatsapp.
+        /// legacy, legacy_webhook, simulator, twilio, provider_a, provider_b, whatsapp or llm.
         #[arg(long)]
         provider: CredentialProvider,
         #[command(flatten)]

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use offhook_domain::Price;
 use toml::Value;
 
 use super::{Result, SettingsError};
@@ -352,6 +353,17 @@ impl Raw {
         value
             .filter(|value| *value > 0.0 && *value <= max)
             .ok_or_else(|| format!("must be a number above 0, at most {max}"))
+    }
+
+    /// Credits per minute.
+    pub(super) fn price(self) -> Result<Price, String> {
+        let value = match self.as_typed() {
+            Some(text) => text.parse().ok(),
+            #[expect(clippy::cast_precision_loss, reason = "such numbers are refused")]
+            None => (self.value.as_float()).or_else(|| self.value.as_integer().map(|i| i as f64)),
+        };
+        let price = value.and_then(offhook_services::price);
+        price.ok_or_else(|| "must be credits per minute, with three decimals at most".to_owned())
     }
 
     /// A list of texts; in a variable they are separated by commas.

@@ -177,6 +177,12 @@ fn plans(given: &mut Given) -> Result<Plans> {
         let mut section = given.section(format!("plans.{plan}"));
         read_terms(&mut section, plans.terms_mut(plan))?;
     }
+    let priced = offhook_services::priced().map_err(|error| SettingsError(error.to_string()))?;
+    for model in priced {
+        if let Some(price) = given.read(&format!("prices.{model}"), Raw::price)? {
+            plans.prices.insert(model, price);
+        }
+    }
     Ok(plans)
 }
 

@@ -168,6 +168,9 @@ fn a_file_holds_every_section() {
         live_calls = 2000
         usd_per_month = 5000
         credits_per_month = "none"
+        [prices]
+        "openai-gpt-4.1-mini" = 0.35
+        legacy = 2
         [webhooks]
         retry_offsets = ["5m", "30m", "2h"]
         auto_disable = true
@@ -189,6 +192,11 @@ fn a_file_holds_every_section() {
         settings.http.public_url.as_deref(),
         Some("https://voice.example.com")
     );
+    let prices = settings.plans.prices.iter();
+    let prices: Vec<_> = prices
+        .map(|(model, price)| (model.as_str(), price.millicredits_per_minute()))
+        .collect();
+    assert_eq!(prices, [("legacy", 2_000), ("openai-gpt-4.1-mini", 350)]);
     let terms = settings.plans.terms(Plan::Enterprise);
     assert_eq!(terms.retention_days, Some(730));
     assert_eq!((terms.seats_max, terms.credits_per_month), (None, None));
@@ -227,6 +235,12 @@ fn an_unknown_key_is_named_with_the_likely_one() {
 
         [zoo]
         => unknown setting `zoo` in DIR/offhook.toml: remove it
+
+        prices.legacy = 0.0001
+        => setting `prices.legacy` (in DIR/offhook.toml) must be credits per minute, with three decimals at most
+
+        prices.scriptd = 1
+        => unknown setting `prices.scriptd` in DIR/offhook.toml: did you mean `prices.scripted`?
 
         plans.gold.live_calls = 3
         => unknown setting `plans.gold.live_calls` in DIR/offhook.toml: did you mean `plans.pro.live_calls`?

@@ -10,8 +10,8 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_domain::{CallHandle, Clock, ConversationId, E164, NodeId, Timestamp};
 use offhook_engine::ports::{
-    Carrier, DialError, DialRequest, LanguageModel, Leg, LegEvent, Line, LineError, ModelDelta,
-    ModelError, ModelRequest, Models, NoTools, Spoken, ToolCall, Tools,
+    Carrier, DialError, DialRequest, Endpoint, LanguageModel, Leg, LegEvent, Line, LineError,
+    ModelDelta, ModelError, ModelRequest, Models, NoTools, Spoken, ToolCall, Tools,
 };
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, Deadline, Latencies, ModelChoice, Moment, Persona, Routing,
@@ -149,7 +149,7 @@ impl Models for FakeModels {
         &self,
         provider: &str,
         _: &str,
-        _: Option<&str>,
+        _: Option<&Endpoint>,
     ) -> Result<Arc<dyn LanguageModel>, ModelError> {
         let model = self.0.get(provider).ok_or(ModelError::NotConfigured)?;
         Ok(Arc::new(model.clone()))

@@ -347,7 +347,7 @@ async fn transcript(app: &TestApp, call: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_asks_a_server_and_ends_the_call_as_its_version_pinned_it() {
-    let app = TestApp::at_speed(5.0).await;
+    let app = TestApp::at_speed(3.0).await;
     app.dial();
     let url = orders().await;
     let look = make(&app, look(&url)).await;
@@ -386,7 +386,7 @@ async fn an_agent_asks_a_server_and_ends_the_call_as_its_version_pinned_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_sends_digits_and_hands_the_customer_over() {
-    let app = TestApp::at_speed(5.0).await;
+    let app = TestApp::at_speed(3.0).await;
     app.dial();
     let keys = make(
         &app,

@@ -11,7 +11,8 @@ use crate::lenient::Lenient;
 pub(super) struct RequestBody<'a> {
     model: &'a str,
     messages: Vec<MessageBody<'a>>,
-    temperature: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolBody<'a>>,
@@ -59,13 +60,16 @@ struct CalledBody<'a> {
 impl<'a> RequestBody<'a> {
     /// # Errors
     /// [`ModelError::Protocol`] if the schema of a tool is no JSON.
-    pub(super) fn new(request: &'a ModelRequest) -> Result<Self, ModelError> {
+    pub(super) fn new(
+        request: &'a ModelRequest,
+        temperature: Option<f64>,
+    ) -> Result<Self, ModelError> {
         let tools = request.tools.iter().map(ToolBody::of);
         let choice = if request.may_call { "auto" } else { "none" };
         Ok(Self {
             model: &request.model,
             messages: request.messages.iter().map(MessageBody::from).collect(),
-            temperature: request.temperature,
+            temperature,
             stream: true,
             tools: tools.collect::<Result<_, _>>()?,
             // A service that is told of no tool is not asked to choose one.

@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::{
-    Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role, ToolCall, ToolDefinition,
+    Endpoint, Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role, ToolCall,
+    ToolDefinition,
 };
 use offhook_providers::{ModelRegistry, ProviderSettings};
 use tokio::time::timeout;
@@ -50,6 +51,14 @@ fn registry(server: &Server, key: Option<&str>) -> ModelRegistry {
 }
 
 fn ask(registry: &ModelRegistry, provider: &str, endpoint: Option<&str>) -> Deltas {
+    let endpoint = endpoint.map(|url| Endpoint {
+        url: url.to_owned(),
+        key: None,
+    });
+    ask_at(registry, provider, endpoint.as_ref())
+}
+
+fn ask_at(registry: &ModelRegistry, provider: &str, endpoint: Option<&Endpoint>) -> Deltas {
     let model = registry
         .find(provider, "m", endpoint)
         .unwrap_or_else(|error| panic!("{error}"));
@@ -359,6 +368,27 @@ async fn a_refusal_is_told_by_its_status_and_never_by_its_body() {
 }
 
 #[tokio::test]
+async fn a_model_that_refuses_a_temperature_is_asked_without_one() {
+    let body = r#"{"error":{"message":"Unsupported value","param":"temperature"}}"#;
+    let length = body.len();
+    let refusal = format!("HTTP/1.1 400 No\r\ncontent-length: {length}\r\n\r\n{body}");
+    let server = Server::start(vec![Act::Send(refusal.into())])
+        .await
+        .unwrap();
+    let registry = registry(&server, None);
+    for _ in 0..2 {
+        let (_, error) = gather(ask(&registry, "local", None)).await;
+        assert_eq!(error, Some(ModelError::Refused(400)));
+    }
+    let requests = server.requests();
+    let told: Vec<bool> = requests
+        .iter()
+        .map(|request| request.contains("temperature"))
+        .collect();
+    assert_eq!(told, [true, false, false]);
+}
+
+#[tokio::test]
 async fn an_error_inside_the_stream_is_an_error() {
     for (event, error) in [
         (
@@ -429,7 +459,7 @@ async fn a_service_that_is_not_there_is_unreachable() {
 }
 
 #[tokio::test]
-async fn a_custom_endpoint_is_asked_without_any_credential() {
+async fn a_custom_endpoint_is_asked_with_the_accounts_credential_or_none() {
     let server = Server::start(vec![head(), chunk(&piece("Mine.")), chunk(DONE), end()])
         .await
         .unwrap();
@@ -445,7 +475,20 @@ async fn a_custom_endpoint_is_asked_without_any_credential() {
         let got = gather(ask(&registry, "custom", Some(&endpoint))).await;
         assert_eq!(got, ("Mine.".to_owned(), None));
     }
-    for request in server.requests() {
+    let own = Endpoint {
+        url: server.base_url.clone(),
+        key: Some("k-2".into()),
+    };
+    let got = gather(ask_at(&registry, "custom", Some(&own))).await;
+    assert_eq!(got, ("Mine.".to_owned(), None));
+    assert!(!format!("{own:?}").contains("k-2"));
+    let mut requests = server.requests();
+    let with_key = requests.pop().unwrap_or_default();
+    assert!(
+        with_key.contains("Authorization: Bearer k-2\r\n"),
+        "{with_key}"
+    );
+    for request in requests {
         assert!(
             request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
             "{request}"

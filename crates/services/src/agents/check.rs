@@ -4,6 +4,7 @@ use offhook_domain::config::CUSTOM_PROVIDER;
 use offhook_domain::json::{FieldError, Rule, member_path};
 use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
+use offhook_engine::ports::Endpoint;
 use offhook_engine::voice::Ambient;
 
 use super::speech::{FALLBACK_VOICES, VOICE_ID};
@@ -117,14 +118,21 @@ impl Shared {
         ))
     }
 
+    /// Whether a model can be asked here.
+    pub(super) fn has_model(&self, provider: &str, model: &str, endpoint: Option<&str>) -> bool {
+        let endpoint = endpoint.map(|url| Endpoint {
+            url: url.to_owned(),
+            key: None,
+        });
+        let found = self.models.find(provider, model, endpoint.as_ref());
+        found.is_ok()
+    }
+
     pub(super) fn check_publishable(&self, config: &AgentConfig) -> Result<()> {
         config.publishable().map_err(refused)?;
         let llm = &config.llm;
         if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())
-            && self
-                .models
-                .find(provider, model, llm.endpoint.as_deref())
-                .is_err()
+            && !self.has_model(provider, model, llm.endpoint.as_deref())
         {
             return Err(refused(FieldError::new(
                 "config.llm.provider",

@@ -85,8 +85,7 @@ impl Shared {
         first.into_iter().chain(fallback).any(|(provider, model)| {
             let listed = provider == offhook_domain::config::CUSTOM_PROVIDER
                 || self.catalog.find(ModelKind::Llm, provider, model).is_some();
-            let endpoint = llm.endpoint.as_deref();
-            listed && self.models.find(provider, model, endpoint).is_ok()
+            listed && self.has_model(provider, model, llm.endpoint.as_deref())
         })
     }
 }

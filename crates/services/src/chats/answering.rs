@@ -179,6 +179,7 @@ impl Chats {
         let config = AgentConfig::from_stored(&stored).map_err(|_| broken())?;
         let metadata = Metadata::from_stored(&call.metadata).map_err(|_| broken())?;
         let persona = persona(&config, &metadata).ok_or_else(broken)?;
+        let persona = shared.with_key(call.account_id, persona).await?;
         let tools = tools(shared, call, &config).await?;
         let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
         Ok(Ready {

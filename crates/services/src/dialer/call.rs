@@ -8,38 +8,30 @@ use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
     Runtime,
 };
-use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
+use offhook_engine::ports::{Carrier, DialRequest, Endpoint, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{
-    CallControl, Deadline, EndRequest, ModelChoice, Moment, Persona, Session, SessionEnd,
-    Voicemail, run,
+    CallControl, Deadline, ModelChoice, Moment, Persona, Session, SessionEnd, Voicemail, run,
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::Conversation;
-use tokio::time::Instant;
 
 use super::closing::{MediaEnd, close, end_unsaid, settle, summary};
+use super::covering::top_up;
 use super::legacy;
 use super::record::{Record, insist};
 use super::watched::Watched;
-use crate::calls::{Hours, RESERVED_SECONDS, opening};
+use crate::calls::{Hours, opening};
 use crate::clock::CallClock;
 use crate::integrations::Functions;
 use crate::knowledge::{AgentKnowledge, WithSearch};
 use crate::recordings::recorder_for;
 use crate::spoken::{Direction, on_a_spoken_line};
-use crate::talks::HELD_SECONDS;
 use crate::tools::Toolbox;
 use crate::{Network, Result, Shared};
 
 /// The carrier's first byte leaves within this of the claim, or not at all.
 pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);
-
-/// Seconds that a top-up adds.
-const TOP_UP_SECONDS: i64 = 60;
-
-/// How long before the held seconds run out more are asked for.
-const TOP_UP_AHEAD: Duration = Duration::from_secs(20);
 
 /// Holds a claimed call on its network to its end and reports it.
 pub(crate) async fn hold(
@@ -262,6 +254,7 @@ async fn prepare(
     let Some(persona) = persona(&config, &metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
+    let persona = insist(|| shared.with_key(call.account_id, persona.clone())).await?;
     let persona = Persona {
         notice: config.rendered_consent(&metadata),
         ..persona
@@ -310,7 +303,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
                 .iter()
                 .map(|model| (model.provider.clone(), model.model.clone()))
                 .collect(),
-            endpoint: llm.endpoint.clone(),
+            endpoint: llm.endpoint.clone().map(|url| Endpoint { url, key: None }),
         },
         max_duration: seconds(config.conversation.max_duration_s),
         silence_timeout: seconds(turns.silence_timeout_s),
@@ -330,43 +323,10 @@ pub(crate) async fn persona_in(shared: &Shared, call: &Conversation) -> Result<O
     let stored = found.await?.and_then(|(_, stored)| stored);
     let config = stored.and_then(|stored| AgentConfig::from_stored(&stored).ok());
     let metadata = Metadata::from_stored(&call.metadata).ok();
-    Ok(config.zip(metadata).and_then(|(c, m)| persona(&c, &m)))
-}
-
-/// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye.
-/// Counted from the dialing, so never late.
-pub(super) async fn top_up(
-    shared: &Shared,
-    call: &Conversation,
-    longest: i64,
-    control: &CallControl,
-) {
-    let price = call.price();
-    let mut covered = match call.is_of_a_page() {
-        true => HELD_SECONDS,
-        false => longest.clamp(60, RESERVED_SECONDS),
+    let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
+        return Ok(None);
     };
-    let began = Instant::now();
-    if price.of_seconds(60) == 0 {
-        std::future::pending::<()>().await;
-    }
-    while covered < longest {
-        let until = Duration::from_secs(u64::try_from(covered).unwrap_or(0));
-        tokio::time::sleep_until(began + until.saturating_sub(TOP_UP_AHEAD)).await;
-        let next = (covered + TOP_UP_SECONDS).min(longest);
-        let credits = price.of_seconds(next) - price.of_seconds(covered);
-        let (store, at) = (&shared.store, shared.clock.now());
-        let held = match call.is_of_a_page() {
-            true => store.top_up_talk(call.id, call.agent_id, credits, at).await,
-            false => store.top_up(call.id, credits, at).await,
-        };
-        match held {
-            Ok(true) | Err(_) => covered = next,
-            Ok(false) => {
-                control.end(EndRequest::OutOfCredits);
-                break;
-            }
-        }
-    }
-    std::future::pending::<()>().await;
+    insist(|| shared.with_key(call.account_id, persona.clone()))
+        .await
+        .map(Some)
 }

@@ -3,6 +3,7 @@
 mod call;
 mod came_in;
 mod closing;
+mod covering;
 mod legacy;
 mod orphans;
 mod record;

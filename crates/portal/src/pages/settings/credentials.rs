@@ -76,6 +76,15 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
                 "Agrega tus voces privadas de ese proveedor a la biblioteca.",
             ),
         ),
+        CredentialProvider::Llm => (
+            lang.t("Your own model server", "Tu propio servidor de modelos"),
+            lang.t(
+                "Sent to the endpoint of agents whose model provider is custom. The secret is a JSON object: origin, the \
+                 one server that it is sent to, such as https://models.example.com, and api_key.",
+                "Se envía al endpoint de los agentes cuyo proveedor de modelos es custom. El secreto es un objeto JSON: \
+                 origin, el único servidor al que se envía, como https://models.example.com, y api_key.",
+            ),
+        ),
         CredentialProvider::WhatsApp => (
             "WhatsApp",
             lang.t(
@@ -227,7 +236,12 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
             let said = t.t("The credential is stored.", "La credencial está guardada.");
             Ok(post.go("/settings/credentials", said))
         }
-        Err(InputError::Invalid(why)) if provider == CredentialProvider::WhatsApp => {
+        Err(InputError::Invalid(why))
+            if matches!(
+                provider,
+                CredentialProvider::WhatsApp | CredentialProvider::Llm
+            ) =>
+        {
             let why = written(&why, t);
             let said = tell!(
                 t,

@@ -11,8 +11,8 @@ use offhook_failpoints::scaled;
 use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::time::{Instant, sleep_until};
 
-use super::super::call::top_up;
 use super::super::closing::{MediaEnd, close, settle};
+use super::super::covering::top_up;
 use super::super::record::{Record, insist, stored};
 use super::end::{failed, outcome};
 use super::times::fit;

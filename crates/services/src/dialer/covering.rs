@@ -1,0 +1,116 @@
+//! That the wallet covers a call for as long as it lasts.
+
+use std::time::Duration;
+
+use offhook_engine::{CallControl, EndRequest};
+use offhook_storage::{Conversation, StoreError};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::calls::RESERVED_SECONDS;
+use crate::talks::HELD_SECONDS;
+use crate::{Result, Shared};
+
+/// Seconds that a top-up adds.
+const TOP_UP_SECONDS: i64 = 60;
+
+/// How long before the held seconds run out more are asked for.
+const TOP_UP_AHEAD: Duration = Duration::from_secs(20);
+
+/// How soon is asked again where the database did not say.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye.
+/// Counted from the dialing, so never late.
+pub(super) async fn top_up(
+    shared: &Shared,
+    call: &Conversation,
+    longest: i64,
+    control: &CallControl,
+) {
+    let price = call.price();
+    let covered = match call.is_of_a_page() {
+        _ if price.of_seconds(60) == 0 => longest,
+        true => HELD_SECONDS,
+        false => longest.clamp(60, RESERVED_SECONDS),
+    };
+    cover(covered, longest, |from, to| async move {
+        let credits = price.of_seconds(to) - price.of_seconds(from);
+        let (store, at) = (&shared.store, shared.clock.now());
+        match call.is_of_a_page() {
+            true => store.top_up_talk(call.id, call.agent_id, credits, at).await,
+            false => store.top_up(call.id, credits, at).await,
+        }
+    })
+    .await;
+    control.end(EndRequest::OutOfCredits);
+    std::future::pending::<()>().await;
+}
+
+/// Covers second after second until all are, and then waits for ever; returns when one is not. What the database does not
+/// say is asked for again, and nothing is on the house for longer than one top-up.
+async fn cover<F: Future<Output = Result<bool>>>(
+    mut covered: i64,
+    longest: i64,
+    hold: impl Fn(i64, i64) -> F,
+) {
+    let began = Instant::now();
+    let after = |seconds: i64| began + Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    while covered < longest {
+        sleep_until(after(covered) - TOP_UP_AHEAD.min(after(covered) - began)).await;
+        let next = (covered + TOP_UP_SECONDS).min(longest);
+        loop {
+            match hold(covered, next).await {
+                Ok(false) => return,
+                // Whether it is held that may be, the next one tells.
+                Ok(true) | Err(StoreError::UnknownCommit(_)) => break,
+                Err(_) if Instant::now() < after(covered + TOP_UP_SECONDS) => sleep(AGAIN).await,
+                Err(_) => return,
+            }
+        }
+        covered = next;
+    }
+    std::future::pending::<()>().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// When more was asked for, in seconds, and when it ended, if within an hour; each time is answered by the next word.
+    async fn covered(answers: &str) -> (Vec<u64>, Option<u64>) {
+        let (began, asked) = (Instant::now(), RefCell::new(Vec::new()));
+        let mut words = answers.chars().cycle();
+        let words = RefCell::new(&mut words);
+        let call = cover(60, 600, |_, _| {
+            asked.borrow_mut().push(began.elapsed().as_secs());
+            std::future::ready(match words.borrow_mut().next() {
+                Some('y') => Ok(true),
+                Some('n') => Ok(false),
+                Some('?') => Err(StoreError::UnknownCommit(String::new())),
+                _ => Err(StoreError::Internal(String::new())),
+            })
+        });
+        let ended = tokio::time::timeout(Duration::from_secs(3_600), call).await;
+        (asked.take(), ended.ok().map(|()| began.elapsed().as_secs()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_covered_ahead_of_time_and_ends_when_it_is_not() {
+        let (asked, ended) = covered("y").await;
+        assert_eq!(
+            (&asked[..3], asked.len(), ended),
+            (&[40, 100, 160][..], 9, None)
+        );
+        assert_eq!(covered("yyn").await, (vec![40, 100, 160], Some(160)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_database_does_not_say_is_asked_again_and_free_for_one_top_up_at_most() {
+        assert_eq!(covered("xxyn").await, (vec![40, 42, 44, 100], Some(100)));
+        assert_eq!(covered("?n").await, (vec![40, 100], Some(100)));
+        let (asked, ended) = covered("x").await;
+        assert_eq!((asked[0], asked[1], ended), (40, 42, Some(120)));
+    }
+}

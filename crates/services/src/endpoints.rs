@@ -1,0 +1,140 @@
+//! What an account has stored for the server of models that it runs or rents.
+
+use std::sync::Arc;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{AccountId, CredentialProvider, JsonError};
+use offhook_engine::Persona;
+use reqwest::Url;
+
+use crate::{Result, Shared};
+
+/// Characters that a key may have.
+const KEY_CHARS: usize = 1_024;
+
+/// A key, and the one server that it is sent to: a JSON object of `origin` and `api_key`.
+pub(crate) struct EndpointKey {
+    origin: Url,
+    key: Arc<str>,
+}
+
+impl EndpointKey {
+    /// Reads a secret.
+    ///
+    /// # Errors
+    /// A sentence that names the field at fault, and holds nothing of the secret.
+    pub(crate) fn read(secret: &str) -> Result<Self, String> {
+        let json = Json::parse(secret.as_bytes()).map_err(|error| match error {
+            JsonError::NotJson => {
+                "the secret must be a JSON object with `origin` and `api_key`".to_owned()
+            }
+            JsonError::Field(fault) => fault.to_string(),
+        })?;
+        Self::of(&json).map_err(|fault| fault.to_string())
+    }
+
+    fn of(json: &Json) -> Result<Self, FieldError> {
+        let mut fields = Fields::of(json, "")?;
+        let origin = fields.required_string("origin", 1..=KEY_CHARS)?;
+        let whole = |url: &Url| {
+            let is_web = matches!(url.scheme(), "https" | "http");
+            is_web && *url.as_str() == format!("{}/", url.origin().ascii_serialization())
+        };
+        let origin = Url::parse(origin).ok().filter(whole).ok_or_else(|| {
+            let message = "must be scheme, host and port of `llm.endpoint`, such as https://models.example.com";
+            fields.fault("origin", message)
+        })?;
+        let key = fields.required_string("api_key", 1..=KEY_CHARS)?;
+        if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(fields.fault("api_key", "must be printable ASCII without spaces"));
+        }
+        let key = key.into();
+        fields.finish()?;
+        Ok(Self { origin, key })
+    }
+
+    /// The key, if it is for the server at this address.
+    fn of_server(&self, endpoint: &str) -> Option<Arc<str>> {
+        let endpoint = Url::parse(endpoint).ok()?;
+        (endpoint.origin() == self.origin.origin()).then(|| self.key.clone())
+    }
+}
+
+impl Shared {
+    /// The persona with what the account has stored for its endpoint, if it has one.
+    pub(crate) async fn with_key(
+        &self,
+        account: AccountId,
+        mut persona: Persona,
+    ) -> Result<Persona> {
+        if let Some(endpoint) = &mut persona.llm.endpoint {
+            let secret = self
+                .store
+                .credential_secret(account, CredentialProvider::Llm);
+            let key = secret
+                .await?
+                .and_then(|secret| EndpointKey::read(&secret).ok());
+            endpoint.key = key.and_then(|key| key.of_server(&endpoint.url));
+        }
+        Ok(persona)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_for_the_server_at_its_origin_alone() {
+        let stored = r#"{"origin":"https://models.example.com","api_key":"k-1"}"#;
+        let stored = EndpointKey::read(stored).unwrap();
+        for (endpoint, is_sent) in [
+            ("https://models.example.com/v1", true),
+            ("https://models.example.com:443/", true),
+            ("https://MODELS.example.com", true),
+            ("http://models.example.com/v1", false),
+            ("https://models.example.com:8443/v1", false),
+            ("https://models.example.com.evil.example/v1", false),
+            ("https://models.example.com@evil.example/v1", false),
+            ("models.example.com", false),
+        ] {
+            assert_eq!(stored.of_server(endpoint).is_some(), is_sent, "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_another_form_is_refused_without_being_told() {
+        for (secret, fault) in [
+            (
+                "sk-secret",
+                "the secret must be a JSON object with `origin` and `api_key`",
+            ),
+            (
+                r#"{"origin":"https://a.example"}"#,
+                "`api_key`: is required",
+            ),
+            (
+                r#"{"origin":"https://a.example/v1","api_key":"sk-secret"}"#,
+                "`origin`: must be scheme",
+            ),
+            (
+                r#"{"origin":"a.example","api_key":"sk-secret"}"#,
+                "`origin`: must be scheme",
+            ),
+            (
+                r#"{"origin":"https://a.example","api_key":"sk secret"}"#,
+                "`api_key`: must be printable",
+            ),
+            (
+                r#"{"origin":"https://a.example","api_key":"sk-secret","x":1}"#,
+                "`x`: unknown field",
+            ),
+        ] {
+            let told = EndpointKey::read(secret).err().unwrap_or_default();
+            assert!(
+                told.starts_with(fault) && !told.contains("sk-secret"),
+                "{told}"
+            );
+        }
+    }
+}
