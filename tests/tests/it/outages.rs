@@ -3,7 +3,7 @@
 mod on_postgres {
     use std::collections::HashSet;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
 
     use offhook_tests::{
@@ -176,11 +176,18 @@ mod on_postgres {
         let outage = Outage::of(&database).await;
         outage.end().await;
         let over = Arc::new(AtomicBool::new(false));
-        let until = over.clone();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let (until, commits) = (over.clone(), accepted.clone());
         let cutting = tokio::spawn(async move {
             while !until.load(Ordering::SeqCst) {
+                let before = commits.load(Ordering::SeqCst);
                 outage.cut().await;
                 tokio::time::sleep(Duration::from_millis(150)).await;
+                // On a machine that takes longer to connect than this, nothing would ever be written, and a call that is not
+                // dialed within 10 s of its claim fails.
+                while commits.load(Ordering::SeqCst) == before && !until.load(Ordering::SeqCst) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
             }
         });
         let body = json!({"agent_id": agent, "to": "+5215512345678"}).to_string();
@@ -198,6 +205,7 @@ mod on_postgres {
             })
             .await;
             handles.insert(text(&placed["id"]).to_owned());
+            accepted.fetch_add(1, Ordering::SeqCst);
         }
         over.store(true, Ordering::SeqCst);
         must("the end of the cutting", cutting.await);

@@ -295,7 +295,12 @@ mod only_postgres {
         .await;
         terminate(&mut maintenance, url).await;
         let cut = waiting.await.unwrap();
-        assert!(matches!(cut, Err(StoreError::Unavailable(_))), "{cut:?}");
+        // A server that is slow to answer others meanwhile is told apart as silent.
+        let is_outage = matches!(
+            cut,
+            Err(StoreError::Unavailable(_) | StoreError::UnknownCommit(_))
+        );
+        assert!(is_outage, "{cut:?}");
         raw.run("ROLLBACK").await;
         until(async || store.ping().await.is_ok()).await;
         assert_eq!(shop.wallet().await, (1_000, 0));
