@@ -48,6 +48,7 @@ async fn take(incoming: Incoming, carrier: Arc<SipCarrier>, inbound: &Inbound) {
         return;
     };
     let call = InboundCall {
+        id: inbound.mint(),
         from: incoming.from.as_deref().and_then(number),
         to,
         dialog: Some(incoming.dialog()),

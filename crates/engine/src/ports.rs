@@ -4,6 +4,7 @@
 pub mod audio;
 pub mod door;
 pub mod speech;
+pub mod waiting;
 
 mod applications;
 mod embeddings;

@@ -10,10 +10,10 @@ use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::{Stream, StreamExt, stream};
-use offhook_domain::{ConversationId, KeyId};
-use offhook_services::Caller;
+use futures_util::{FutureExt as _, Stream, StreamExt, stream};
+use offhook_domain::{AccountId, ConversationId, KeyId};
 use offhook_services::store::{Moment, StoreError};
+use offhook_services::{Caller, Conversations};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
@@ -26,7 +26,7 @@ use crate::wire::conversation::{StateBody, TurnEvent};
 use crate::{ApiError, Code, HttpState};
 
 /// Decision 1.14.
-const MAX_STREAMS_PER_KEY: u32 = 10;
+const MAX_STREAMS_PER_KEY: i32 = 10;
 
 /// A comment this often keeps proxies from closing a quiet stream.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
@@ -66,14 +66,13 @@ fn last_event_id(headers: &HeaderMap) -> Result<i32, ApiError> {
 }
 
 /// Answers with the stream of a conversation of the caller, from where the client left off.
-pub(crate) fn open(
+pub(crate) async fn open(
     state: &HttpState,
     caller: &Caller,
     id: ConversationId,
     resume: &Resume,
 ) -> Reply {
-    let key = key_of(caller)?;
-    let slot = StreamSlots::take(&state.slots, key.id).ok_or_else(|| {
+    let slot = Slot::take(state, caller).await?.ok_or_else(|| {
         let message = format!(
             "This key has {MAX_STREAMS_PER_KEY} open streams, the most it may have: close one first."
         );
@@ -174,38 +173,86 @@ fn format(seq: i32, name: &str, data: &impl Serialize) -> Option<Bytes> {
 
 /// How many streams each key has open in this process.
 #[derive(Debug, Default)]
-pub(crate) struct StreamSlots(Mutex<HashMap<KeyId, u32>>);
+pub(crate) struct StreamSlots {
+    open: Mutex<HashMap<KeyId, i32>>,
+    /// One at a time, so that what is noted last is what is so.
+    noting: tokio::sync::Mutex<()>,
+}
 
 /// One open stream; dropping it frees its place.
 struct Slot {
     slots: Arc<StreamSlots>,
-    key: KeyId,
+    conversations: Conversations,
+    whose: (AccountId, KeyId),
 }
 
 impl StreamSlots {
-    fn take(slots: &Arc<Self>, key: KeyId) -> Option<Slot> {
-        let mut open = slots.0.lock();
+    fn take(&self, key: KeyId) -> bool {
+        let mut open = self.open.lock();
         let count = open.entry(key).or_insert(0);
-        if *count >= MAX_STREAMS_PER_KEY {
-            return None;
+        let has_place = *count < MAX_STREAMS_PER_KEY;
+        *count += i32::from(has_place);
+        has_place
+    }
+
+    fn give_back(&self, key: KeyId) {
+        if let Entry::Occupied(mut entry) = self.open.lock().entry(key) {
+            *entry.get_mut() -= 1;
+            if *entry.get() <= 0 {
+                entry.remove();
+            }
         }
-        *count += 1;
-        Some(Slot {
-            slots: slots.clone(),
-            key,
-        })
+    }
+
+    fn count(&self, key: KeyId) -> i32 {
+        self.open.lock().get(&key).copied().unwrap_or(0)
+    }
+
+    /// Tells the other processes how many streams of the key are open here; with `most`, `false` if that is too many.
+    async fn note(
+        &self,
+        conversations: &Conversations,
+        whose: (AccountId, KeyId),
+        most: Option<i32>,
+    ) -> Result<bool, StoreError> {
+        let _one = self.noting.lock().await;
+        let open = self.count(whose.1);
+        conversations.note_streams(whose, open, most).await
+    }
+}
+
+impl Slot {
+    /// A place for a stream of the caller's key among those of all processes, if there is one.
+    async fn take(state: &HttpState, caller: &Caller) -> Result<Option<Self>, ApiError> {
+        let key = key_of(caller)?.id;
+        if !state.slots.take(key) {
+            return Ok(None);
+        }
+        let slot = Self {
+            slots: state.slots.clone(),
+            conversations: state.services.conversations().clone(),
+            whose: (caller.account.id, key),
+        };
+        let most = Some(MAX_STREAMS_PER_KEY);
+        let noting = slot.slots.note(&slot.conversations, slot.whose, most);
+        Ok(noting.await?.then_some(slot))
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = self.slots.0.lock().entry(self.key) {
-            match entry.get_mut() {
-                0 | 1 => {
-                    entry.remove();
+        self.slots.give_back(self.whose.1);
+        let (slots, conversations, whose) =
+            (self.slots.clone(), self.conversations.clone(), self.whose);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(
+                async move {
+                    if let Err(error) = slots.note(&conversations, whose, None).await {
+                        tracing::warn!(%error, "that an event stream ended is not noted for the other processes");
+                    }
                 }
-                count => *count -= 1,
-            }
+                .boxed(),
+            );
         }
     }
 }
@@ -261,14 +308,12 @@ mod tests {
 
     #[test]
     fn a_key_has_ten_places_and_gets_them_back() {
-        let slots = Arc::new(StreamSlots::default());
-        let key = KeyId::nil();
-        let mut open: Vec<_> = (0..10).map(|_| StreamSlots::take(&slots, key)).collect();
-        assert!(open.iter().all(Option::is_some));
-        assert!(StreamSlots::take(&slots, key).is_none());
-        open.pop();
-        assert!(StreamSlots::take(&slots, key).is_some());
-        open.clear();
-        assert!(slots.0.lock().is_empty());
+        let (slots, key) = (StreamSlots::default(), KeyId::nil());
+        assert!((0..10).all(|_| slots.take(key)));
+        assert!(!slots.take(key));
+        slots.give_back(key);
+        assert!(slots.take(key));
+        (0..10).for_each(|_| slots.give_back(key));
+        assert!(slots.open.lock().is_empty());
     }
 }

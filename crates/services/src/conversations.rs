@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use futures_util::Stream;
 use futures_util::stream;
-use offhook_domain::{AccountId, ConversationId, Credits, Timestamp};
-use offhook_storage::{Analysis, Conversation, ConversationFilter, ConversationView, Moment};
+use offhook_domain::{AccountId, ConversationId, Credits, KeyId, Timestamp};
+use offhook_storage::{
+    Analysis, Conversation, ConversationFilter, ConversationView, Moment, StoreError,
+};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -187,6 +189,27 @@ impl Conversations {
         let mut page = Page::of(rows, limit);
         page.items.reverse();
         Ok(Some(page))
+    }
+
+    /// Notes how many streams of the caller's key are open in this process; with `most`, `false` if there would be more
+    /// of them in all processes together.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn note_streams(
+        &self,
+        (account, key): (AccountId, KeyId),
+        open: i32,
+        most: Option<i32>,
+    ) -> Result<bool, StoreError> {
+        let shared = &self.0;
+        let noted = shared.store.note_streams(
+            (account, key),
+            shared.node,
+            (open, most),
+            shared.clock.now(),
+        );
+        noted.await
     }
 
     /// What happens in a conversation, from behind moment `after` to its end. The stream ends with the terminal state.

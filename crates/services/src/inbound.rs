@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
-use offhook_domain::{AgentConfig, AgentStatus, ConversationId, E164, Runtime};
-use offhook_engine::ports::DialError;
-use offhook_engine::ports::audio::AudioLeg;
+use offhook_domain::{
+    AgentConfig, AgentStatus, CallHandle, ConversationId, E164, NumberProvider, Runtime,
+};
+use offhook_engine::ports::door::Callback;
+use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_metrics::metrics;
 use offhook_storage::{CalledNumber, Conversation, NewInboundCall, StoreError, Taken, mint};
@@ -17,10 +18,13 @@ use tracing::Instrument as _;
 
 use crate::calls::{Hours, opening};
 use crate::dialer::{CameIn, Places, hold};
+use crate::network::Login;
 use crate::{Network, Shared};
 
 /// A call that came in, in what is known of it.
 pub struct InboundCall {
+    /// The conversation that it becomes, if somebody answers.
+    pub id: ConversationId,
     /// Who calls; `None` if the caller's number is withheld, or is none.
     pub from: Option<E164>,
     /// The number called.
@@ -36,52 +40,52 @@ impl fmt::Debug for InboundCall {
     }
 }
 
-/// The line of a call that came in and waits. Dropped, it is refused for now.
-#[async_trait]
-pub trait WaitingLine: Send {
-    /// Tells the caller that it rings here.
-    fn ring(&self);
-
-    /// Answers.
-    ///
-    /// # Errors
-    /// [`DialError::Refused`] if the call's sound cannot be carried; the caller was told so.
-    async fn answer(self: Box<Self>) -> Result<AudioLeg, DialError>;
-
-    /// Tells the caller why nobody answers.
-    fn refuse(self: Box<Self>, why: NotAnswered);
-}
-
-/// Why nobody answers a call that came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotAnswered {
-    /// Nobody has this number.
-    UnknownNumber,
-    /// Nobody serves it now: no agent, one that does not serve, or it is outside the agent's calling hours.
-    Unavailable,
-    /// The account's lines are taken, or its wallet does not cover a call.
-    Busy,
-    /// This process takes no calls now: it is being stopped, is full, or its database does not answer.
-    Later,
-}
-
-impl NotAnswered {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownNumber => "unknown_number",
-            Self::Unavailable => "unavailable",
-            Self::Busy => "busy",
-            Self::Later => "later",
-        }
-    }
-}
-
 /// Calls that come in.
 #[derive(Clone)]
 pub struct Inbound(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Inbound {
+    /// The conversation of a call that comes in now.
+    pub fn mint(&self) -> ConversationId {
+        mint(self.0.clock.now())
+    }
+
+    /// Takes in a request of a carrier that says that a call comes in: what the carrier is to be answered. `None` if the
+    /// request is not the carrier's.
+    pub async fn come_in(&self, callback: &Callback<'_>) -> Option<String> {
+        let shared = &self.0;
+        let door = shared.carrier_door.get()?;
+        let to = door.called(callback)?;
+        let credential = match shared.own_login(&to, None).await {
+            Ok(Login::Ours) => None,
+            Ok(Login::Own(credential)) => Some(credential?),
+            Err(error) => {
+                tracing::warn!(%error, "a call that may come in is not looked at");
+                return None;
+            }
+        };
+        let id = self.mint();
+        let came_in = door.come_in(CallHandle(id), callback, credential.as_deref())?;
+        let call = InboundCall {
+            id,
+            from: came_in.from,
+            to: came_in.to,
+            dialog: Some(came_in.dialog),
+        };
+        // A carrier that hangs up meanwhile does not leave a call that is half taken.
+        let inbound = self.clone();
+        tokio::spawn(
+            async move {
+                if let Err(why) = inbound.answer(call, came_in.line).await {
+                    tracing::info!(?why, "a call is not answered");
+                }
+            }
+            .boxed(),
+        );
+        came_in.answer.await.ok()
+    }
+
     /// Has the number's agent answer, or refuses. When this returns the caller has been told: it rings, or nobody
     /// answers. A call that is taken goes on by itself, as one that was placed here does.
     ///
@@ -124,7 +128,14 @@ impl Inbound {
         let span = tracing::info_span!("call", call = %id);
         tracing::info!(parent: &span, "call taken");
         let network = Network::Spoken(Arc::new(CameIn::new(line)));
-        let session = hold(shared.clone(), call, claim, claimed_at, control, network);
+        let session = hold(
+            shared.clone(),
+            call,
+            claim,
+            claimed_at,
+            control,
+            Some(network),
+        );
         shared.held.spawn(session.instrument(span).boxed());
         drop(held);
         Ok(id)
@@ -138,7 +149,9 @@ impl Inbound {
         if shared.stopping.load(Ordering::SeqCst) {
             return Err(NotAnswered::Later);
         }
-        let found = shared.store.called_number(call.to.clone()).await;
+        let carrier = shared.network.number_provider();
+        let carrier = carrier.unwrap_or(NumberProvider::Sip);
+        let found = shared.store.called_number(call.to.clone(), carrier).await;
         let found = found.map_err(|error| out_of_reach(&error))?;
         let found = found.ok_or(NotAnswered::UnknownNumber)?;
         let call = self.admit(&found, call)?;
@@ -176,7 +189,7 @@ impl Inbound {
         let plan = found.account.plan;
         let (price, reserve) = shared.terms_of(plan, &config);
         Ok(NewInboundCall {
-            id: mint(at),
+            id: call.id,
             account_id: found.account.id,
             agent_id: agent.id,
             agent_version: agent.published_version,

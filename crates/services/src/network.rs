@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
-use offhook_domain::{CallHandle, CredentialProvider, E164, NumberProvider};
-use offhook_engine::ports::audio::AudioCarrier;
-use offhook_engine::ports::{Carrier, DialError};
+use async_trait::async_trait;
+use offhook_domain::{
+    AccountId, CallHandle, CredentialProvider, E164, FailureReason, NumberProvider,
+};
+use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
+use offhook_engine::ports::{Carrier, DialError, DialRequest};
+use offhook_storage::{Conversation, StoreError};
+
+use crate::Shared;
 
 /// The phone network of a process.
 #[derive(Clone)]
@@ -68,6 +74,18 @@ impl Network {
         }
     }
 
+    /// Has calls to these numbers, which an account's own credential opens, come in here.
+    pub(crate) async fn receive(
+        &self,
+        credential: &str,
+        numbers: &[E164],
+    ) -> Result<(), DialError> {
+        match self {
+            Self::Text(_) => Ok(()),
+            Self::Spoken(carrier) => carrier.receive(credential, numbers).await,
+        }
+    }
+
     /// Whether an account may take this number without a credential of its own.
     pub(crate) fn gives(&self, number: &E164) -> bool {
         match self {
@@ -106,5 +124,66 @@ impl Network {
             (Self::Spoken(carrier), Some(dialog)) => carrier.hang_up_dialog(handle, dialog).await,
             (Self::Spoken(carrier), None) => carrier.hang_up_orphan(handle).await,
         }
+    }
+}
+
+/// By whose login at the carrier a number's calls go.
+pub(crate) enum Login {
+    /// The deployment's.
+    Ours,
+    /// That of the account which has the number; `None` if it has removed its credential.
+    Own(Option<String>),
+}
+
+impl Shared {
+    /// By whose login the calls of a number go. With `account` the number counts only as that account's.
+    pub(crate) async fn own_login(
+        &self,
+        number: &E164,
+        account: Option<AccountId>,
+    ) -> Result<Login, StoreError> {
+        let Some((provider, _)) = self.network.lists_numbers() else {
+            return Ok(Login::Ours);
+        };
+        let owner = self.store.owner_of_number(number.clone()).await?;
+        let owner = owner.filter(|(owner, _)| account.is_none_or(|account| account == *owner));
+        let Some((owner, true)) = owner else {
+            return Ok(Login::Ours);
+        };
+        Ok(Login::Own(
+            self.store.credential_secret(owner, provider).await?,
+        ))
+    }
+
+    /// The network of a call: as the account has it by whose number it goes.
+    pub(crate) async fn network_of(&self, call: &Conversation) -> Result<Network, StoreError> {
+        let ours = match call.is_inbound() {
+            true => call.to_number.as_ref(),
+            false => call.from_number.as_ref(),
+        };
+        let (Network::Spoken(carrier), Some(ours)) = (&self.network, ours) else {
+            return Ok(self.network.clone());
+        };
+        Ok(match self.own_login(ours, Some(call.account_id)).await? {
+            Login::Ours => self.network.clone(),
+            Login::Own(credential) => {
+                let own = credential.and_then(|credential| carrier.of_account(&credential));
+                Network::Spoken(own.unwrap_or_else(|| Arc::new(NoLogin)))
+            }
+        })
+    }
+}
+
+/// The network of an account that has no login any more.
+struct NoLogin;
+
+#[async_trait]
+impl AudioCarrier for NoLogin {
+    async fn dial(&self, _: DialRequest) -> Result<AudioLeg, DialError> {
+        Err(DialError::Refused(FailureReason::Rejected))
+    }
+
+    async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
+        Err(DialError::Refused(FailureReason::Rejected))
     }
 }

@@ -96,6 +96,7 @@ impl Numbers {
             updated_at: at,
             is_proven: true,
             at_legacy: false,
+            by_credential: false,
         };
         written(self.0.store.add_number(number, false).await?)
     }
@@ -130,6 +131,7 @@ impl Numbers {
             updated_at: at,
             is_proven: true,
             at_legacy: false,
+            by_credential: false,
         };
         match self.0.store.add_number(number, true).await? {
             NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberOfAnother)),
@@ -153,11 +155,12 @@ impl Numbers {
         lists.ok_or(UseCaseError::Conflict(Refusal::NumbersByOperator))
     }
 
-    /// Takes over the numbers that the account's own carrier credential opens.
+    /// Takes over the numbers that the account's own carrier credential opens, and has calls to them come in here. Whatever
+    /// is not done may be asked for again.
     ///
     /// # Errors
     /// [`UseCaseError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
-    /// [`UseCaseError::Upstream`] if the carrier did not list them.
+    /// [`UseCaseError::Upstream`] if the carrier did not list them, or does not send calls to them here.
     pub async fn import(&self, account: AccountId) -> Result<Imported> {
         let (provider, of) = self.check_network()?;
         let store = &self.0.store;
@@ -170,12 +173,12 @@ impl Numbers {
         let listed = self.0.network.numbers(&secret).await;
         let listed = listed.map_err(|error| not_listed(provider, error))?;
         let at = self.0.clock.now();
-        let mut imported = Imported::default();
+        let (mut imported, mut ours) = (Imported::default(), Vec::new());
         for phone_number in listed {
             let number = PhoneNumber {
                 id: mint(at),
                 account_id: account,
-                phone_number,
+                phone_number: phone_number.clone(),
                 label: String::new(),
                 provider: of,
                 agent_id: None,
@@ -183,10 +186,17 @@ impl Numbers {
                 updated_at: at,
                 is_proven: true,
                 at_legacy: false,
+                by_credential: self.0.network.is_spoken(),
             };
             match store.add_number(number, false).await? {
-                NumberWrite::Done(_) => imported.imported += 1,
-                NumberWrite::AlreadyOurs => imported.already_present += 1,
+                NumberWrite::Done(_) => {
+                    imported.imported += 1;
+                    ours.push(phone_number);
+                }
+                NumberWrite::AlreadyOurs => {
+                    imported.already_present += 1;
+                    ours.push(phone_number);
+                }
                 // Another account was first: a number belongs to one.
                 NumberWrite::Taken
                 | NumberWrite::Absent
@@ -195,6 +205,8 @@ impl Numbers {
                 | NumberWrite::Unproven => {}
             }
         }
+        let received = self.0.network.receive(&secret, &ours).await;
+        received.map_err(|error| not_received(provider, error))?;
         Ok(imported)
     }
 
@@ -259,6 +271,17 @@ fn not_listed(provider: CredentialProvider, error: DialError) -> UseCaseError {
         ),
         (_, error) => UseCaseError::Upstream("The carrier", error.to_string()),
     }
+}
+
+/// Why calls to numbers that were taken over do not come in.
+fn not_received(provider: CredentialProvider, error: DialError) -> UseCaseError {
+    tracing::warn!(provider = provider.as_str(), %error, "calls to imported numbers do not come in");
+    UseCaseError::Upstream(
+        "The carrier",
+        "the numbers were imported, and calls to them do not come in yet, as it did not take this service's address: \
+         import them again"
+            .to_owned(),
+    )
 }
 
 fn agent_id(fields: &Fields<'_>, text: &str) -> Result<AgentId, FieldError> {

@@ -142,8 +142,8 @@ pub enum Refusal {
         provider: CredentialProvider,
     },
     #[error(
-        "Twilio does not accept the account's credential: store it again as `AccountSid:AuthToken`, or as \
-         `AccountSid:SK…:secret`"
+        "Twilio does not accept the account's credential: store it again as `AccountSid:AuthToken` (a key's secret does \
+         not do: Twilio signs with the token what it tells)"
     )]
     CredentialRefused,
     #[error("`phone_number`: the account has this number already")]

@@ -29,6 +29,12 @@ tables! {
         redis_id -> Nullable<Text>,
     }
 
+    open_streams (key_id, node_id) {
+        key_id -> sql::Uuid,
+        node_id -> sql::Uuid,
+        streams -> Integer,
+    }
+
     accounts (id) {
         id -> sql::Uuid,
         name -> Text,
@@ -430,6 +436,7 @@ tables! {
         updated_at -> sql::Instant,
         is_proven -> Bool,
         at_legacy -> Bool,
+        by_credential -> Bool,
     }
 
     provider_credentials (id) {
@@ -812,6 +819,8 @@ tables! {
 joinable!(conversation_analyses -> conversations (conversation_id));
 allow_tables_to_appear_in_same_query!(conversation_analyses, conversations);
 joinable!(retention_windows -> accounts (account_id));
+joinable!(open_streams -> nodes (node_id));
+allow_tables_to_appear_in_same_query!(open_streams, nodes);
 allow_tables_to_appear_in_same_query!(whatsapp_threads, whatsapp_received);
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));

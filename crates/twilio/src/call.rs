@@ -62,7 +62,6 @@ type Asking = Pin<Box<dyn Future<Output = Result<String, TwilioError>> + Send>>;
 pub(crate) struct Call {
     pub(crate) line: Arc<Line>,
     pub(crate) lines: Arc<Lines>,
-    pub(crate) client: TwilioClient,
     pub(crate) token: String,
     pub(crate) signals: mpsc::Receiver<Signal>,
     pub(crate) events: mpsc::Sender<AudioEvent>,
@@ -115,16 +114,37 @@ impl Call {
         // Whoever dialed may be gone; the call is ended then like any other that nobody has.
         let _ = taken.send(placed);
         if is_placed {
-            let end = self.live().await;
-            // Nothing of it is wanted any more.
-            self.lines.forget_token(&self.token);
-            if end == End::Ours && !self.line.is_handed_over() && !self.end_at_twilio().await {
-                tracing::warn!(call = %self.line.handle, "Twilio did not confirm the end of a call");
-                self.lines.leave(self.line.handle);
-            }
+            self.live_and_end(QUEUED_AT_MOST).await;
         }
+        self.forget();
+    }
+
+    /// Lives a call that came in, and was answered by whoever made it wait, to its end.
+    pub(crate) async fn run_answered(mut self) {
+        let _ = self.events.try_send(AudioEvent::Accepted);
+        self.progress.rank = Some(CallStatus::InProgress.rank());
+        self.live_and_end(SOUND_WITHIN).await;
+        self.forget();
+    }
+
+    pub(crate) fn forget(&self) {
         self.lines.forget(&self.line, &self.token);
         self.line.end();
+    }
+
+    async fn live_and_end(&mut self, shows_within: Duration) {
+        let end = self.live(shows_within).await;
+        // Nothing of it is wanted any more.
+        self.lines.forget_token(&self.token);
+        let line = &self.line;
+        if end == End::Ours && !line.is_handed_over() && !self.end_at_twilio().await {
+            tracing::warn!(call = %line.handle, "Twilio did not confirm the end of a call");
+            self.lines.leave(line.handle, &line.party);
+        }
+    }
+
+    fn client(&self) -> &TwilioClient {
+        &self.line.party.client
     }
 
     /// Places the call, once. When the answer is late or lost, what Twilio tells of the call shows whether there is one.
@@ -167,7 +187,7 @@ impl Call {
                 biased;
                 Some(signal) = self.signals.recv() => {
                     self.shows_itself(signal);
-                    let (client, line) = (self.client.clone(), Arc::clone(&self.line));
+                    let (client, line) = (self.client().clone(), Arc::clone(&self.line));
                     tokio::spawn(outrun(asking, client, line));
                     return None;
                 }
@@ -196,7 +216,7 @@ impl Call {
     }
 
     fn asking(&self, order: &Arc<Order>) -> Asking {
-        let (client, order) = (self.client.clone(), Arc::clone(order));
+        let (client, order) = (self.client().clone(), Arc::clone(order));
         Box::pin(async move { client.place(&order).await })
     }
 
@@ -217,7 +237,7 @@ impl Call {
                 tracing::warn!(%call, "Twilio's answer was lost, and nothing is heard of the call");
             }
         }
-        self.lines.leave(call);
+        self.lines.leave(call, &self.line.party);
         Err(DialError::Unknown)
     }
 
@@ -229,12 +249,12 @@ impl Call {
         self.progress.shown = Some(signal);
     }
 
-    async fn live(&mut self) -> End {
+    async fn live(&mut self, shows_within: Duration) -> End {
         let mut hang_ups = self.line.hang_ups();
         let begun = Instant::now();
         let mut asks = interval_at(begun + ASK_EVERY, ASK_EVERY);
         asks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.progress.fails_at = Some((begun + QUEUED_AT_MOST, FailureReason::CarrierError));
+        self.progress.fails_at = Some((begun + shows_within, FailureReason::CarrierError));
         // It came before all others.
         if let Some(signal) = self.progress.shown.take()
             && let Some(end) = self.take(signal)
@@ -412,7 +432,7 @@ impl Call {
         let Some(sid) = self.line.sid().map(str::to_owned) else {
             return;
         };
-        let (client, line) = (self.client.clone(), Arc::clone(&self.line));
+        let (client, line) = (self.client().clone(), Arc::clone(&self.line));
         tokio::spawn(async move {
             match client.status(&sid).await {
                 Ok(Some(status)) => line.signal(Signal::Status {
@@ -493,7 +513,7 @@ impl Call {
         };
         let was_answered =
             self.progress.started || self.progress.rank.is_some_and(|rank| rank >= 2);
-        end(&self.client, sid, was_answered).await.is_ok()
+        end(self.client(), sid, was_answered).await.is_ok()
     }
 }
 

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use offhook_domain::{CallHandle, E164, FailureReason, NumberProvider};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg, TICKS_AHEAD};
-use offhook_engine::ports::door::{Callback, CarrierDoor, MediaConnection};
+use offhook_engine::ports::door::{Callback, CameIn, CarrierDoor, MediaConnection};
 use offhook_engine::ports::{DialError, DialRequest};
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -19,13 +19,14 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use url::form_urlencoded;
 
 use crate::CALLBACK_PATH;
 use crate::call::{Call, Progress, end};
 use crate::client::{Order, TwilioClient, TwilioError};
+use crate::incoming;
 use crate::line::{Control, Line, Mouth, SIGNALS_WAITING, Signal};
 use crate::login::Login;
+use crate::party::{Form, Party};
 use crate::settings::{SettingsError, TwilioSettings, address, is_sid};
 use crate::signature::Signatures;
 use crate::status::{CallStatus, failure_of_code};
@@ -44,37 +45,34 @@ const LONGEST_MARGIN: Duration = Duration::from_secs(60);
 /// Twilio ends no call later.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-/// The largest form that is read; Twilio's have a few KiB.
-const MOST_FORM_BYTES: usize = 64 * 1024;
+/// Where Twilio asks what to do with a call that comes in.
+const INCOMING: &str = "/incoming";
 
 /// Calls that were left without their end confirmed, and how long they are remembered.
 const MOST_LEFT: usize = 10_000;
 const LEFT_FOR: Duration = Duration::from_secs(600);
 
 /// Calls of this process.
+#[derive(Default)]
 pub(crate) struct Lines {
-    /// The deployment's account at Twilio.
-    pub(crate) account: String,
     live: Mutex<HashMap<CallHandle, Arc<Line>>>,
     /// The secrets by which a call's sound names its call; each is good once.
     tokens: Mutex<HashMap<String, Arc<Line>>>,
-    /// Calls that nobody has any more, and that may still go on.
-    left: Mutex<HashMap<CallHandle, Instant>>,
+    /// Calls that nobody has any more, of which more may be told.
+    left: Mutex<HashMap<CallHandle, Left>>,
     /// Connections that have not shown that they carry a call's sound.
     pub(crate) unnamed: AtomicUsize,
 }
 
-impl Lines {
-    fn new(account: String) -> Self {
-        Self {
-            account,
-            live: Mutex::default(),
-            tokens: Mutex::default(),
-            left: Mutex::default(),
-            unnamed: AtomicUsize::new(0),
-        }
-    }
+/// A call that nobody has any more.
+struct Left {
+    since: Instant,
+    party: Arc<Party>,
+    /// It may still go on.
+    goes_on: bool,
+}
 
+impl Lines {
     fn add(&self, line: &Arc<Line>, token: &str) {
         self.tokens
             .lock()
@@ -118,30 +116,51 @@ impl Lines {
         {
             live.remove(&line.handle);
         }
+        drop(live);
+        self.remember(line.handle, &line.party, false);
     }
 
     /// Nobody has the call any more: whatever is heard of it, it is ended then.
-    pub(crate) fn leave(&self, handle: CallHandle) {
-        let now = Instant::now();
+    pub(crate) fn leave(&self, handle: CallHandle, party: &Arc<Party>) {
+        self.remember(handle, party, true);
+    }
+
+    fn remember(&self, handle: CallHandle, party: &Arc<Party>, goes_on: bool) {
+        let since = Instant::now();
         let mut left = self.left.lock();
-        left.retain(|_, since| now.saturating_duration_since(*since) < LEFT_FOR);
-        if left.len() < MOST_LEFT {
-            left.insert(handle, now);
+        if left.len() >= MOST_LEFT {
+            left.retain(|_, one| one.since.elapsed() < LEFT_FOR);
+        }
+        let is_known = left.get(&handle).is_some_and(|one| one.goes_on);
+        if !is_known && left.len() < MOST_LEFT {
+            let party = Arc::clone(party);
+            left.insert(
+                handle,
+                Left {
+                    since,
+                    party,
+                    goes_on,
+                },
+            );
         }
     }
 
-    fn is_left(&self, handle: CallHandle) -> bool {
+    /// Whose a call was that nobody has any more, and whether it may still go on.
+    fn left(&self, handle: CallHandle) -> Option<(Arc<Party>, bool)> {
         let left = self.left.lock();
-        left.get(&handle)
-            .is_some_and(|since| since.elapsed() < LEFT_FOR)
+        let one = left.get(&handle)?;
+        let is_recent = one.since.elapsed() < LEFT_FOR;
+        is_recent.then(|| (Arc::clone(&one.party), one.goes_on))
     }
 }
 
-/// Calls over the deployment's account at Twilio.
+/// Calls over an account at Twilio: the deployment's, or one of an account of ours, whose lines are the same.
+#[derive(Clone)]
 pub struct TwilioCarrier {
-    client: TwilioClient,
-    signatures: Signatures,
+    party: Arc<Party>,
+    /// The address of this very process, and the one that all of them have.
     our_url: Url,
+    public_url: Url,
     lines: Arc<Lines>,
     runtime: Handle,
 }
@@ -169,24 +188,35 @@ impl TwilioCarrier {
         }
         let login = Login::new(&settings.account_sid, token, key)?;
         let our_url = address("node_url", &settings.our_url)?;
-        if our_url.scheme() != "https" {
+        let public_url = address("node_url", &settings.public_url)?;
+        if our_url.scheme() != "https" || public_url.scheme() != "https" {
             return Err(SettingsError::new(
                 "node_url",
                 "must be an https address: keys and sound travel there",
             ));
         }
         Ok(Self {
-            lines: Arc::new(Lines::new(login.account().to_owned())),
-            client: TwilioClient::new(&settings.base_url, login)?,
-            signatures: Signatures::new(token, shared),
+            party: Arc::new(Party {
+                client: TwilioClient::new(&settings.base_url, login)?,
+                signatures: Signatures::new(token, shared),
+            }),
             our_url,
+            public_url,
+            lines: Arc::default(),
             runtime: Handle::current(),
         })
     }
 
+    /// The same for the account that this login opens.
+    fn with_login(&self, login: Login) -> Self {
+        Self {
+            party: Arc::new(Party::of(login, &self.party.client)),
+            ..self.clone()
+        }
+    }
+
     fn our(&self, path: &str) -> String {
-        let root = self.our_url.as_str().trim_end_matches('/');
-        format!("{root}{CALLBACK_PATH}{path}")
+        below(&self.our_url, path)
     }
 
     /// The address that a call's sound goes to. Whoever does not know the handle takes none of its connections' places.
@@ -195,16 +225,51 @@ impl TwilioCarrier {
             .replacen("https://", "wss://", 1)
     }
 
-    /// What a form says of a call, once it is known to be Twilio's.
-    fn told(&self, handle: CallHandle, kind: &str, form: &[(String, String)]) {
-        let member = |name: &str| {
-            let found = form.iter().find(|(known, _)| known == name);
-            found.map(|(_, value)| value.as_str())
+    /// A call of this process, with the leg that the engine gets of it, and what Twilio is to do once it is answered.
+    pub(crate) fn open(
+        &self,
+        handle: CallHandle,
+        ours: E164,
+    ) -> Result<(Call, AudioLeg, String), DialError> {
+        let token = token()?;
+        let (signals, happening) = mpsc::channel(SIGNALS_WAITING);
+        let (events, told) = mpsc::channel(EVENTS_WAITING);
+        let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
+        let (played, became) = mpsc::unbounded_channel();
+        let line = Arc::new(Line::new(handle, ours, Arc::clone(&self.party), signals));
+        self.lines.add(&line, &token);
+        let twiml = connect_twiml(&self.media_url(handle), &token);
+        let call = Call {
+            line: Arc::clone(&line),
+            lines: Arc::clone(&self.lines),
+            token,
+            signals: happening,
+            events,
+            ticks,
+            played,
+            progress: Progress::default(),
         };
-        let Some(sid) = member("CallSid").filter(|sid| is_sid(sid, "CA")) else {
+        let leg = AudioLeg {
+            events: told,
+            ticks: heard,
+            played: became,
+            playout: Arc::new(Mouth(Arc::clone(&line))),
+            signalling: Arc::new(Control(line)),
+        };
+        Ok((call, leg, twiml))
+    }
+
+    /// Has a call live by itself.
+    pub(crate) fn spawn(&self, call: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(call);
+    }
+
+    /// What a form says of a call, once it is known to be Twilio's.
+    fn told(&self, handle: CallHandle, kind: &str, form: &Form) {
+        let Some(sid) = form.get("CallSid").filter(|sid| is_sid(sid, "CA")) else {
             return;
         };
-        let status = member("CallStatus").and_then(CallStatus::read);
+        let status = form.get("CallStatus").and_then(CallStatus::read);
         let Some(line) = self.lines.find(handle) else {
             self.end_left(handle, sid, status);
             return;
@@ -216,12 +281,16 @@ impl TwilioCarrier {
                 line.signal(Signal::Status {
                     sid,
                     status,
-                    sip_code: member("SipResponseCode").and_then(|code| code.parse().ok()),
-                    sequence: member("SequenceNumber").and_then(|number| number.parse().ok()),
+                    sip_code: form
+                        .get("SipResponseCode")
+                        .and_then(|code| code.parse().ok()),
+                    sequence: form
+                        .get("SequenceNumber")
+                        .and_then(|number| number.parse().ok()),
                 });
             }
             _ => {
-                let machine = match member("AnsweredBy") {
+                let machine = match form.get("AnsweredBy") {
                     Some("human") => false,
                     Some("fax") => true,
                     Some(verdict) if verdict.starts_with("machine_") => true,
@@ -234,13 +303,16 @@ impl TwilioCarrier {
 
     /// Ends a call that shows itself though nobody has it.
     fn end_left(&self, handle: CallHandle, sid: &str, status: Option<CallStatus>) {
-        if !self.lines.is_left(handle) || status.is_some_and(CallStatus::is_final) {
+        if status.is_some_and(CallStatus::is_final) {
             return;
         }
-        let (client, sid) = (self.client.clone(), sid.to_owned());
+        let Some((party, true)) = self.lines.left(handle) else {
+            return;
+        };
+        let sid = sid.to_owned();
         let was_answered = status == Some(CallStatus::InProgress);
         self.runtime.spawn(async move {
-            match end(&client, &sid, was_answered).await {
+            match end(&party.client, &sid, was_answered).await {
                 Ok(()) => tracing::info!(call = %handle, "a call that was left behind is hung up"),
                 Err(error) => {
                     tracing::warn!(call = %handle, %error, "a call that was left behind goes on");
@@ -248,6 +320,11 @@ impl TwilioCarrier {
             }
         });
     }
+}
+
+fn below(root: &Url, path: &str) -> String {
+    let root = root.as_str().trim_end_matches('/');
+    format!("{root}{CALLBACK_PATH}{path}")
 }
 
 /// Which call a path is about, and what of it.
@@ -263,27 +340,13 @@ impl CarrierDoor for TwilioCarrier {
         let Some((handle, kind)) = routed else {
             return false;
         };
-        if callback.body.len() > MOST_FORM_BYTES {
-            return false;
-        }
-        let mut url = self.our_url.clone();
-        url.set_path(callback.path);
-        url.set_query(callback.query);
-        let header = callback.header;
-        let Some(signature) = header("x-twilio-signature") else {
+        let line = self.lines.find(handle);
+        let party = line.map(|line| Arc::clone(&line.party));
+        let party = party.or_else(|| self.lines.left(handle).map(|(party, _)| party));
+        let party = party.unwrap_or_else(|| Arc::clone(&self.party));
+        let Some(form) = party.verified(&self.our_url, callback) else {
             return false;
         };
-        let settings = header("x-twilio-webhooks-signature-settings");
-        let form: Vec<(String, String)> =
-            form_urlencoded::parse(callback.body).into_owned().collect();
-        let signatures = &self.signatures;
-        if !signatures.verify(&url, &form, &signature, settings.as_deref()) {
-            return false;
-        }
-        let account = form.iter().find(|(name, _)| name == "AccountSid");
-        if account.is_none_or(|(_, account)| *account != self.lines.account) {
-            return false;
-        }
         self.told(handle, kind, &form);
         true
     }
@@ -294,27 +357,35 @@ impl CarrierDoor for TwilioCarrier {
         let connection = Connection::open(Arc::clone(&self.lines), line)?;
         Some(Box::new(connection))
     }
+
+    fn called(&self, callback: &Callback<'_>) -> Option<E164> {
+        let is_incoming = callback.path == format!("{CALLBACK_PATH}{INCOMING}");
+        let form = Form::read(callback).filter(|_| is_incoming)?;
+        form.get("To")?.parse().ok()
+    }
+
+    fn come_in(
+        &self,
+        handle: CallHandle,
+        callback: &Callback<'_>,
+        credential: Option<&str>,
+    ) -> Option<CameIn> {
+        let carrier = match credential {
+            Some(credential) => self.with_login(Login::read(credential)?),
+            None => self.clone(),
+        };
+        let form = carrier.party.verified(&self.public_url, callback)?;
+        incoming::waiting(carrier, handle, &form)
+    }
 }
 
 #[async_trait]
 impl AudioCarrier for TwilioCarrier {
     async fn dial(&self, request: DialRequest) -> Result<AudioLeg, DialError> {
         let handle = request.handle;
-        let token = token()?;
-        let (signals, happening) = mpsc::channel(SIGNALS_WAITING);
-        let (events, told) = mpsc::channel(EVENTS_WAITING);
-        let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
-        let (played, became) = mpsc::unbounded_channel();
-        let client = self.client.clone();
-        let line = Arc::new(Line::new(
-            handle,
-            request.from.clone(),
-            client.clone(),
-            signals,
-        ));
-        self.lines.add(&line, &token);
+        let (call, leg, twiml) = self.open(handle, request.from.clone())?;
         let order = Order {
-            twiml: connect_twiml(&self.media_url(handle), &token),
+            twiml,
             status_url: self.our(&format!("/{handle}/status")),
             verdict_url: request.screens.then(|| self.our(&format!("/{handle}/amd"))),
             from: request.from,
@@ -324,35 +395,18 @@ impl AudioCarrier for TwilioCarrier {
                 .longest
                 .map(|longest| (longest + LONGEST_MARGIN).min(LONGEST)),
         };
-        let call = Call {
-            line: Arc::clone(&line),
-            lines: Arc::clone(&self.lines),
-            client,
-            token,
-            signals: happening,
-            events,
-            ticks,
-            played,
-            progress: Progress::default(),
-        };
         let (taken, is_taken) = oneshot::channel();
         // A task of its own: when whoever dials gives up, the request may have left.
         self.runtime.spawn(call.run(order, taken));
         is_taken.await.unwrap_or(Err(DialError::Unknown))?;
-        Ok(AudioLeg {
-            events: told,
-            ticks: heard,
-            played: became,
-            playout: Arc::new(Mouth(Arc::clone(&line))),
-            signalling: Arc::new(Control(line)),
-        })
+        Ok(leg)
     }
 
     /// A call of this process is ended. Of another's nothing is known but its handle, which Twilio does not go by: it is
     /// ended as soon as Twilio tells of it here.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
         let Some(line) = self.lines.find(handle) else {
-            self.lines.leave(handle);
+            self.lines.leave(handle, &self.party);
             return Ok(());
         };
         match line.hang_up_and_wait().await {
@@ -377,13 +431,13 @@ impl AudioCarrier for TwilioCarrier {
             tracing::warn!(call = %handle, "a call that was left behind cannot be ended: it was not Twilio's");
             return Err(DialError::Refused(FailureReason::CarrierError));
         }
-        self.lines.leave(handle);
-        let ended = end(&self.client, dialog, true).await;
+        self.lines.leave(handle, &self.party);
+        let ended = end(&self.party.client, dialog, true).await;
         ended.map_err(dial_error)
     }
 
     fn is_down(&self) -> bool {
-        self.client.is_down()
+        self.party.client.is_down()
     }
 
     fn number_provider(&self) -> NumberProvider {
@@ -395,11 +449,26 @@ impl AudioCarrier for TwilioCarrier {
     }
 
     async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
-        let login = Login::read(credential);
-        let login = login.ok_or(DialError::Refused(FailureReason::Rejected))?;
-        let numbers = self.client.with_login(login).numbers().await;
-        numbers.map_err(dial_error)
+        let client = self.with_login(own(credential)?).party.client.clone();
+        client.numbers().await.map_err(dial_error)
     }
+
+    async fn receive(&self, credential: &str, numbers: &[E164]) -> Result<(), DialError> {
+        let client = self.with_login(own(credential)?).party.client.clone();
+        let url = below(&self.public_url, INCOMING);
+        let received = client.receive(numbers, &url).await;
+        received.map_err(dial_error)
+    }
+
+    fn of_account(&self, credential: &str) -> Option<Arc<dyn AudioCarrier>> {
+        let login = Login::read(credential)?;
+        Some(Arc::new(self.with_login(login)))
+    }
+}
+
+/// An account's own login.
+fn own(credential: &str) -> Result<Login, DialError> {
+    Login::read(credential).ok_or(DialError::Refused(FailureReason::Rejected))
 }
 
 fn dial_error(error: TwilioError) -> DialError {

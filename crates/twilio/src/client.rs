@@ -131,6 +131,9 @@ struct NumbersPage {
 struct ListedNumber {
     phone_number: String,
     #[serde(default)]
+    sid: String,
+    voice_url: Option<String>,
+    #[serde(default)]
     capabilities: Capabilities,
 }
 
@@ -304,6 +307,37 @@ impl TwilioClient {
     /// # Errors
     /// [`TwilioError`] if Twilio did not list them all.
     pub async fn numbers(&self) -> Result<Vec<E164>> {
+        let numbers = self.listed().await?.into_iter();
+        Ok(numbers.map(|(number, _)| number).collect())
+    }
+
+    /// Has calls to these numbers of the account asked for at `url`. Whatever took them before does not any more; the
+    /// others of the account stay as they are.
+    ///
+    /// # Errors
+    /// [`TwilioError`] if Twilio did not confirm it of all of them; it may be asked again.
+    pub(crate) async fn receive(&self, numbers: &[E164], url: &str) -> Result<()> {
+        let listed = self.listed().await?.into_iter();
+        let elsewhere = listed.filter(|(number, listed)| {
+            numbers.contains(number) && listed.voice_url.as_deref() != Some(url)
+        });
+        for (_, listed) in elsewhere {
+            if !is_sid(&listed.sid, "PN") {
+                return Err(TwilioError::Unknown);
+            }
+            let path = format!("IncomingPhoneNumbers/{}.json", listed.sid);
+            // An application that is set would be asked in the address' place.
+            let members = [
+                ("VoiceUrl", url),
+                ("VoiceMethod", "POST"),
+                ("VoiceApplicationSid", ""),
+            ];
+            self.post::<Value>(&path, form(&members)).await?;
+        }
+        Ok(())
+    }
+
+    async fn listed(&self) -> Result<Vec<(E164, ListedNumber)>> {
         let list = format!(
             "/2010-04-01/Accounts/{}/IncomingPhoneNumbers.json",
             self.login.account()
@@ -323,8 +357,8 @@ impl TwilioClient {
             numbers.extend(
                 page.incoming_phone_numbers
                     .into_iter()
-                    .filter(|number| number.capabilities.voice)
-                    .filter_map(|number| number.phone_number.parse().ok()),
+                    .filter(|listed| listed.capabilities.voice)
+                    .filter_map(|listed| Some((listed.phone_number.parse().ok()?, listed))),
             );
             next = page.next_page_uri.filter(|uri| !uri.is_empty());
         }

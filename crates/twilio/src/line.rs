@@ -14,9 +14,10 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-use crate::client::{TwilioClient, TwilioError};
+use crate::client::TwilioError;
 use crate::echoes::Echoes;
 use crate::inbox::Inbox;
+use crate::party::Party;
 use crate::queue::Queue;
 use crate::status::CallStatus;
 use crate::stream::{self, dial_twiml};
@@ -87,8 +88,10 @@ impl Signal {
 /// A call, as all who have to do with it see it.
 pub(crate) struct Line {
     pub(crate) handle: CallHandle,
-    from: E164,
-    client: TwilioClient,
+    /// The number here that it goes by.
+    ours: E164,
+    /// Whose call it is at Twilio.
+    pub(crate) party: Arc<Party>,
     signals: mpsc::Sender<Signal>,
     pub(crate) queue: Mutex<Queue>,
     pub(crate) echoes: Mutex<Echoes>,
@@ -113,14 +116,14 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn new(
         handle: CallHandle,
-        from: E164,
-        client: TwilioClient,
+        ours: E164,
+        party: Arc<Party>,
         signals: mpsc::Sender<Signal>,
     ) -> Self {
         Self {
             handle,
-            from,
-            client,
+            ours,
+            party,
             signals,
             queue: Mutex::default(),
             echoes: Mutex::default(),
@@ -275,9 +278,9 @@ impl Signalling for Control {
     async fn transfer(&self, to: &E164) -> Result<(), LineError> {
         let line = &self.0;
         let sid = line.sid().ok_or(LineError::Refused)?;
-        let twiml = dial_twiml(line.from.as_str(), to.as_str());
+        let twiml = dial_twiml(line.ours.as_str(), to.as_str());
         let (mut handing, mut left) = (HandOver::begin(line), line.has_left.subscribe());
-        let mut redirect = std::pin::pin!(line.client.redirect(sid, &twiml));
+        let mut redirect = std::pin::pin!(line.party.client.redirect(sid, &twiml));
         let answer = tokio::select! {
             biased;
             answer = &mut redirect => answer,

@@ -63,19 +63,22 @@ impl Login {
         })
     }
 
-    /// Reads an account's own credential: `AccountSid:AuthToken`, or `AccountSid:SK…:secret`. `None` if it is neither.
+    /// Reads an account's own credential: `AccountSid:AuthToken`. `None` if it is none: a key's secret opens the REST
+    /// interface, and does not sign what Twilio tells.
     pub fn read(credential: &str) -> Option<Self> {
-        let (account, rest) = credential.trim().split_once(':')?;
-        match rest.split_once(':') {
-            Some((key, secret)) => Self::new(account, None, Some((key, secret))),
-            None => Self::new(account, Some(rest), None),
-        }
-        .ok()
+        let (account, token) = credential.trim().split_once(':')?;
+        let is_key = token.contains(':') || is_sid(token, "SK");
+        Self::new(account, Some(token).filter(|_| !is_key), None).ok()
     }
 
     /// Whose it is.
     pub fn account(&self) -> &str {
         &self.account
+    }
+
+    /// The account's token, which signs what it tells; a key's secret does not.
+    pub(crate) fn auth_token(&self) -> Option<&str> {
+        (self.user == self.account).then_some(self.secret.as_str())
     }
 
     pub(crate) fn user(&self) -> &str {
@@ -95,16 +98,11 @@ mod tests {
     const KEY: &str = "SK0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn an_accounts_credential_is_a_token_or_a_key() {
+    fn an_accounts_credential_is_its_token() {
         let by_token = Login::read(&format!("{ACCOUNT}:token")).unwrap();
         assert_eq!(
             (by_token.user.as_str(), by_token.secret.as_str()),
             (ACCOUNT, "token")
-        );
-        let by_key = Login::read(&format!("{ACCOUNT}:{KEY}:se:cret")).unwrap();
-        assert_eq!(
-            (by_key.user.as_str(), by_key.secret.as_str()),
-            (KEY, "se:cret")
         );
         for wrong in [
             "",
@@ -113,11 +111,11 @@ mod tests {
             &format!("{ACCOUNT}:"),
             &format!("{KEY}:token"),
             &format!("{ACCOUNT}/../x:token"),
-            &format!("{ACCOUNT}:SK12:secret"),
-            &format!("{ACCOUNT}:{KEY}:"),
+            &format!("{ACCOUNT}:{KEY}:secret"),
+            &format!("{ACCOUNT}:{KEY}"),
         ] {
             assert_eq!(Login::read(wrong), None, "{wrong}");
         }
-        assert_eq!(format!("{by_key:?}"), "Login(…)");
+        assert_eq!(format!("{by_token:?}"), "Login(…)");
     }
 }

@@ -27,6 +27,8 @@ pub struct TwilioSettings {
     pub signing_key: Option<String>,
     /// The address at which Twilio reaches this process: scheme and host.
     pub our_url: String,
+    /// The address at which Twilio reaches any process of the deployment: calls that come in are asked about there.
+    pub public_url: String,
 }
 
 impl TwilioSettings {

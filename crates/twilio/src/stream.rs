@@ -106,6 +106,13 @@ pub(crate) fn dial_twiml(from: &str, to: &str) -> String {
     )
 }
 
+/// What Twilio is to do with a call that nobody answers: `reason` is `busy` or `rejected`, each a sound of its own.
+pub(crate) fn reject_twiml(reason: &str) -> String {
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?><Response><Reject reason="{reason}"/></Response>"#
+    )
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -189,14 +196,16 @@ impl Connection {
     }
 
     fn start(&mut self, start: Start, stream_sid: Option<String>) -> bool {
-        let is_of_account = start.account_sid == self.lines.account;
         // The call may go by this id from here on.
-        if self.line.is_some() || !is_of_account || !is_sid(&start.call_sid, "CA") {
+        if self.line.is_some() || !is_sid(&start.call_sid, "CA") {
             return self.fault();
         }
         let Some(place) = self.place.take() else {
             return false;
         };
+        if start.account_sid != place.line.party.account() {
+            return false;
+        }
         let line = Arc::clone(&place.line);
         let token = start.custom_parameters.get(TOKEN).and_then(Value::as_str);
         let is_its = token.is_some_and(|token| self.lines.take_token(token, &line));

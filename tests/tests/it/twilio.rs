@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_testkit::fakes::twilio::{
     ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Scheme, Stream, TOKEN, beginning,
-    echo, sound, status_form, stop,
+    echo, incoming_form, sound, status_form, stop,
 };
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually, must, within};
@@ -158,6 +158,10 @@ impl Caller {
         let told = call.asked("StatusCallback").unwrap_or_default();
         let beside = told.replace("https://", "wss://").replace("/status", "");
         assert_eq!(call.stream_url(), format!("{beside}/media"));
+        Self::joins(desk, call).await
+    }
+
+    async fn joins(desk: &Desk, call: &PlacedCall) -> Self {
         let mut stream = Stream::open(desk.server.address(), &call.stream_path()).await;
         for text in beginning(call, &call.stream_token()) {
             assert!(stream.send(text).await);
@@ -303,6 +307,60 @@ both! {
         assert_eq!(desk.twilio.call(&call.sid).changes, []);
     }
 
+    async fn a_caller_is_answered_by_the_agent_of_the_number(database: Database) {
+        let desk = Desk::open(database).await;
+        let (to, asked_at) = (desk.server.address(), "https://voice.example.com/callbacks/twilio/incoming");
+        assert_eq!(desk.twilio.voice_url(NUMBER).as_deref(), Some(asked_at));
+        let incoming = |n: u8| {
+            let sid = format!("CA{n:032x}");
+            incoming_form(asked_at, &sid, CUSTOMER, NUMBER)
+        };
+        // Nobody serves it yet.
+        let (status, said) = incoming(70).exchange(to).await;
+        assert_eq!(status, 200, "{said}");
+        assert!(said.contains("<Reject reason=\"rejected\"/>"), "{said}");
+        let agent = desk.account.agent_with(config(&["When do you open?"])).await;
+        let numbers = desk.account.read("/v1/phone-numbers").await;
+        let path = format!("/v1/phone-numbers/{}", numbers["data"][0]["id"].as_str().unwrap_or_default());
+        let assign = desk.account.request("PATCH", &path).json(json!({"agent_id": agent}));
+        assign.send().await.assert(200);
+        let mut forged = incoming(71);
+        forged.body = forged.body.replace("525512345678", "525512345679").replace("5215512345678", "5215512345679");
+        assert_eq!(forged.post(to).await, 403);
+        let form = incoming(72);
+        let (status, said) = form.exchange(to).await;
+        assert_eq!(status, 200, "{said}");
+        let call = PlacedCall::answered(OWN_ACCOUNT, &format!("CA{:032x}", 72), &said);
+        let mut caller = Caller::joins(&desk, &call).await;
+        caller.hears(15).await;
+        caller.hears_it_out().await;
+        caller.speaks();
+        caller.hears(15).await;
+        caller.hears_it_out().await;
+        caller.send(stop(&call));
+        let id = call.stream_path().split('/').find_map(|part| part.strip_prefix("call_")).map(str::to_owned);
+        let handle = format!("call_{}", must("a handle", id.ok_or("none")));
+        let ended = desk.ended(&handle).await;
+        assert_eq!(
+            (&ended["status"], &ended["termination_reason"]),
+            (&json!("completed"), &json!("customer_hangup")),
+            "{ended}"
+        );
+        assert_eq!((&ended["from"], &ended["to"]), (&json!(CUSTOMER), &json!(NUMBER)), "{ended}");
+        assert_eq!(
+            desk.turns(&handle).await,
+            ["agent: Hello there.", "user: When do you open?", "agent: At nine."]
+        );
+        caller.let_go().await;
+        assert_eq!(desk.twilio.calls(), [], "nobody was called");
+        // Whoever has removed the login is not called there, and does not call from there, any more.
+        desk.server.run(&["account", "credential", "remove", "--account", &desk.account.id, "--provider", "twilio"]).await;
+        assert_eq!(incoming(73).post(to).await, 403);
+        let handle = desk.account.call(&agent, CUSTOMER).await;
+        let ended = desk.ended(&handle).await;
+        assert_eq!(ended["failure_reason"], "rejected", "{ended}");
+    }
+
     async fn the_doctor_asks_whether_the_account_may_make_calls(database: Database) {
         let desk = Desk::open(database).await;
         let look = async || {
@@ -347,7 +405,7 @@ both! {
         let call = desk.twilio.placed(0).await;
         desk.tell(&call, "ringing", 1).await;
         // Behind the commit of what Twilio calls it, which its successor must know.
-        let path = format!("/2010-04-01/Accounts/{ACCOUNT}/Calls/{}.json", call.sid);
+        let path = format!("/2010-04-01/Accounts/{OWN_ACCOUNT}/Calls/{}.json", call.sid);
         eventually("a question after the call", PATIENCE, || async {
             (!desk.twilio.upstream().asked_of("GET", &path).is_empty()).then_some(())
         })

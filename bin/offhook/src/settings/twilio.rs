@@ -57,13 +57,15 @@ pub(super) fn twilio(
         let (field, fault) = (error.field, error.fault);
         SettingsError(format!("setting `twilio.{field}` {fault}"))
     })?;
+    let our_url = our_url(node_url, http, is_shared)?;
     Ok(Some(TwilioSettings {
         base_url: address.unwrap_or_else(|| TwilioSettings::BASE_URL.to_owned()),
         account_sid,
         auth_token,
         api_key,
         signing_key,
-        our_url: our_url(node_url, http, is_shared)?,
+        public_url: http.public_url.clone().unwrap_or_else(|| our_url.clone()),
+        our_url,
     }))
 }
 

@@ -87,6 +87,21 @@ pub trait AudioCarrier: Send + Sync {
         let _ = credential;
         Err(DialError::Refused(FailureReason::CarrierError))
     }
+
+    /// Has calls to these numbers, which an account's own credential opens, come in here from now on.
+    ///
+    /// # Errors
+    /// As [`numbers`](Self::numbers); it may be asked again.
+    async fn receive(&self, credential: &str, numbers: &[E164]) -> Result<(), DialError> {
+        let _ = (credential, numbers);
+        Ok(())
+    }
+
+    /// The same network for calls from numbers that an account's own credential opens; `None` if it is no such credential.
+    fn of_account(&self, credential: &str) -> Option<Arc<dyn AudioCarrier>> {
+        let _ = credential;
+        None
+    }
 }
 
 /// One side of a call, from the dialing (or, of a call that came in, from its answer) to its end. Dropping it hangs up.

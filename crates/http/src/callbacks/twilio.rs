@@ -20,8 +20,9 @@ const SIGNATURE: &str = "x-twilio-signature";
 
 /// The paths.
 pub(super) fn routes() -> Vec<Endpoint> {
+    let incoming_at = Endpoint::at("/callbacks/twilio/incoming");
     let at = Endpoint::at("/callbacks/twilio/{handle}/{kind}");
-    vec![at.get(media).post(told)]
+    vec![incoming_at.post(incoming), at.get(media).post(told)]
 }
 
 /// The body, as it comes.
@@ -41,6 +42,30 @@ fn unbelieved() -> HttpResponse {
     HttpResponse::Forbidden().finish()
 }
 
+/// The value of a header of the request.
+fn header(req: &HttpRequest) -> impl Fn(&str) -> Option<String> + Sync {
+    let headers = req.headers().clone();
+    move |name| {
+        let value = headers.get(name)?;
+        value.to_str().ok().map(str::to_owned)
+    }
+}
+
+/// The request as the carrier's door reads it.
+fn callback<'a>(
+    req: &'a HttpRequest,
+    header: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    body: &'a [u8],
+) -> CarrierCallback<'a> {
+    let query = req.query_string();
+    CarrierCallback {
+        path: req.uri().path(),
+        query: (!query.is_empty()).then_some(query),
+        header,
+        body,
+    }
+}
+
 /// `POST /callbacks/twilio/{handle}/status` and `…/amd`
 async fn told(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     let Some(door) = state.services.carrier_door() else {
@@ -50,21 +75,24 @@ async fn told(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
         return Ok(unbelieved());
     }
     let body = bytes_up_to(&req, body.0, MAX_BODY_BYTES).await?;
-    let query = req.query_string();
-    let header = |name: &str| {
-        let value = req.headers().get(name)?;
-        value.to_str().ok().map(str::to_owned)
-    };
-    let callback = CarrierCallback {
-        path: req.uri().path(),
-        query: (!query.is_empty()).then_some(query),
-        header: &header,
-        body: &body,
-    };
-    Ok(match door.callback(&callback) {
+    Ok(match door.callback(&callback(&req, &header(&req), &body)) {
         true => HttpResponse::NoContent().finish(),
         false => unbelieved(),
     })
+}
+
+/// `POST /callbacks/twilio/incoming`: a call comes in, and Twilio asks what to do with it.
+async fn incoming(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
+    if state.services.carrier_door().is_none() || one_header(req.headers(), SIGNATURE).is_none() {
+        return Ok(unbelieved());
+    }
+    let body = bytes_up_to(&req, body.0, MAX_BODY_BYTES).await?;
+    let header = header(&req);
+    let inbound = state.services.inbound();
+    let said = inbound.come_in(&callback(&req, &header, &body)).await;
+    Ok(said.map_or_else(unbelieved, |twiml| {
+        HttpResponse::Ok().content_type("text/xml").body(twiml)
+    }))
 }
 
 /// `GET /callbacks/twilio/{handle}/media`: the WebSocket of a call's sound, which tells by its token that it is that.

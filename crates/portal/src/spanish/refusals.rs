@@ -105,8 +105,8 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
              +15005559999.".into()
         }
         Refusal::CredentialRefused => {
-            "Twilio no acepta la credencial de la cuenta: guárdala de nuevo como `AccountSid:AuthToken`, \
-             o como `AccountSid:SK…:secreto`.".into()
+            "Twilio no acepta la credencial de la cuenta: guárdala de nuevo como `AccountSid:AuthToken` (el secreto de \
+             una clave no sirve: Twilio firma con el token lo que cuenta).".into()
         }
         Refusal::NumberAlreadyOurs => "La cuenta ya tiene este número.".into(),
         Refusal::NumberOfAnother => "Otra cuenta tiene este número.".into(),

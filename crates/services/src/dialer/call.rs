@@ -40,7 +40,7 @@ pub(crate) async fn hold(
     claim: ClaimId,
     claimed_at: Moment,
     control: CallControl,
-    network: Network,
+    network: Option<Network>,
 ) {
     let held = hold_fallibly(&shared, &call, (claim, claimed_at), &control, network);
     if let Err(error) = held.await {
@@ -54,7 +54,7 @@ async fn hold_fallibly(
     call: &Conversation,
     (claim, claimed_at): (ClaimId, Moment),
     control: &CallControl,
-    network: Network,
+    network: Option<Network>,
 ) -> Result<()> {
     if call.runtime == Runtime::Legacy {
         return legacy::hold(
@@ -74,6 +74,10 @@ async fn hold_fallibly(
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
     let Some((from, to)) = numbers(call) else {
         return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
+    };
+    let network = match network {
+        Some(network) => network,
+        None => insist(|| shared.network_of(call)).await?,
     };
     let carrier: Arc<dyn Carrier> = match network {
         Network::Text(carrier) => carrier,

@@ -270,8 +270,7 @@ impl Dialer {
         if let Some(request) = shared.placed_by.take(call.id) {
             span.record("request_id", field::display(request));
         }
-        let network = shared.network.clone();
-        let held = call::hold(shared.clone(), call, claim, claimed_at, control, network);
+        let held = call::hold(shared.clone(), call, claim, claimed_at, control, None);
         shared.held.spawn(held.instrument(span).boxed());
     }
 }

@@ -89,7 +89,7 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
     } else if !call.is_of_a_page() {
         // A page's connection has died with its process.
         let (handle, dialog) = (CallHandle(call.id), call.line.dialog.as_deref());
-        let network = &shared.network;
+        let network = shared.network_of(call).await?;
         insist_on_end(call, "carrier", || network.hang_up_orphan(handle, dialog)).await;
     }
     let outcome = CallOutcome::Failed(FailureReason::Interrupted);

@@ -77,7 +77,14 @@ impl Talks {
         let span = tracing::info_span!("call", call = %id);
         tracing::info!(parent: &span, "talk began");
         let network = Network::Spoken(Arc::new(CameIn::new(Box::new(Waiting(line)))));
-        let session = hold(shared.clone(), call, claim, claimed_at, control, network);
+        let session = hold(
+            shared.clone(),
+            call,
+            claim,
+            claimed_at,
+            control,
+            Some(network),
+        );
         let owner = shared.clone();
         let session = async move {
             session.await;

@@ -1,7 +1,7 @@
 //! Calls that come in: the conversation, claimed as it is written.
 
 use offhook_boxed::boxed;
-use offhook_domain::{AgentStatus, E164, Runtime};
+use offhook_domain::{AgentStatus, E164, NumberProvider, Runtime};
 use offhook_failpoints as failpoints;
 
 use super::calls::{Row, queued};
@@ -16,11 +16,15 @@ use crate::{CalledNumber, NewInboundCall, Result, Store, StoreError, Taken, Verd
 
 #[boxed]
 impl Store {
-    /// Who has a number whose calls come by a trunk; `None` if nobody has. No account is named: a call that comes in
+    /// Who has a number whose calls this carrier brings; `None` if nobody has. No account is named: a call that comes in
     /// knows none.
-    pub fn called_number(&self, number: E164) -> Answer<'_, Option<CalledNumber>> {
-        read!(self, |conn| numbers::who_has(conn, number, Among::Trunks)
-            .await)
+    pub fn called_number(
+        &self,
+        number: E164,
+        carrier: NumberProvider,
+    ) -> Answer<'_, Option<CalledNumber>> {
+        let among = Among::All(carrier);
+        read!(self, |conn| numbers::who_has(conn, number, among).await)
     }
 
     /// Takes a call that came in, in one transaction: the plan's live calls, the agent, the reservation, and the

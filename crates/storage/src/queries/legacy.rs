@@ -76,6 +76,7 @@ impl Store {
                         updated_at: at,
                         is_proven: false,
                         at_legacy: true,
+                        by_credential: false,
                     };
                     let text = number.phone_number.clone();
                     // One that is ours already stays as the account has it; one that another account has is not ours.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::prelude::*;
-use offhook_domain::{NodeId, Timestamp};
+use offhook_domain::{AccountId, KeyId, NodeId, Timestamp};
 
+use super::locks;
 use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::dialect;
-use crate::schema::{nodes, service_settings as settings};
+use crate::schema::{nodes, open_streams as streams, service_settings as settings};
 use crate::sql::V;
-use crate::store::{Answer, keep, lease, read};
-use crate::{Result, Store, StoreError, migrate};
+use crate::store::{Answer, Inner, keep, lease, read, write};
+use crate::{Result, Store, StoreError, Verdict, migrate};
 
 /// The setting that names the oldest schema which the database still serves.
 const OLDEST_SCHEMA: &str = "oldest_schema";
@@ -169,6 +170,57 @@ impl Store {
                 .await?;
             Ok(named.into_iter().flatten().collect())
         })
+    }
+
+    /// Notes how many event streams of an account's key a registered process has open. With `most`, nothing is noted, and
+    /// the answer is `false`, where they would be more together with those of other processes that live. The embedded
+    /// database has no other.
+    pub async fn note_streams(
+        &self,
+        (account, key): (AccountId, KeyId),
+        node: NodeId,
+        (open, most): (i32, Option<i32>),
+        now: Timestamp,
+    ) -> Result<bool> {
+        if matches!(self.inner, Inner::Sqlite(_)) {
+            return Ok(true);
+        }
+        let offset = self.offset();
+        write!(self, |conn| {
+            locks::lock_account(conn, account).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
+            let elsewhere: Option<i64> = streams::table
+                .inner_join(nodes::table)
+                .filter(streams::key_id.eq(V(key)))
+                .filter(streams::node_id.ne(V(node)))
+                .filter(nodes::lease_expires_at.gt(V(now)))
+                .select(diesel::dsl::sum(streams::streams))
+                .get_result(conn)
+                .await?;
+            let together = elsewhere.unwrap_or(0) + i64::from(open);
+            if most.is_some_and(|most| together > i64::from(most)) {
+                return Ok(Verdict::Rollback(false));
+            }
+            let here = streams::table.find((V(key), V(node)));
+            if open == 0 {
+                diesel::delete(here).execute(conn).await?;
+            } else if !diesel::update(here)
+                .set(streams::streams.eq(open))
+                .changes(conn)
+                .await?
+            {
+                diesel::insert_into(streams::table)
+                    .values((
+                        streams::key_id.eq(V(key)),
+                        streams::node_id.eq(V(node)),
+                        streams::streams.eq(open),
+                    ))
+                    .execute(conn)
+                    .await?;
+            }
+            Ok(Verdict::Commit(true))
+        })
+        .await
     }
 
     /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does; `None` while it is not registered.

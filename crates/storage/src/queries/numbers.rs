@@ -2,6 +2,7 @@
 
 use diesel::dsl::not;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, E164, NumberProvider, PhoneNumberId, Runtime, Timestamp,
 };
@@ -50,6 +51,7 @@ pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool>
             numbers::updated_at.eq(V(number.updated_at)),
             numbers::is_proven.eq(number.is_proven),
             numbers::at_legacy.eq(number.at_legacy),
+            numbers::by_credential.eq(number.by_credential),
         ))
         .on_conflict_do_nothing()
         .changes(conn)
@@ -70,8 +72,8 @@ pub(crate) async fn find(
 /// Whose numbers are looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among {
-    /// Those of every account whose calls come by a trunk.
-    Trunks,
+    /// Those of every account whose calls this carrier brings.
+    All(NumberProvider),
     /// The account's own.
     Own(AccountId),
 }
@@ -95,7 +97,7 @@ pub(crate) async fn who_has(
         .filter(numbers::is_proven)
         .into_boxed::<Db>();
     let query = match among {
-        Among::Trunks => query.filter(numbers::provider.eq(V(NumberProvider::Sip))),
+        Among::All(provider) => query.filter(numbers::provider.eq(V(provider))),
         Among::Own(account) => query.filter(numbers::account_id.eq(V(account))),
     };
     Ok(query
@@ -155,6 +157,7 @@ async fn give_way(conn: &mut Conn, number: &PhoneNumber) -> Result<Option<PhoneN
         .set((
             numbers::is_proven.eq(true),
             numbers::provider.eq(V(number.provider)),
+            numbers::by_credential.eq(number.by_credential),
             number
                 .agent_id
                 .map(|agent| numbers::agent_id.eq(Some(agent))),
@@ -265,16 +268,20 @@ impl Store {
             };
             let number = shown.clone().unwrap_or(number);
             if shown.is_none() && !insert(conn, number.clone()).await? {
-                let ours: Option<PhoneNumberId> = numbers::table
+                // What its own credential opens goes by that, whoever gave it to the account.
+                let is_ours = diesel::update(numbers::table)
                     .filter(numbers::phone_number.eq(V(number.phone_number)))
                     .filter(numbers::account_id.eq(V(account)))
-                    .select(numbers::id)
-                    .found(conn)
+                    .set(
+                        numbers::by_credential
+                            .eq(numbers::by_credential.or::<bool, Bool>(number.by_credential)),
+                    )
+                    .changes(conn)
                     .await?;
-                return Ok(Verdict::Rollback(match ours {
-                    Some(_) => NumberWrite::AlreadyOurs,
-                    None => NumberWrite::Taken,
-                }));
+                return Ok(match is_ours {
+                    true => Verdict::Commit(NumberWrite::AlreadyOurs),
+                    false => Verdict::Rollback(NumberWrite::Taken),
+                });
             }
             if operator {
                 let audit_id: offhook_domain::EventId = mint(at);
@@ -283,6 +290,18 @@ impl Store {
                 account_rows::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             }
             Ok(Verdict::Commit(NumberWrite::Done(number)))
+        })
+    }
+
+    /// Who has a number, and whether its calls go by that account's own credential; `None` if nobody has shown it.
+    pub fn owner_of_number(&self, number: E164) -> Answer<'_, Option<(AccountId, bool)>> {
+        read!(self, |conn| {
+            Ok(numbers::table
+                .filter(numbers::phone_number.eq(V(number)))
+                .filter(numbers::is_proven)
+                .select((numbers::account_id, numbers::by_credential))
+                .found(conn)
+                .await?)
         })
     }
 

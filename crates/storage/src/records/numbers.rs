@@ -30,6 +30,8 @@ pub struct PhoneNumber {
     pub is_proven: bool,
     /// Whether the provider of the account's legacy agents lists it.
     pub at_legacy: bool,
+    /// Whether its calls go by the account's own credential at the carrier.
+    pub by_credential: bool,
 }
 
 /// Which numbers calls can go out from. A number that a legacy agent has is one of that runtime's provider, and no other

@@ -23,6 +23,7 @@ async fn number(shop: &Shop, text: &str, provider: NumberProvider, assigned: boo
         updated_at: T0,
         is_proven: true,
         at_legacy: false,
+        by_credential: false,
     };
     let write = shop.store.add_number(number.clone(), true).await.unwrap();
     assert_eq!(write, NumberWrite::Done(number));
@@ -53,14 +54,14 @@ contract! {
         number(&shop, "+15005550101", NumberProvider::Simulator, true).await;
         number(&shop, "+15005550102", NumberProvider::Sip, false).await;
 
-        let found = store.called_number(phone(OURS)).await.unwrap().unwrap();
+        let found = store.called_number(phone(OURS), NumberProvider::Sip).await.unwrap().unwrap();
         assert_eq!(found.account.id, shop.account);
         assert_eq!(found.agent.unwrap().id, shop.agent);
         assert_eq!(found.config.as_deref(), Some(r#"{"version": 1}"#));
-        assert!(store.called_number(phone("+15005550101")).await.unwrap().is_none());
-        let bare = store.called_number(phone("+15005550102")).await.unwrap().unwrap();
+        assert!(store.called_number(phone("+15005550101"), NumberProvider::Sip).await.unwrap().is_none());
+        let bare = store.called_number(phone("+15005550102"), NumberProvider::Sip).await.unwrap().unwrap();
         assert!(bare.agent.is_none() && bare.config.is_none());
-        assert!(store.called_number(phone("+15005550103")).await.unwrap().is_none());
+        assert!(store.called_number(phone("+15005550103"), NumberProvider::Sip).await.unwrap().is_none());
     }
 
     async fn by_a_trunk_calls_are_placed_from_its_numbers_alone(store: Store) {

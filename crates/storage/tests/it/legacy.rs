@@ -69,7 +69,7 @@ contract! {
         assert!(matches!(free.unwrap(), NumberWrite::Done(_)));
         assert_eq!(calls_from(&tenant, tenant.agent).await, None);
         for number in &theirs {
-            assert!(store.called_number(number.phone_number.clone()).await.unwrap().is_none());
+            assert!(store.called_number(number.phone_number.clone(), NumberProvider::Sip).await.unwrap().is_none());
         }
         // Whoever shows that it is theirs has it, wherever else it was listed.
         let shown = |shop: &Shop, number: &PhoneNumber| PhoneNumber {
@@ -90,7 +90,7 @@ contract! {
         sync(&tenant, &[("01", "Ana"), ("02", "Bea")], 4).await;
         assert_eq!(store.number(tenant.account, own.id).await.unwrap(), Some(own));
         for (number, shop) in [(&theirs[0], &owner), (&theirs[1], &tenant)] {
-            let called = store.called_number(number.phone_number.clone()).await.unwrap();
+            let called = store.called_number(number.phone_number.clone(), NumberProvider::Sip).await.unwrap();
             assert_eq!(called.map(|called| called.account.id), Some(shop.account));
         }
     }
@@ -272,6 +272,7 @@ contract! {
             updated_at: T0,
             is_proven: true,
             at_legacy: false,
+            by_credential: false,
         };
         store.add_number(own.clone(), false).await.unwrap();
         let ours = Some(own.phone_number);

@@ -23,6 +23,7 @@ fn number(shop: &Shop, text: &str, at: Timestamp) -> PhoneNumber {
         updated_at: at,
         is_proven: true,
         at_legacy: false,
+        by_credential: false,
     }
 }
 

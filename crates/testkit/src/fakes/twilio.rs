@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Upstream};
 
-pub use forms::{Scheme, SignedForm, sign, status_form, verdict_form};
+pub use forms::{Scheme, SignedForm, incoming_form, sign, status_form, verdict_form};
 pub use stream::{Stream, beginning, echo, key, sound, stop};
 
 /// The deployment's account, its token, and a key of it.
@@ -27,8 +27,8 @@ pub const SIGNING_KEY: &str = "shared-signing-key";
 pub const OWN_ACCOUNT: &str = "ACfedcba9876543210fedcba9876543210";
 /// The token of [`OWN_ACCOUNT`].
 pub const OWN_TOKEN: &str = "own-token";
-/// A key of [`OWN_ACCOUNT`], and its secret.
-pub const OWN_KEY: (&str, &str) = ("SK00112233445566778899aabbccddeeff", "key-secret");
+/// A key of [`ACCOUNT`], and its secret.
+pub const KEY: (&str, &str) = ("SK00112233445566778899aabbccddeeff", "key-secret");
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct PlacedCall {
     /// Its id.
     pub sid: String,
+    /// Whose call it is: [`ACCOUNT`], or [`OWN_ACCOUNT`].
+    pub account: &'static str,
     /// Everything that was asked.
     pub form: Vec<(String, String)>,
     /// Where it is, in Twilio's words.
@@ -46,6 +48,17 @@ pub struct PlacedCall {
 }
 
 impl PlacedCall {
+    /// A call of an account that came in, and that this TwiML answered.
+    pub fn answered(account: &'static str, sid: &str, twiml: &str) -> Self {
+        Self {
+            sid: sid.to_owned(),
+            account,
+            form: vec![("Twiml".to_owned(), twiml.to_owned())],
+            status: "in-progress".to_owned(),
+            changes: Vec::new(),
+        }
+    }
+
     /// A member of the request that placed it.
     pub fn asked(&self, name: &str) -> Option<&str> {
         let found = self.form.iter().find(|(known, _)| known == name);
@@ -82,11 +95,20 @@ impl PlacedCall {
     }
 }
 
+/// A number of [`OWN_ACCOUNT`].
+struct OwnNumber {
+    number: String,
+    /// Whether it can be called by.
+    voice: bool,
+    /// Where calls to it are asked about.
+    voice_url: String,
+}
+
 #[derive(Default)]
 struct State {
     calls: Vec<PlacedCall>,
-    /// The numbers of [`OWN_ACCOUNT`]: each, and whether it can be called by.
-    numbers: Vec<(String, bool)>,
+    /// All others are of [`ACCOUNT`].
+    numbers: Vec<OwnNumber>,
     page_size: usize,
 }
 
@@ -115,8 +137,19 @@ impl FakeTwilio {
     pub fn own_numbers(&self, numbers: &[(&str, bool)]) {
         let numbers = numbers.iter();
         self.state.lock().numbers = numbers
-            .map(|(number, voice)| ((*number).to_owned(), *voice))
+            .map(|(number, voice)| OwnNumber {
+                number: (*number).to_owned(),
+                voice: *voice,
+                voice_url: String::new(),
+            })
             .collect();
+    }
+
+    /// Where calls to a number of [`OWN_ACCOUNT`] are asked about.
+    pub fn voice_url(&self, number: &str) -> Option<String> {
+        let state = self.state.lock();
+        let found = state.numbers.iter().find(|own| own.number == number);
+        found.map(|own| own.voice_url.clone())
     }
 
     /// The calls that were placed, in their order.
@@ -189,16 +222,17 @@ fn answer(state: &mut State, asked: &Asked) -> Answer {
         ("GET", ".json") if user != account => unopened(),
         ("GET", ".json") => Answer::json(200, &json!({"sid": account, "status": "active"})),
         ("GET", "/Calls.json") => Answer::json(200, &json!({"calls": [], "page": 0})),
-        ("POST", "/Calls.json") => place(state, asked),
+        ("POST", "/Calls.json") => place(state, asked, account),
         ("GET", "/IncomingPhoneNumbers.json") => numbers(state, asked, &base),
+        ("POST", number) if number.starts_with("/IncomingPhoneNumbers/PN") => {
+            direct(state, asked, number)
+        }
         (method, call) => {
             let sid = call
                 .strip_prefix("/Calls/")
                 .and_then(|it| it.strip_suffix(".json"));
-            let call = state
-                .calls
-                .iter_mut()
-                .find(|call| Some(call.sid.as_str()) == sid);
+            let mut calls = state.calls.iter_mut();
+            let call = calls.find(|call| Some(call.sid.as_str()) == sid && call.account == account);
             match (method, call) {
                 ("GET", Some(call)) => shown(200, call),
                 ("POST", Some(call)) => change(call, asked),
@@ -229,23 +263,55 @@ fn login(asked: &Asked) -> Option<(&'static str, &'static str)> {
     [
         (ACCOUNT, TOKEN, ACCOUNT),
         (OWN_ACCOUNT, OWN_TOKEN, OWN_ACCOUNT),
-        (OWN_KEY.0, OWN_KEY.1, OWN_ACCOUNT),
+        (KEY.0, KEY.1, ACCOUNT),
     ]
     .into_iter()
     .find(|known| (known.0, known.1) == (user, secret))
     .map(|known| (known.0, known.2))
 }
 
-fn place(state: &mut State, asked: &Asked) -> Answer {
+fn place(state: &mut State, asked: &Asked, account: &'static str) -> Answer {
     let call = PlacedCall {
         sid: format!("CA{:032x}", state.calls.len() + 1),
+        account,
         form: asked.form(),
         status: "queued".to_owned(),
         changes: Vec::new(),
     };
+    let from = call.asked("From").unwrap_or_default();
+    let is_own = state.numbers.iter().any(|own| own.number == from);
+    if is_own != (account == OWN_ACCOUNT) {
+        return refusal(
+            400,
+            21_210,
+            "Phone number not yet verified for your account",
+        );
+    }
     let answer = shown(201, &call);
     state.calls.push(call);
     answer
+}
+
+fn direct(state: &mut State, asked: &Asked, path: &str) -> Answer {
+    let mut numbers = state.numbers.iter_mut().enumerate();
+    let found = numbers.find(|(n, _)| path == format!("/IncomingPhoneNumbers/{}.json", sid_of(*n)));
+    let url = asked
+        .form()
+        .into_iter()
+        .find(|(name, _)| name == "VoiceUrl");
+    let (Some((_, own)), Some((_, url))) = (found, url) else {
+        return missing();
+    };
+    own.voice_url = url;
+    Answer::json(
+        200,
+        &json!({"phone_number": own.number, "voice_url": own.voice_url}),
+    )
+}
+
+/// The id of the n-th number.
+fn sid_of(n: usize) -> String {
+    format!("PN{n:032x}")
 }
 
 fn change(call: &mut PlacedCall, asked: &Asked) -> Answer {
@@ -266,7 +332,7 @@ fn change(call: &mut PlacedCall, asked: &Asked) -> Answer {
 fn shown(status: u16, call: &PlacedCall) -> Answer {
     Answer::json(
         status,
-        &json!({"sid": call.sid, "status": call.status, "account_sid": ACCOUNT}),
+        &json!({"sid": call.sid, "status": call.status, "account_sid": call.account}),
     )
 }
 
@@ -276,8 +342,18 @@ fn numbers(state: &State, asked: &Asked, base: &str) -> Answer {
         .and_then(|page| page.parse().ok())
         .unwrap_or(0);
     let from = page * state.page_size;
-    let listed: Vec<Value> = state.numbers.iter().skip(from).take(state.page_size)
-        .map(|(number, voice)| json!({"phone_number": number, "sid": "PN0", "capabilities": {"voice": voice, "sms": true}}))
+    let listed: Vec<Value> = state
+        .numbers
+        .iter()
+        .enumerate()
+        .skip(from)
+        .take(state.page_size)
+        .map(|(n, own)| {
+            json!({
+                "phone_number": own.number, "sid": sid_of(n), "voice_url": own.voice_url,
+                "capabilities": {"voice": own.voice, "sms": true},
+            })
+        })
         .collect();
     let has_more = from + state.page_size < state.numbers.len();
     let next = has_more.then(|| {

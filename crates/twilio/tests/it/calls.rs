@@ -23,7 +23,10 @@ async fn a_call_is_asked_for_once_with_all_that_it_needs() {
     let desk = Desk::open().await;
     let _leg = desk.dial(1).await.unwrap();
     let call = desk.twilio.placed(0).await;
-    let at = format!("https://voice.example.com/callbacks/twilio/{}", handle(1));
+    let at = format!(
+        "https://n1.voice.example.com/callbacks/twilio/{}",
+        handle(1)
+    );
     for (name, value) in [
         ("To", "+5215512345678"),
         ("From", "+15005550100"),

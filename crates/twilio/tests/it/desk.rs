@@ -31,7 +31,8 @@ pub(crate) fn carrier(base_url: String) -> Arc<TwilioCarrier> {
         auth_token: Some(TOKEN.to_owned()),
         api_key: None,
         signing_key: Some(SIGNING_KEY.to_owned()),
-        our_url: "https://voice.example.com".to_owned(),
+        our_url: "https://n1.voice.example.com".to_owned(),
+        public_url: "https://voice.example.com".to_owned(),
     };
     Arc::new(TwilioCarrier::new(&settings).unwrap())
 }
@@ -78,7 +79,12 @@ impl Desk {
 
     /// Hands a form in, as whoever serves HTTP does.
     pub(crate) fn post(&self, form: &SignedForm) -> bool {
-        self.carrier.callback(&Callback {
+        self.with(form, |callback| self.carrier.callback(callback))
+    }
+
+    /// The form as whoever serves HTTP hands it in.
+    pub(crate) fn with<T>(&self, form: &SignedForm, take: impl FnOnce(&Callback<'_>) -> T) -> T {
+        take(&Callback {
             path: &form.path,
             query: None,
             header: &|name| form.header(name),

@@ -7,5 +7,6 @@ mod calls;
 mod desk;
 mod faults;
 mod numbers;
+mod own;
 mod placing;
 mod told;

@@ -30,7 +30,7 @@ async fn silent() -> Desk {
 /// What is told of a call that the fake knows nothing of.
 fn told(status: &str) -> SignedForm {
     let call = format!("/callbacks/twilio/{}", handle(1));
-    let url = format!("https://voice.example.com{call}/status");
+    let url = format!("https://n1.voice.example.com{call}/status");
     let members = [
         ("AccountSid", ACCOUNT),
         ("CallSid", SHOWN),

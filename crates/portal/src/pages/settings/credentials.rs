@@ -58,8 +58,8 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
         CredentialProvider::Twilio => (
             "Twilio",
             lang.t(
-                "Imports the numbers of your account there: AccountSid:AuthToken, or AccountSid:SK…:secret.",
-                "Importa los números de tu cuenta: AccountSid:AuthToken, o AccountSid:SK…:secreto.",
+                "Imports the numbers of your account there, calls from them and takes calls to them: AccountSid:AuthToken.",
+                "Importa los números de tu cuenta, llama desde ellos y atiende sus llamadas: AccountSid:AuthToken.",
             ),
         ),
         CredentialProvider::VoicesA => (

@@ -9,7 +9,7 @@ use ring::hmac;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{ACCOUNT, PlacedCall, SIGNING_KEY, TOKEN};
+use super::{OWN_ACCOUNT, OWN_TOKEN, PlacedCall, SIGNING_KEY, TOKEN};
 
 /// A form with its signature, to be posted to a path of ours.
 #[derive(Debug, Clone)]
@@ -24,8 +24,10 @@ pub struct SignedForm {
 /// How a form is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// With the account's token, by HMAC-SHA1.
+    /// With the token of the call's account, by HMAC-SHA1; of a form that is no call's, with the deployment's.
     Token,
+    /// With the token of [`OWN_ACCOUNT`].
+    OwnToken,
     /// With the shared key, by HMAC-SHA256.
     SharedKey,
 }
@@ -52,14 +54,32 @@ pub fn verdict_form(call: &PlacedCall, verdict: &str) -> SignedForm {
 fn signed_form(call: &PlacedCall, url: &str, more: &[(&str, &str)], scheme: Scheme) -> SignedForm {
     let mut members = vec![
         ("CallSid", call.sid.as_str()),
-        ("AccountSid", ACCOUNT),
+        ("AccountSid", call.account),
         ("From", call.asked("From").unwrap_or_default()),
         ("To", call.asked("To").unwrap_or_default()),
         ("Direction", "outbound-api"),
         ("ApiVersion", "2010-04-01"),
     ];
     members.extend(more);
+    let scheme = match (scheme, call.account) {
+        (Scheme::Token, OWN_ACCOUNT) => Scheme::OwnToken,
+        (scheme, _) => scheme,
+    };
     sign(url, &members, scheme)
+}
+
+/// What Twilio posts to `url` when somebody calls a number of [`OWN_ACCOUNT`].
+pub fn incoming_form(url: &str, sid: &str, from: &str, to: &str) -> SignedForm {
+    let members = [
+        ("CallSid", sid),
+        ("AccountSid", OWN_ACCOUNT),
+        ("From", from),
+        ("To", to),
+        ("CallStatus", "ringing"),
+        ("Direction", "inbound"),
+        ("ApiVersion", "2010-04-01"),
+    ];
+    sign(url, &members, Scheme::OwnToken)
 }
 
 /// A form of these members for an address of ours.
@@ -73,6 +93,7 @@ pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
     }
     let (algorithm, key) = match scheme {
         Scheme::Token => (hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN),
+        Scheme::OwnToken => (hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, OWN_TOKEN),
         Scheme::SharedKey => (hmac::HMAC_SHA256, SIGNING_KEY),
     };
     let signed = hmac::sign(&hmac::Key::new(algorithm, key.as_bytes()), text.as_bytes());
@@ -100,6 +121,14 @@ impl SignedForm {
     /// # Panics
     /// If it does not answer.
     pub async fn post(&self, to: SocketAddr) -> u16 {
+        self.exchange(to).await.0
+    }
+
+    /// As [`SignedForm::post`], with the body of the answer.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub async fn exchange(&self, to: SocketAddr) -> (u16, String) {
         let mut request = format!(
             "POST {} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
              content-length: {}\r\n",
@@ -122,7 +151,9 @@ impl SignedForm {
         let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", self.path));
         let answer = String::from_utf8_lossy(&answer);
         let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-        status.unwrap_or_else(|| panic!("no answer to {}", self.path))
+        let status = status.unwrap_or_else(|| panic!("no answer to {}", self.path));
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
+        (status, body.unwrap_or_default().to_owned())
     }
 
     /// The value of a header.

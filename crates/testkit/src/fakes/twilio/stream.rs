@@ -11,14 +11,14 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::{ACCOUNT, PATIENCE, PlacedCall};
+use super::{PATIENCE, PlacedCall};
 
 /// The messages by which Twilio begins a stream.
 pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
     let start = json!({
         "event": "start", "sequenceNumber": "1", "streamSid": "MZ0123456789abcdef0123456789abcdef",
         "start": {
-            "accountSid": ACCOUNT, "streamSid": "MZ0123456789abcdef0123456789abcdef", "callSid": call.sid,
+            "accountSid": call.account, "streamSid": "MZ0123456789abcdef0123456789abcdef", "callSid": call.sid,
             "tracks": ["inbound"],
             "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
             "customParameters": {"token": token},
@@ -51,7 +51,7 @@ pub fn key(digit: char) -> String {
 
 /// The message that a stream is over.
 pub fn stop(call: &PlacedCall) -> String {
-    json!({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": call.sid}}).to_string()
+    json!({"event": "stop", "stop": {"accountSid": call.account, "callSid": call.sid}}).to_string()
 }
 
 async fn upgrade(to: SocketAddr, path: &str) -> Result<WebSocketStream<TcpStream>, Error> {

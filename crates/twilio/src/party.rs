@@ -1,0 +1,68 @@
+//! Whose calls they are at Twilio: the deployment's account there, or one of an account of ours.
+
+use reqwest::Url;
+use url::form_urlencoded;
+
+use offhook_engine::ports::door::Callback;
+
+use crate::client::TwilioClient;
+use crate::login::Login;
+use crate::signature::Signatures;
+
+/// The largest form that is read; Twilio's have a few KiB.
+const MOST_FORM_BYTES: usize = 64 * 1024;
+
+/// An account at Twilio: how it is asked, and what it signs with.
+pub(crate) struct Party {
+    pub(crate) client: TwilioClient,
+    pub(crate) signatures: Signatures,
+}
+
+impl Party {
+    /// The account of a login, asked as `client` asks another one. A login by a key signs nothing: no callback is believed.
+    pub(crate) fn of(login: Login, client: &TwilioClient) -> Self {
+        Self {
+            signatures: Signatures::new(login.auth_token(), None),
+            client: client.with_login(login),
+        }
+    }
+
+    pub(crate) fn account(&self) -> &str {
+        self.client.account()
+    }
+
+    /// The members of a form that came to an address below `root`; `None` if it is not signed by this account, or not its.
+    pub(crate) fn verified(&self, root: &Url, callback: &Callback<'_>) -> Option<Form> {
+        let mut url = root.clone();
+        url.set_path(callback.path);
+        url.set_query(callback.query);
+        let header = callback.header;
+        let signature = header("x-twilio-signature")?;
+        let settings = header("x-twilio-webhooks-signature-settings");
+        let form = Form::read(callback)?;
+        let signatures = &self.signatures;
+        (signatures.verify(&url, &form.0, &signature, settings.as_deref())
+            && form.get("AccountSid") == Some(self.account()))
+        .then_some(form)
+    }
+}
+
+/// A form's members, in their order.
+pub(crate) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Reads one, whoever sent it; `None` if it is too large.
+    pub(crate) fn read(callback: &Callback<'_>) -> Option<Self> {
+        if callback.body.len() > MOST_FORM_BYTES {
+            return None;
+        }
+        let members = form_urlencoded::parse(callback.body);
+        Some(Self(members.into_owned().collect()))
+    }
+
+    /// The first member of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
