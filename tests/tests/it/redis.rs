@@ -120,6 +120,80 @@ mod on_postgres {
 
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
+    async fn two_servers_together_keep_ten_streams_of_a_key_open() {
+        let (database, redis) = (Database::postgres().await, RedisServer::start().await);
+        let files = must("a directory", tempfile::tempdir());
+        let options = in_common(&database, &redis, &files).set("simulator.speed", 1);
+        let first = Server::start(options.clone()).await;
+        let account = first.account("scale").await;
+        // Its first message takes longer than all of this.
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "Talk.",
+                "first_message": "Hello. ".repeat(250),
+                "llm": {"provider": "scripted", "model": "scripted"},
+            }))
+            .await;
+        let call = account.call(&agent, "+5215512345678").await;
+        let events = format!("/v1/conversations/{}/events", &call[5..]);
+        // The first one has it, so that it goes on when the other one is stopped.
+        let mut live = account.get(&events).stream().await;
+        while live
+            .next()
+            .await
+            .is_some_and(|event| event.data["state"] != "live")
+        {}
+        drop(live);
+        let mut second = Server::start(options).await;
+        let clients = [at(&first, &account), at(&second, &account)];
+        let mut opening = tokio::task::JoinSet::new();
+        for number in 0..24 {
+            let request = clients[number % 2].get(&events);
+            opening.spawn(async move { (number % 2, must("a head", request.try_stream().await)) });
+        }
+        let opened = opening.join_all().await;
+        let (mut open, refused): (Vec<_>, Vec<_>) = opened
+            .into_iter()
+            .partition(|(_, stream)| stream.head.starts_with("HTTP/1.1 200"));
+        assert_eq!((open.len(), refused.len()), (10, 14));
+        let heads = refused.iter().map(|(_, stream)| &stream.head);
+        assert_eq!(
+            heads
+                .filter(|head| !head.starts_with("HTTP/1.1 409"))
+                .count(),
+            0
+        );
+        // A place is given back to whoever asks next, wherever that is.
+        for (number, client) in clients.iter().enumerate() {
+            open.pop();
+            let again = eventually("a place", NO_HANG, || async {
+                let stream = must("a head", client.get(&events).try_stream().await);
+                stream.head.starts_with("HTTP/1.1 200").then_some(stream)
+            });
+            open.push((number, again.await));
+            let one_more = must("a head", client.get(&events).try_stream().await);
+            assert!(
+                one_more.head.starts_with("HTTP/1.1 409"),
+                "{}",
+                one_more.head
+            );
+        }
+        // Those of a process that has left are nobody's.
+        second.stop().await;
+        let mut more = Vec::new();
+        while more.len() < 10 {
+            let stream = must("a head", clients[0].get(&events).try_stream().await);
+            if !stream.head.starts_with("HTTP/1.1 200") {
+                break;
+            }
+            more.push(stream);
+        }
+        let here = open.iter().filter(|(at, _)| *at == 0).count();
+        assert_eq!(here + more.len(), 10);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
     async fn without_its_redis_a_server_refuses_everything_and_is_back_within_a_second() {
         let (database, mut redis) = (Database::postgres().await, RedisServer::start().await);
         let server = Server::start(options(&database, &redis)).await;
