@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{
-    CallHandle, CallOutcome, E164, FailureReason, Json, NumberProvider, Timestamp,
+    CallHandle, CallOutcome, Channel, E164, FailureReason, Json, NumberProvider, Timestamp,
 };
 
 use crate::{Deadline, Turn};
@@ -80,6 +80,30 @@ pub trait LegacyProvider: Send + Sync {
         reference: &LegacyReference,
         to: File,
     ) -> Result<bool, RecordingError>;
+
+    /// The ids there of the conversations that began since then, whoever began them.
+    ///
+    /// # Errors
+    /// [`LegacyError`] if the provider did not say, all of it.
+    async fn conversations(
+        &self,
+        _credential: &str,
+        _since: Timestamp,
+    ) -> Result<Vec<String>, LegacyError> {
+        Ok(Vec::new())
+    }
+
+    /// A conversation that was not placed here, by its id there; `None` if it was, or there is none.
+    ///
+    /// # Errors
+    /// [`LegacyError`] if the provider did not say; it may be asked again.
+    async fn conversation(
+        &self,
+        _credential: &str,
+        _id: &str,
+    ) -> Result<Option<LegacyConversation>, LegacyError> {
+        Ok(None)
+    }
 
     /// Whether it also tells of its own accord what became of a call.
     fn reports(&self) -> bool {
@@ -240,6 +264,23 @@ pub struct LegacyEnd {
     /// Whether there is a recording to fetch.
     pub recorded: bool,
     /// Whether the provider has said all that it will say of the call.
+    pub is_told: bool,
+}
+
+/// A conversation that was not placed here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyConversation {
+    /// The agent's id at the provider.
+    pub agent: String,
+    pub channel: Channel,
+    /// Who called, if somebody did, and that is a number.
+    pub from: Option<E164>,
+    /// Who was called.
+    pub to: Option<E164>,
+    /// The one of both that is not the agent's.
+    pub customer: Option<E164>,
+    pub began_at: Timestamp,
+    /// Whether the provider has said all that it will say of it.
     pub is_told: bool,
 }
 

@@ -21,8 +21,8 @@ use async_trait::async_trait;
 use offhook_domain::Timestamp;
 use offhook_engine::Deadline;
 use offhook_engine::legacy::{
-    LegacyAgents, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
-    LegacyReference, LegacyReport, NotGenuine, RecordingError,
+    LegacyAgents, LegacyCall, LegacyConversation, LegacyError, LegacyPace, LegacyProgress,
+    LegacyProvider, LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
 
 use crate::SettingsError;
@@ -101,6 +101,22 @@ impl LegacyProvider for ElevenLabsAgents {
 
     fn hangs_up(&self) -> bool {
         false
+    }
+
+    async fn conversations(
+        &self,
+        credential: &str,
+        since: Timestamp,
+    ) -> Result<Vec<String>, LegacyError> {
+        conversations::since(&self.client, credential, since).await
+    }
+
+    async fn conversation(
+        &self,
+        credential: &str,
+        id: &str,
+    ) -> Result<Option<LegacyConversation>, LegacyError> {
+        conversations::of_others(&self.client, credential, id).await
     }
 
     fn pace(&self) -> LegacyPace {

@@ -1,5 +1,6 @@
 //! Legacy agents: listed, renamed and called here, configured at their provider.
 
+mod found;
 mod looks;
 mod reports;
 
@@ -157,7 +158,7 @@ async fn take_due(shared: &Shared) -> Result<Vec<AccountId>> {
     shared.store.take_due_syncs(BATCH, SYNC_LEASE, now).await
 }
 
-async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> {
+async fn sync(shared: &Arc<Shared>, account: AccountId) -> Result<Synced, SyncError> {
     let began = shared.clock.now();
     let credential = shared.legacy_credential(account).await?;
     let credential = credential.ok_or(SyncError::NoCredential(account))?;
@@ -176,10 +177,13 @@ async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> 
     let listed = listed.agents.into_iter().map(listed_agent).collect();
     let at = shared.clock.now();
     let times = (began, at, at.plus(SYNC_EVERY));
-    Ok(shared
-        .store
-        .sync_legacy_agents(account, (listed, is_whole), times)
-        .await?)
+    let store = &shared.store;
+    let synced = store.sync_legacy_agents(account, (listed, is_whole), times);
+    let synced = synced.await?;
+    if let Err(error) = found::take_in(shared, account, &credential).await {
+        tracing::warn!(%account, %error, "what legacy agents did by themselves is not looked at");
+    }
+    Ok(synced)
 }
 
 fn listed_agent(mut agent: LegacyAgent) -> ListedAgent {

@@ -182,6 +182,7 @@ macro_rules! both {
 }
 
 mod agents;
+mod by_itself;
 mod following;
 mod recordings;
 

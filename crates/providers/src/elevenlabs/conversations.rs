@@ -1,7 +1,9 @@
 //! A call as the provider remembers it: a conversation, found by its id or by our handle.
 
-use offhook_domain::{CallHandle, Timestamp};
-use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyProgress, LegacyReference};
+use offhook_domain::{CallHandle, Channel, E164, Timestamp};
+use offhook_engine::legacy::{
+    LegacyConversation, LegacyEnd, LegacyError, LegacyProgress, LegacyReference,
+};
 use serde::Deserialize;
 
 use super::client::{Client, Failed};
@@ -19,9 +21,15 @@ const LOOKED_AT: &str = "10";
 /// present, and moves it there.
 const UNTOLD: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
 
+/// A page of a list of all conversations, and the most pages that are read of one.
+const PAGE_SIZE: &str = "100";
+const PAGES: usize = 20;
+
 #[derive(Deserialize)]
 struct Page {
     conversations: Places<Summary>,
+    #[serde(default)]
+    next_cursor: Text,
 }
 
 #[derive(Deserialize, Default)]
@@ -36,6 +44,7 @@ struct Summary {
 struct Conversation {
     /// Without it nobody can tell whose conversation it is.
     conversation_id: Id,
+    agent_id: Id,
     status: Text,
     user_id: Text,
     transcript: List<Said>,
@@ -53,7 +62,8 @@ struct Metadata {
     call_duration_secs: Lenient<Option<f64>>,
     termination_reason: Text,
     error: Lenient<Fault>,
-    phone_call: Lenient<PhoneCall>,
+    phone_call: Lenient<Option<PhoneCall>>,
+    text_only: Lenient<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -66,6 +76,9 @@ struct Fault {
 #[serde(default)]
 struct PhoneCall {
     call_result: Text,
+    direction: Text,
+    agent_number: Text,
+    external_number: Text,
 }
 
 #[derive(Deserialize, Default)]
@@ -121,6 +134,76 @@ pub(super) async fn id(
     Ok(found.and_then(|conversation| conversation.conversation_id.0))
 }
 
+/// The ids of the conversations that began since then.
+pub(super) async fn since(
+    client: &Client,
+    key: &str,
+    since: Timestamp,
+) -> Result<Vec<String>, LegacyError> {
+    let (after, mut cursor, mut ids) = (since.unix_seconds().to_string(), None, Vec::new());
+    for _ in 0..PAGES {
+        let mut query = vec![
+            ("call_start_after_unix", after.as_str()),
+            ("page_size", PAGE_SIZE),
+        ];
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let path = ["v1", "convai", "conversations"];
+        let page = client.get::<Page>(key, &path, &query).await;
+        let page = page.map_err(Failed::of_reading)?;
+        let listed = readable(page.conversations);
+        ids.extend(listed.filter_map(|listed| listed.conversation_id.0));
+        match page.next_cursor.0.filter(|next| !next.is_empty()) {
+            Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            _ => break,
+        }
+    }
+    Ok(ids)
+}
+
+/// A conversation that was not placed here.
+pub(super) async fn of_others(
+    client: &Client,
+    key: &str,
+    id: &str,
+) -> Result<Option<LegacyConversation>, LegacyError> {
+    let found = one(client, key, id).await.map_err(Failed::of_reading)?;
+    let Some(conversation) = found.filter(|found| !is_ours(found)) else {
+        return Ok(None);
+    };
+    let (Some(agent), Lenient(metadata)) = (conversation.agent_id.0, conversation.metadata) else {
+        return Ok(None);
+    };
+    let number = |text: Text| text.0.and_then(|text| text.parse::<E164>().ok());
+    let Lenient(phone_call) = metadata.phone_call;
+    let channel = match (&phone_call, metadata.text_only.0) {
+        (Some(_), _) => Channel::Phone,
+        (None, true) => Channel::WidgetChat,
+        (None, false) => Channel::WidgetVoice,
+    };
+    let PhoneCall {
+        direction,
+        agent_number,
+        external_number,
+        ..
+    } = phone_call.unwrap_or_default();
+    let (agents, customer) = (number(agent_number), number(external_number));
+    let (from, to) = match direction.0.as_deref() {
+        Some("outbound") => (agents, customer.clone()),
+        _ => (customer.clone(), agents),
+    };
+    let began = metadata.start_time_unix_secs.0.unwrap_or(0.0);
+    let status = conversation.status.0.unwrap_or_default();
+    Ok(Some(LegacyConversation {
+        agent,
+        channel,
+        from,
+        to,
+        customer,
+        began_at: Timestamp::from_micros(0).plus(seconds(began)),
+        is_told: matches!(status.as_str(), "done" | "failed"),
+    }))
+}
+
 async fn find(
     client: &Client,
     key: &str,
@@ -167,16 +250,25 @@ async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation
 }
 
 fn is_of(conversation: &Conversation, call: CallHandle) -> bool {
+    handles(conversation).any(|handle| handle.parse() == Ok(call))
+}
+
+/// Whether it has a handle of ours.
+fn is_ours(conversation: &Conversation) -> bool {
+    handles(conversation).any(|handle| handle.parse::<CallHandle>().is_ok())
+}
+
+fn handles(conversation: &Conversation) -> impl Iterator<Item = &str> {
     let user = conversation.user_id.0.as_deref().into_iter();
-    let mut handles = user.chain(conversation.conversation_initiation_client_data.0.handles());
-    handles.any(|handle| handle.parse() == Ok(call))
+    user.chain(conversation.conversation_initiation_client_data.0.handles())
 }
 
 /// How a call goes by its conversation, at the times that it tells.
 fn told(conversation: Conversation) -> LegacyProgress {
     let Lenient(metadata) = conversation.metadata;
     let List(transcript) = conversation.transcript;
-    let Lenient(PhoneCall { call_result }) = metadata.phone_call;
+    let Lenient(phone_call) = metadata.phone_call;
+    let PhoneCall { call_result, .. } = phone_call.unwrap_or_default();
     let status = conversation.status.0.unwrap_or_default();
     let line = match status.as_str() {
         "in-progress" => Line::Talks,

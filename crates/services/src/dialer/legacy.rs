@@ -99,7 +99,7 @@ pub(super) async fn hold(
 
 /// Takes an orphaned call over where its media goes on at the provider; `false` if there is nothing to take over: it
 /// has been hung up, and was interrupted.
-pub(super) async fn adopt(
+pub(crate) async fn adopt(
     shared: &Arc<Shared>,
     call: &Conversation,
     claim: ClaimId,

@@ -39,6 +39,7 @@ use crate::{
 pub(crate) use call::{hold, persona, persona_in, with_knowledge};
 pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
+pub(crate) use legacy::adopt as adopt_legacy;
 pub(crate) use record::{insist, stored};
 pub(crate) use registry::{Places, Registry};
 

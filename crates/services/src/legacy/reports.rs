@@ -2,12 +2,13 @@
 //! whatever node, is told to ask the provider now: what is charged and shown is what the provider says when it is asked.
 //! Only why a call was never begun is taken from the report, as the provider may say that nowhere else.
 
+use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, CredentialProvider};
 use offhook_engine::legacy::NotGenuine;
 use offhook_storage::{LegacyReport, StoreError};
 
-use super::Legacy;
+use super::{Legacy, SyncError, found};
 use crate::signals::Signal;
 
 /// The longest id of a call at the provider, in bytes.
@@ -59,11 +60,32 @@ impl Legacy {
         };
         let taken = shared.store.take_legacy_report(account, &report, now);
         let Some(id) = taken.await? else {
+            if report.conversation.is_none() && report.failure.is_none() {
+                self.look_for(account, report.provider_call_id);
+            }
             return Ok(());
         };
         if !shared.legacy_looks.wake(id) {
             shared.signals.say(Signal::Look(id));
         }
         Ok(())
+    }
+
+    /// Has a conversation taken in that the provider may have had by itself; what fails now is looked for again.
+    fn look_for(&self, account: AccountId, id: String) {
+        let shared = self.0.clone();
+        tokio::spawn(
+            async move {
+                let found = async {
+                    let credential = shared.legacy_credential(account).await?;
+                    let credential = credential.ok_or(SyncError::NoCredential(account))?;
+                    found::take(&shared, account, &credential, id).await
+                };
+                if let Err(error) = found.await {
+                    tracing::warn!(%account, %error, "a conversation that was reported is not looked at");
+                }
+            }
+            .boxed(),
+        );
     }
 }

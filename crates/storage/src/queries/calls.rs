@@ -46,8 +46,9 @@ pub(crate) struct Row {
     pub(crate) agent_version: i32,
     pub(crate) key_id: Option<KeyId>,
     pub(crate) runtime: Runtime,
+    pub(crate) channel: Channel,
     pub(crate) from: Option<E164>,
-    pub(crate) to: E164,
+    pub(crate) to: Option<E164>,
     pub(crate) customer: Option<E164>,
     pub(crate) metadata: String,
     pub(crate) price: Price,
@@ -74,8 +75,9 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
             agent_version: call.agent_version,
             key_id: call.key_id,
             runtime: call.runtime,
+            channel: Channel::Phone,
             from: Some(call.from.clone()),
-            to: call.to.clone(),
+            to: Some(call.to.clone()),
             customer: Some(call.to.clone()),
             metadata: call.metadata.clone(),
             price: call.price,
@@ -98,14 +100,14 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
             calls::agent_version.eq(row.agent_version),
             calls::key_id.eq(row.key_id),
             calls::runtime.eq(V(row.runtime)),
-            calls::channel.eq(V(Channel::Phone)),
-            calls::voice.eq(true),
+            calls::channel.eq(V(row.channel)),
+            calls::voice.eq(row.channel != Channel::WidgetChat),
             calls::state.eq(V(CallState::Queued)),
             calls::status.eq(V(ConversationStatus::Unknown)),
         ),
         (
             calls::from_number.eq(row.from),
-            calls::to_number.eq(V(row.to)),
+            calls::to_number.eq(row.to),
             calls::customer_phone.eq(row.customer),
             calls::metadata.eq(V(row.metadata)),
             calls::price_millicredits.eq(row.price.millicredits_per_minute()),
@@ -235,8 +237,12 @@ impl Store {
                     calls::latency_turns.eq(latency.map(|l| l.0)),
                     calls::latency_p50_ms.eq(latency.map(|l| l.1)),
                     calls::latency_p95_ms.eq(latency.map(|l| l.2)),
-                    // There is no call left that it could end.
-                    calls::dialog.eq(None::<String>),
+                    // There is no call left that it could end; by a provider's name for it, it is known again.
+                    calls::dialog.eq(diesel::dsl::case_when(
+                        calls::runtime.eq(V(Runtime::Legacy)),
+                        calls::dialog,
+                    )
+                    .otherwise(None::<String>)),
                     calls::last_seq.eq(calls::last_seq + 1),
                 ))
                 .returning((
@@ -414,7 +420,11 @@ async fn finish(
     }
     let entry = (mint(at), settlement.description.as_str(), at);
     wallets::settle(conn, account, id, settlement.credits, entry).await?;
-    let endpoints = events::emit(conn, account, id, settlement.event, at).await?;
+    // What is written is no call.
+    let endpoints = match ended.voice {
+        true => events::emit(conn, account, id, settlement.event, at).await?,
+        false => Vec::new(),
+    };
     // Last, as every call of the account that ends writes to the hour's row and to the day's.
     if ended.voice {
         let failed = state == CallState::Failed;

@@ -1,7 +1,7 @@
 //! Calls that come in: the conversation, claimed as it is written.
 
 use offhook_boxed::boxed;
-use offhook_domain::{AgentStatus, E164, NumberProvider, Runtime};
+use offhook_domain::{AgentStatus, Channel, E164, NumberProvider, Runtime};
 use offhook_failpoints as failpoints;
 
 use super::calls::{Row, queued};
@@ -64,9 +64,10 @@ impl Store {
                 agent_version: call.agent_version,
                 key_id: None,
                 runtime: Runtime::Engine,
+                channel: Channel::Phone,
                 customer: call.from.clone(),
                 from: call.from,
-                to: call.to,
+                to: Some(call.to),
                 metadata: "{}".to_owned(),
                 price: call.price,
                 at: call.at,

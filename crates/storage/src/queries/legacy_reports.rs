@@ -3,19 +3,26 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
+use offhook_boxed::boxed;
 use offhook_domain::{
-    AccountId, CallState, ClaimId, ConversationId, FailureReason, Runtime, Timestamp,
+    AccountId, AgentId, CallState, ClaimId, ConversationId, FailureReason, Price, Runtime,
+    Timestamp,
 };
 
-use super::claims::is_claimed;
+use super::calls::{Row, queued};
+use super::claims::{self, is_claimed};
+use super::locks;
 use super::moments::said;
 use crate::database::RunQueryDsl;
+use crate::dialect::dialect;
 use crate::schema::{
-    conversation_moments as moments, conversations as calls, legacy_reports as reports,
+    agents, conversation_moments as moments, conversations as calls, legacy_reports as reports,
 };
 use crate::sql::V;
-use crate::store::{Answer, keep, read, write};
-use crate::{Fenced, LegacyReport, NewTurn, Store, Verdict};
+use crate::store::{Answer, keep, lease, mint, read, write};
+use crate::{
+    Conversation, Fenced, FoundConversation, LegacyReport, NewTurn, Result, Store, Verdict,
+};
 
 /// How long a report is remembered: much longer than one that comes again is believed.
 const KEPT: Duration = Duration::from_secs(24 * 3_600);
@@ -23,6 +30,16 @@ const KEPT: Duration = Duration::from_secs(24 * 3_600);
 /// Reports that are deleted in one transaction.
 const AT_MOST: i64 = 1_000;
 
+/// An account's conversations at the provider.
+macro_rules! of_legacy {
+    ($account:expr) => {
+        calls::table
+            .filter(calls::account_id.eq(V($account)))
+            .filter(calls::runtime.eq(V(Runtime::Legacy)))
+    };
+}
+
+#[boxed]
 impl Store {
     /// Writes a report down, once however often it comes, and says which of the account's calls it is about: the one that it
     /// names, or the one under way that the provider calls so. `None` if there is none, as when the call's own process does
@@ -35,10 +52,7 @@ impl Store {
     ) -> Answer<'_, Option<ConversationId>> {
         let report = report.clone();
         write!(self, |conn| {
-            let legacy = calls::table
-                .filter(calls::account_id.eq(V(account)))
-                .filter(calls::runtime.eq(V(Runtime::Legacy)))
-                .select(calls::id);
+            let legacy = of_legacy!(account).select(calls::id);
             let call: Option<ConversationId> = match report.conversation {
                 Some(id) => legacy.filter(calls::id.eq(V(id))).found(conn).await?,
                 None => {
@@ -64,6 +78,79 @@ impl Store {
                 .await?;
             Ok(Verdict::keep_if(is_new, call))
         })
+    }
+
+    /// Those of these conversations at the provider that the account has not, of what began since then.
+    pub fn unknown_legacy(
+        &self,
+        account: AccountId,
+        since: Timestamp,
+        mut ids: Vec<String>,
+    ) -> Answer<'_, Vec<String>> {
+        read!(self, |conn| {
+            let known: Vec<Option<String>> = of_legacy!(account)
+                .filter(calls::started_at.ge(V(since)))
+                .filter(calls::dialog.eq_any(ids.iter().map(Some)))
+                .select(calls::dialog)
+                .load(conn)
+                .await?;
+            ids.retain(|id| !known.contains(&Some(id.clone())));
+            Ok(ids)
+        })
+    }
+
+    /// Takes a conversation that the account's provider had by itself, claimed by this process; `None` if the account has it,
+    /// or not its agent. It costs nothing here.
+    pub async fn take_legacy_conversation(
+        &self,
+        found: FoundConversation,
+    ) -> Result<Option<Conversation>> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            let (id, account) = (found.id, found.account_id);
+            // Two nodes that were told of it take it one after the other.
+            locks::lock_account(conn, account).await?;
+            let known: Option<ConversationId> = of_legacy!(account)
+                .filter(calls::started_at.ge(V(found.began_at.minus(KEPT))))
+                .filter(calls::dialog.eq(&found.provider_call_id))
+                .select(calls::id)
+                .found(conn)
+                .await?;
+            let agent: Option<AgentId> = agents::table
+                .filter(agents::account_id.eq(V(account)))
+                .filter(agents::provider_agent_id.eq(&found.provider_agent_id))
+                .select(agents::id)
+                .found(conn)
+                .await?;
+            let (None, Some(agent)) = (known, agent) else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let row = Row {
+                id,
+                account_id: account,
+                agent_id: agent,
+                agent_ref: found.provider_agent_id,
+                agent_version: 0,
+                key_id: None,
+                runtime: Runtime::Legacy,
+                channel: found.channel,
+                from: found.from,
+                to: found.to,
+                customer: found.customer,
+                metadata: "{}".to_owned(),
+                price: Price::default(),
+                at: found.began_at,
+                steady: found.steady,
+                dialog: Some(found.provider_call_id),
+                simulated: false,
+            };
+            queued(conn.db(), row).execute(conn).await?;
+            let claim = (id, mint(found.at));
+            let claimed = claims::claim_one(conn, claim, (found.at, lease), found.node).await?;
+            Ok(Verdict::keep_if(claimed.is_some(), claimed))
+        })
+        .await
     }
 
     /// Why the provider has reported that it never began a call, if it has.

@@ -1,6 +1,8 @@
 //! Legacy agents as their provider tells of them.
 
-use offhook_domain::{ConversationId, E164, FailureReason, NumberProvider};
+use offhook_domain::{
+    AccountId, Channel, ConversationId, E164, FailureReason, NodeId, NumberProvider, Timestamp,
+};
 
 /// An agent of the provider's list.
 #[derive(Debug, Clone)]
@@ -59,4 +61,33 @@ pub struct Synced {
     pub added: usize,
     /// Agents that the provider lists no more, archived.
     pub archived: usize,
+}
+
+/// A conversation that the provider of the legacy agents had by itself, about to be written down.
+#[derive(Debug, Clone)]
+pub struct FoundConversation {
+    /// Its id here.
+    pub id: ConversationId,
+    /// Whose it is.
+    pub account_id: AccountId,
+    /// The agent's id at the provider.
+    pub provider_agent_id: String,
+    /// Its own id there.
+    pub provider_call_id: String,
+    /// Where it took place.
+    pub channel: Channel,
+    /// Who called, if that is known.
+    pub from: Option<E164>,
+    /// Who was called.
+    pub to: Option<E164>,
+    /// The one of both that is not the agent's.
+    pub customer: Option<E164>,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// The present, and the same by the process's steady clock.
+    pub at: Timestamp,
+    /// The present by the process's steady clock.
+    pub steady: Timestamp,
+    /// The process that takes it.
+    pub node: NodeId,
 }

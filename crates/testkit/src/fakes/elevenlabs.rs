@@ -138,6 +138,37 @@ impl ElevenLabs {
         calls
     }
 
+    /// A conversation begins that it was not asked for: of this agent, with this `metadata.phone_call`, or in a page.
+    pub fn begins(&self, id: &str, agent: &str, phone_call: Value, text_only: bool) {
+        let conversation = json!({
+            "agent_id": agent,
+            "conversation_id": id,
+            "status": "initiated",
+            "user_id": null,
+            "transcript": [],
+            "has_audio": false,
+            "metadata": {
+                "start_time_unix_secs": BEGAN_AT,
+                "accepted_time_unix_secs": BEGAN_AT,
+                "call_duration_secs": 0,
+                "termination_reason": "",
+                "error": null,
+                "phone_call": phone_call,
+                "text_only": text_only,
+            },
+            "analysis": null,
+            "conversation_initiation_client_data": {"dynamic_variables": {"system__call_sid": "CA1"}},
+        });
+        self.state().calls.push(Call {
+            id: id.to_owned(),
+            key: KEY.to_owned(),
+            kind: String::new(),
+            request: Value::Null,
+            hidden: false,
+            conversation,
+        });
+    }
+
     /// Somebody answers, and this is said: role, words, second.
     pub fn talk(&self, id: &str, said: &[(&str, &str, i64)]) {
         let turns: Vec<Value> = said
@@ -160,7 +191,9 @@ impl ElevenLabs {
             metadata["call_duration_secs"] = json!(seconds);
             metadata["cost"] = json!(seconds * 9);
             metadata["termination_reason"] = json!(reason);
-            metadata["phone_call"]["call_result"] = json!("answered");
+            if metadata["phone_call"].is_object() {
+                metadata["phone_call"]["call_result"] = json!("answered");
+            }
             conversation["analysis"] = json!({
                 "call_successful": "success",
                 "transcript_summary": "They spoke of an appointment.",

@@ -1,0 +1,80 @@
+//! Conversations that the provider of the legacy agents had by itself: calls that came in there, web pages, its own lists. They
+//! are written down and followed to their ends as those that were placed here, and cost nothing here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use offhook_domain::AccountId;
+use offhook_storage::{FoundConversation, mint};
+
+use super::SyncError;
+use crate::Shared;
+use crate::dialer::adopt_legacy;
+
+/// How far back they are looked for.
+const LOOKED_BACK: Duration = Duration::from_secs(24 * 3_600);
+
+/// Takes in those of the last day that the account has not.
+pub(super) async fn take_in(
+    shared: &Arc<Shared>,
+    account: AccountId,
+    credential: &str,
+) -> Result<(), SyncError> {
+    let since = shared.clock.now().minus(LOOKED_BACK);
+    let listed = shared.legacy.conversations(credential, since).await?;
+    // One that was placed here just before it began there is among them.
+    let known_since = since.minus(LOOKED_BACK);
+    let unknown = shared.store.unknown_legacy(account, known_since, listed);
+    for id in unknown.await? {
+        take(shared, account, credential, id).await?;
+    }
+    Ok(())
+}
+
+/// Takes in one, by its id at the provider; one that is over is settled when this returns.
+pub(super) async fn take(
+    shared: &Arc<Shared>,
+    account: AccountId,
+    credential: &str,
+    id: String,
+) -> Result<(), SyncError> {
+    let Some(found) = shared.legacy.conversation(credential, &id).await? else {
+        return Ok(());
+    };
+    let at = shared.clock.now();
+    let began_at = found.began_at.min(at);
+    let taken = shared.store.take_legacy_conversation(FoundConversation {
+        id: mint(began_at),
+        account_id: account,
+        provider_agent_id: found.agent,
+        provider_call_id: id,
+        channel: found.channel,
+        from: found.from,
+        to: found.to,
+        customer: found.customer,
+        began_at,
+        at,
+        steady: shared.clock.steady(),
+        node: shared.node,
+    });
+    let taken = taken.await?;
+    let Some((claim, call)) = taken.and_then(|call| Some((call.claim_id?, call))) else {
+        return Ok(());
+    };
+    tracing::info!(call = %call.id, "a conversation that the legacy provider had by itself is taken in");
+    let owner = shared.clone();
+    let following = shared.held.spawn(
+        async move {
+            if let Err(error) = adopt_legacy(&owner, &call, claim).await {
+                tracing::error!(%error, call = %call.id, "a conversation of the legacy provider could not be followed");
+            }
+        }
+        .boxed(),
+    );
+    if found.is_told {
+        // What goes wrong there is told there.
+        let _ = following.await;
+    }
+    Ok(())
+}
