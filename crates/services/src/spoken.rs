@@ -12,7 +12,7 @@ use offhook_engine::voice::{
 use offhook_storage::{Conversation, VoiceOwner};
 
 use crate::Shared;
-use crate::dialer::insist;
+use crate::dialer::{Meter, insist};
 use crate::speech::Mouth;
 
 /// Who called whom.
@@ -57,18 +57,27 @@ impl Shared {
         account: AccountId,
         config: &AgentConfig,
         direction: Direction,
+        meter: Option<&Meter>,
     ) -> Result<SpokenSettings, Speechless> {
         let voices = self.keyed_voices(account, config).await;
         let ears = self.ears(config).into_iter().map(|(provider, settings)| {
             let found = self.speech.recogniser(&provider, &settings);
-            found
+            let metered = found.map(|service| match meter {
+                Some(meter) => meter.ear(service, (&provider, &settings.model)),
+                None => service,
+            });
+            metered
                 .map(|service| Hearing { service, settings })
                 .map_err(|error| format!("`{provider}`: {error}"))
         });
         let voices = voices.into_iter().map(|voice| {
             let (provider, settings) = voice?;
             let found = self.speech.synthesiser(&provider, &settings);
-            found
+            let metered = found.map(|service| match meter {
+                Some(meter) => meter.voice(service, (&provider, &settings.model)),
+                None => service,
+            });
+            metered
                 .map(|service| Voice { service, settings })
                 .map_err(|error| format!("`{provider}`: {error}"))
         });

@@ -1,7 +1,7 @@
 //! What calls cost, and who may not afford them.
 
 use offhook_tests::{Account, Database, Options, Server, both, model_server};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// An agent whose minute costs 1.2 credits, which holds 2 of them for its longest call.
 async fn costly(account: &Account) -> String {
@@ -36,32 +36,38 @@ both! {
         assert_eq!(busy["credits"], 0, "a call that was never answered costs nothing");
     }
 
-    async fn a_call_costs_what_the_dearest_model_costs_that_may_answer(database: Database) {
-        let server = start(database, 20).await;
-        let account = server.account_with("scale", 100).await;
-        let with = async |fallback: Value| {
-            account
+    async fn a_call_costs_what_the_model_costs_that_answers_and_holds_what_the_dearest_would(database: Database) {
+        let broken = "http://127.0.0.1:9/v1";
+        for (first, others, base_url, tenths, held) in [
+            ("scripted", json!([]), None, 0, 0),
+            ("scripted", json!([{"provider": "openai", "model": "gpt-4.1"}]), None, 0, 2),
+            ("gpt-4.1-mini", json!([{"provider": "openai", "model": "gpt-4.1"}]), None, 4, 2),
+            // Whoever steps in is paid, and not whoever failed.
+            ("gpt-4.1", json!([{"provider": "scripted", "model": "scripted"}]), Some(broken), 0, 2),
+        ] {
+            let mut options = Options::on(database.clone())
+                .set("simulator.speed", 20)
+                .set("models.openai.api_key", "sk-test");
+            let model_server = model_server().await;
+            options = options.set("models.openai.base_url", base_url.unwrap_or(&model_server));
+            let server = Server::start(options).await;
+            let account = server.account_with("scale", 100).await;
+            let provider = if first == "scripted" { "scripted" } else { "openai" };
+            let agent = account
                 .agent_with(json!({
                     "system_prompt": "Talk.",
                     "first_message": "Hello, this is Eva.",
-                    "llm": {"provider": "scripted", "model": "scripted", "fallback": fallback},
+                    "llm": {"provider": provider, "model": first, "fallback": others},
                     "conversation": {"max_duration_s": 60},
                 }))
-                .await
-        };
-        for (fallback, tenths) in [
-            (json!([]), 0),
-            (json!([{"provider": "openai", "model": "gpt-4.1-mini"}]), 4),
-            (json!([
-                {"provider": "openai", "model": "gpt-4.1"},
-                {"provider": "openai", "model": "gpt-4.1-mini"},
-            ]), 12),
-        ] {
-            let agent = with(fallback).await;
-            let call = account.ended(&account.call(&agent, "+5215512345678").await).await;
+                .await;
+            let handle = account.call(&agent, "+5215512345678").await;
+            let wallet = account.read("/v1/billing/credits").await;
+            assert_eq!(wallet["reserved_credits"], held, "{first}: {wallet}");
+            let call = account.ended(&handle).await;
             let seconds = call["duration_seconds"].as_u64().unwrap_or(0);
             assert!(seconds > 0, "{call}");
-            assert_eq!(call["credits"].as_u64(), Some((seconds * tenths).div_ceil(600)), "{call}");
+            assert_eq!(call["credits"].as_u64(), Some((seconds * tenths).div_ceil(600)), "{first}: {call}");
         }
     }
 

@@ -330,7 +330,7 @@ impl Shared {
     }
 
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute. The price is
-    /// fixed now, before anybody knows which models will be at work: it is that of the dearest that may.
+    /// held now, before anybody knows which models will be at work: it is that of the dearest that may.
     pub(crate) fn terms_of(&self, plan: Plan, config: &AgentConfig) -> (Price, Credits) {
         let price = self.price_of_a_minute(plan, config);
         let seconds = config

@@ -15,10 +15,12 @@ use offhook_engine::{
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::Conversation;
+use tokio::time::Instant;
 
-use super::closing::{MediaEnd, close, end_unsaid, settle, summary};
+use super::closing::{Lasted, MediaEnd, close, end_unsaid, settle, summary};
 use super::covering::top_up;
 use super::legacy;
+use super::meter::Meter;
 use super::record::{Record, insist};
 use super::watched::Watched;
 use crate::calls::{Hours, opening};
@@ -79,10 +81,16 @@ async fn hold_fallibly(
         Some(network) => network,
         None => insist(|| shared.network_of(call)).await?,
     };
+    let meter = meter(shared, call, &config).await?;
     let carrier: Arc<dyn Carrier> = match network {
         Network::Text(carrier) => carrier,
         Network::Spoken(network) => match shared
-            .spoken(call.account_id, &config, Direction::of(call))
+            .spoken(
+                call.account_id,
+                &config,
+                Direction::of(call),
+                meter.as_ref(),
+            )
             .await
         {
             Ok(mut settings) => {
@@ -114,7 +122,13 @@ async fn hold_fallibly(
         },
         dial_by: Deadline::after(claimed_at, DIAL_WITHIN),
         persona: persona.clone(),
-        models: shared.models.clone(),
+        models: match &meter {
+            Some(meter) => {
+                let llm = &persona.llm;
+                meter.models(shared.models.clone(), (&llm.provider, &llm.model))
+            }
+            None => shared.models.clone(),
+        },
         latencies: shared.latencies.clone(),
         tools,
         knowledge,
@@ -133,6 +147,7 @@ async fn hold_fallibly(
             () = &mut top_up => session.await,
         }
     };
+    let metered_at = Instant::now();
     let SessionEnd::Ended {
         outcome,
         answered_at,
@@ -160,7 +175,22 @@ async fn hold_fallibly(
     } else {
         String::new()
     };
-    settle(shared, call, claim, outcome, (ended_at, duration), summary).await
+    let spent = meter.map(|meter| meter.credits(metered_at, duration));
+    let lasted = Lasted::at_most(call, ended_at, duration).metered(spent);
+    settle(shared, call, claim, outcome, lasted, summary).await
+}
+
+/// Counts what a call costs, if that may change while it lasts.
+async fn meter(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    config: &AgentConfig,
+) -> Result<Option<Meter>> {
+    if config.llm.fallback.is_empty() && config.voice.fallback_voices.is_empty() {
+        return Ok(None);
+    }
+    let account = insist(|| shared.store.account(call.account_id)).await?;
+    Ok(account.map(|account| Meter::new(shared, account.plan)))
 }
 
 /// The carrier, with a claim that is renewed from the moment at which the dial has failed.

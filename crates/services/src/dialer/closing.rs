@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offhook_domain::{CallOutcome, ClaimId, Timestamp};
+use offhook_domain::{CallOutcome, ClaimId, Credits, Timestamp};
 use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
 use offhook_failpoints as failpoints;
@@ -102,17 +102,44 @@ pub(crate) async fn summary(
     summary.unwrap_or_default()
 }
 
+/// How long a call lasted, and what that costs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lasted {
+    ended_at: Timestamp,
+    seconds: i64,
+    credits: Credits,
+}
+
+impl Lasted {
+    /// Where nobody knows which models were at work: at the price that was held for.
+    pub(crate) fn at_most(call: &Conversation, ended_at: Timestamp, seconds: i64) -> Self {
+        let credits = call.price().of_seconds(seconds);
+        Self {
+            ended_at,
+            seconds,
+            credits,
+        }
+    }
+
+    /// What it has cost, as far as that was held for.
+    pub(crate) fn metered(self, credits: Option<Credits>) -> Self {
+        let credits = credits.map_or(self.credits, |credits| credits.min(self.credits));
+        Self { credits, ..self }
+    }
+}
+
 /// The closing transaction.
 pub(crate) async fn settle(
     shared: &Shared,
     call: &Conversation,
     claim: ClaimId,
     outcome: CallOutcome,
-    (ended_at, duration_seconds): (Timestamp, i64),
+    lasted: Lasted,
     summary: String,
 ) -> Result<()> {
     shared.recordings.tried(call.id).await;
-    let settlement = settlement(shared, call, outcome, (ended_at, duration_seconds), summary);
+    let duration_seconds = lasted.seconds;
+    let settlement = settlement(shared, call, outcome, lasted, summary);
     let key = (call.account_id, call.id, claim);
     let settled = insist(|| shared.store.settle_call(key, settlement.clone())).await?;
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
@@ -138,8 +165,8 @@ pub(crate) async fn end_unsaid(
     let Some(duration) = close(shared, call, claim, &media).await? else {
         return Ok(());
     };
-    let times = (media.ended_at, duration);
-    settle(shared, call, claim, media.outcome, times, String::new()).await
+    let lasted = Lasted::at_most(call, media.ended_at, duration);
+    settle(shared, call, claim, media.outcome, lasted, String::new()).await
 }
 
 fn count_end(outcome: CallOutcome) {
@@ -154,16 +181,17 @@ fn settlement(
     shared: &Shared,
     call: &Conversation,
     outcome: CallOutcome,
-    (ended_at, duration_seconds): (Timestamp, i64),
+    lasted: Lasted,
     summary: String,
 ) -> Settlement {
     let at = shared.clock.now();
-    let event = events::ended(call, outcome, (ended_at, duration_seconds), &summary, at);
+    let seconds = lasted.seconds;
+    let event = events::ended(call, outcome, (lasted.ended_at, seconds), &summary, at);
     Settlement {
         state: outcome.state(),
         summary,
-        credits: call.price().of_seconds(duration_seconds),
-        description: format!("Call of {duration_seconds} s"),
+        credits: lasted.credits,
+        description: format!("Call of {seconds} s"),
         at,
         event,
     }
@@ -171,8 +199,8 @@ fn settlement(
 
 /// What settles a call that was never answered.
 pub(crate) fn unanswered(shared: &Shared, call: &Conversation, outcome: CallOutcome) -> Settlement {
-    let at = shared.clock.now();
-    settlement(shared, call, outcome, (at, 0), String::new())
+    let lasted = Lasted::at_most(call, shared.clock.now(), 0);
+    settlement(shared, call, outcome, lasted, String::new())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod came_in;
 mod closing;
 mod covering;
 mod legacy;
+mod meter;
 mod orphans;
 mod record;
 mod registry;
@@ -40,6 +41,7 @@ pub(crate) use call::{hold, persona, persona_in, with_knowledge};
 pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
 pub(crate) use legacy::adopt as adopt_legacy;
+pub(crate) use meter::Meter;
 pub(crate) use record::{insist, stored};
 pub(crate) use registry::{Places, Registry};
 

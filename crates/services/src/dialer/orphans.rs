@@ -13,7 +13,7 @@ use offhook_storage::Conversation;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::closing::{MediaEnd, end_unsaid, settle};
+use super::closing::{Lasted, MediaEnd, end_unsaid, settle};
 use super::{SWEEP_EVERY, expire, legacy};
 use crate::workers::Turns;
 use crate::{Result, Shared};
@@ -78,8 +78,8 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
             (None, None) => CallOutcome::Failed(FailureReason::Interrupted),
         };
         let ended_at = call.ended_at.unwrap_or(call.started_at);
-        let times = (ended_at, call.duration_seconds.unwrap_or(0));
-        return settle(shared, call, claim, outcome, times, String::new()).await;
+        let lasted = Lasted::at_most(call, ended_at, call.duration_seconds.unwrap_or(0));
+        return settle(shared, call, claim, outcome, lasted, String::new()).await;
     }
     if call.runtime == Runtime::Legacy {
         // Its media lives at the provider, which may go on with it.

@@ -11,7 +11,7 @@ use offhook_failpoints::scaled;
 use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::time::{Instant, sleep_until};
 
-use super::super::closing::{MediaEnd, close, settle};
+use super::super::closing::{Lasted, MediaEnd, close, settle};
 use super::super::covering::top_up;
 use super::super::record::{Record, insist, stored};
 use super::end::{failed, outcome};
@@ -100,8 +100,8 @@ pub(super) async fn follow(
     let Some(duration) = closed else {
         return Ok(());
     };
-    let times = (end.ended_at, duration);
-    settle(shared, call, claim, end.outcome, times, end.summary).await
+    let lasted = Lasted::at_most(call, end.ended_at, duration);
+    settle(shared, call, claim, end.outcome, lasted, end.summary).await
 }
 
 /// A call that is being followed, and what is known of it.

@@ -1,0 +1,274 @@
+//! What a call has cost, whose model, ear and voice may change while it lasts: the price of each second is that of those
+//! which were at work in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use offhook_domain::{Credits, Plan, Price};
+use offhook_engine::ports::speech::{
+    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
+    SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+};
+use offhook_engine::ports::{
+    Endpoint, LanguageModel, ModelDelta, ModelError, ModelRequest, Models,
+};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::Shared;
+use crate::catalog::ModelKind;
+
+/// Changes that are counted by the second; a call that has more goes on at the last price.
+const MOST_CHANGES: usize = 1_000;
+
+/// The prices of one call. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Meter {
+    shared: Arc<Shared>,
+    plan: Plan,
+    parts: Arc<Mutex<[Part; 3]>>,
+}
+
+/// One of the three that are at work: who is asked first, and who was at work since when.
+#[derive(Debug, Default)]
+struct Part {
+    first: Option<Price>,
+    since: Vec<(Instant, Price)>,
+}
+
+const fn place(kind: ModelKind) -> usize {
+    match kind {
+        ModelKind::Llm => 0,
+        ModelKind::Stt => 1,
+        ModelKind::Tts => 2,
+    }
+}
+
+impl Meter {
+    pub(crate) fn new(shared: &Arc<Shared>, plan: Plan) -> Self {
+        Self {
+            shared: shared.clone(),
+            plan,
+            parts: Arc::default(),
+        }
+    }
+
+    /// What a minute of this model costs. One that the catalog does not have is the operator's own, and free.
+    fn price(&self, kind: ModelKind, provider: &str, model: &str) -> Price {
+        let model = self.shared.catalog.find(kind, provider, model);
+        model.map_or_else(Price::default, |model| model.price(self.plan))
+    }
+
+    /// The first one that is named is asked first.
+    fn names(&self, kind: ModelKind, provider: &str, model: &str) -> Price {
+        let price = self.price(kind, provider, model);
+        self.parts.lock()[place(kind)].first.get_or_insert(price);
+        price
+    }
+
+    /// From now on this one is at work.
+    fn at_work(&self, kind: ModelKind, price: Price) {
+        self.parts.lock()[place(kind)].begin(price);
+    }
+
+    /// The models of the call, the first of which is this one.
+    pub(crate) fn models(&self, models: Arc<dyn Models>, first: (&str, &str)) -> Arc<dyn Models> {
+        self.names(ModelKind::Llm, first.0, first.1);
+        Arc::new(Metered {
+            inner: models,
+            meter: self.clone(),
+            price: Price::default(),
+        })
+    }
+
+    /// An ear of the call; they are named in the order in which they are asked.
+    pub(crate) fn ear(
+        &self,
+        inner: Arc<dyn SpeechToText>,
+        (provider, model): (&str, &str),
+    ) -> Arc<dyn SpeechToText> {
+        let (meter, price) = (self.clone(), self.names(ModelKind::Stt, provider, model));
+        Arc::new(Metered {
+            inner,
+            meter,
+            price,
+        })
+    }
+
+    /// A voice of the call, likewise.
+    pub(crate) fn voice(
+        &self,
+        inner: Arc<dyn TextToSpeech>,
+        (provider, model): (&str, &str),
+    ) -> Arc<dyn TextToSpeech> {
+        let (meter, price) = (self.clone(), self.names(ModelKind::Tts, provider, model));
+        Arc::new(Metered {
+            inner,
+            meter,
+            price,
+        })
+    }
+
+    /// What a call has cost that lasted so many seconds and ended then.
+    pub(crate) fn credits(&self, ended: Instant, seconds: i64) -> Credits {
+        let long = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let began = ended.checked_sub(long).unwrap_or(ended);
+        let parts = self.parts.lock();
+        let spent = parts.iter().map(|part| part.spent(began, seconds)).sum();
+        // Rounded up once.
+        Price::from_millicredits_per_minute(spent).of_seconds(1)
+    }
+}
+
+impl Part {
+    fn begin(&mut self, price: Price) {
+        let is_other = self.since.last().is_none_or(|(_, last)| *last != price);
+        if is_other && self.since.len() < MOST_CHANGES {
+            self.since.push((Instant::now(), price));
+        }
+    }
+
+    /// The sum of the seconds' prices, in thousandths of a credit per minute. Whoever worked first was there from the
+    /// beginning; nobody was before the one that is asked first.
+    fn spent(&self, began: Instant, seconds: i64) -> i64 {
+        let first = self.since.first().map(|(_, price)| *price);
+        let mut price = first.or(self.first).unwrap_or_default();
+        let (mut from, mut spent) = (0, 0);
+        for (at, next) in self.since.iter().skip(1) {
+            let after = at
+                .saturating_duration_since(began)
+                .as_millis()
+                .div_ceil(1_000);
+            let second = i64::try_from(after)
+                .unwrap_or(i64::MAX)
+                .clamp(from, seconds);
+            spent += price.millicredits_per_minute() * (second - from);
+            (from, price) = (second, *next);
+        }
+        spent + price.millicredits_per_minute() * (seconds - from)
+    }
+}
+
+/// What is asked as before, and noted once it works.
+struct Metered<T> {
+    inner: T,
+    meter: Meter,
+    price: Price,
+}
+
+impl Models for Metered<Arc<dyn Models>> {
+    fn find(
+        &self,
+        provider: &str,
+        model: &str,
+        endpoint: Option<&Endpoint>,
+    ) -> Result<Arc<dyn LanguageModel>, ModelError> {
+        Ok(Arc::new(Metered {
+            inner: self.inner.find(provider, model, endpoint)?,
+            meter: self.meter.clone(),
+            price: self.meter.price(ModelKind::Llm, provider, model),
+        }))
+    }
+}
+
+impl LanguageModel for Metered<Arc<dyn LanguageModel>> {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>> {
+        let (meter, price) = (self.meter.clone(), self.price);
+        let noted = self.inner.stream(request).inspect(move |delta| {
+            if matches!(delta, Ok(ModelDelta::Text(_) | ModelDelta::Call(_))) {
+                meter.at_work(ModelKind::Llm, price);
+            }
+        });
+        noted.boxed()
+    }
+}
+
+#[async_trait]
+impl SpeechToText for Metered<Arc<dyn SpeechToText>> {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        let opened = self.inner.open(settings).await?;
+        self.meter.at_work(ModelKind::Stt, self.price);
+        Ok(opened)
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        self.inner.abilities()
+    }
+}
+
+#[async_trait]
+impl TextToSpeech for Metered<Arc<dyn TextToSpeech>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        Ok(Box::new(Metered {
+            inner: self.inner.open(settings).await?,
+            meter: self.meter.clone(),
+            price: self.price,
+        }))
+    }
+}
+
+impl Synthesiser for Metered<Box<dyn Synthesiser>> {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        let (meter, price) = (self.meter.clone(), self.price);
+        let noted = self.inner.speak(text).inspect(move |piece| {
+            if piece.is_ok() {
+                meter.at_work(ModelKind::Tts, price);
+            }
+        });
+        noted.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: Price = Price::from_millicredits_per_minute(0);
+    const CHEAP: Price = Price::from_millicredits_per_minute(60);
+    const DEAR: Price = Price::from_millicredits_per_minute(1_200);
+
+    /// What of a minute's call costs that changes so many milliseconds into it.
+    async fn spent(changes: &[(u64, Price)]) -> i64 {
+        let mut part = Part {
+            first: Some(CHEAP),
+            since: Vec::new(),
+        };
+        let began = Instant::now();
+        for (at, price) in changes {
+            tokio::time::sleep_until(began + Duration::from_millis(*at)).await;
+            part.begin(*price);
+        }
+        part.spent(began, 60)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_second_costs_what_was_at_work_when_it_began() {
+        for (changes, thousandths) in [
+            // Nobody had anything to do: as the one that would have been asked.
+            (&[][..], 60 * 60),
+            (&[(900, CHEAP)], 60 * 60),
+            // The first to answer was there from the beginning.
+            (&[(5_000, DEAR)], 60 * 1_200),
+            (&[(1_000, FREE), (10_000, DEAR)], 50 * 1_200),
+            (&[(1_000, FREE), (10_001, DEAR)], 49 * 1_200),
+            (
+                &[
+                    (1_000, FREE),
+                    (10_000, DEAR),
+                    (20_000, CHEAP),
+                    (20_500, CHEAP),
+                ],
+                10 * 1_200 + 40 * 60,
+            ),
+            // Within one second.
+            (&[(1_000, CHEAP), (10_100, DEAR), (10_200, CHEAP)], 60 * 60),
+            // Behind its end.
+            (&[(1_000, CHEAP), (61_000, DEAR)], 60 * 60),
+        ] {
+            assert_eq!(spent(changes).await, thousandths, "{changes:?}");
+        }
+    }
+}
