@@ -119,7 +119,10 @@ pub(crate) fn table() -> Vec<Endpoint> {
 
 /// Adds every path, and 404 in the envelope for all others.
 pub(crate) fn add(config: &mut ServiceConfig) {
-    for endpoint in table() {
+    let mut table = table();
+    // Each is tried in turn: to look at an id in a path costs more than to compare a path without one.
+    table.sort_by_key(|endpoint| endpoint.path.contains('{'));
+    for endpoint in table {
         endpoint.add(config);
     }
     config.default_service(web::to(|| async {

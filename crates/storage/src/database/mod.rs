@@ -8,7 +8,7 @@ mod value;
 
 use std::any::TypeId;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use diesel::connection::{LoadConnection, SimpleConnection as _};
@@ -105,6 +105,25 @@ thread_local! {
     static TEXTS: RefCell<HashMap<(TypeId, Db), Text>> = RefCell::default();
 }
 
+/// Texts of this thread that diesel does not take for fixed, and that are.
+const FEW: usize = 512;
+
+thread_local! {
+    static FIXED: RefCell<HashSet<Arc<str>>> = RefCell::default();
+}
+
+/// Whether a text comes again as it is, though diesel does not say so of any `UPDATE`, of literals and of inserts that leave
+/// a column out: parsing it anew each time would cost more than what it does. Lists and rows of any number make ever
+/// other texts.
+fn is_one_of_few(sql: &Arc<str>) -> bool {
+    if sql.contains("), (") || sql.contains("IN (?") {
+        return false;
+    }
+    FIXED.with_borrow_mut(|fixed| {
+        fixed.contains(sql) || (fixed.len() < FEW && fixed.insert(sql.clone()))
+    })
+}
+
 impl Statement {
     fn of<T: QueryFragment<Db> + QueryId>(query: &T, db: Db) -> QueryResult<Self> {
         Self::rendered(query, T::query_id(), db)
@@ -119,7 +138,9 @@ impl Statement {
             None => {
                 let mut text = backend::Text::of(db);
                 query.to_sql(&mut text, &db)?;
-                let text: Text = (text.finish().into(), query.is_safe_to_cache_prepared(&db)?);
+                let sql: Arc<str> = text.finish().into();
+                let is_fixed = query.is_safe_to_cache_prepared(&db)? || is_one_of_few(&sql);
+                let text: Text = (sql, is_fixed);
                 if let Some(id) = id {
                     TEXTS.with_borrow_mut(|texts| texts.insert((id, db), text.clone()));
                 }
