@@ -7,6 +7,8 @@ use std::time::Duration;
 pub(crate) struct Dial {
     pub(crate) handle: String,
     pub(crate) to: String,
+    /// The process that dialed.
+    pub(crate) node: String,
     /// The line of the log.
     pub(crate) line: String,
 }
@@ -91,6 +93,8 @@ pub(crate) struct Conversation {
     pub(crate) to: String,
     pub(crate) failure: String,
     pub(crate) credits: i64,
+    /// When it was claimed and when it was told to have ended, in microseconds since 1970; 0 if it was not.
+    pub(crate) times: (i64, i64),
     /// `key` of its metadata: the Idempotency-Key it was placed with.
     pub(crate) key: String,
 }
@@ -113,6 +117,14 @@ impl Conversation {
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state.as_str(), "completed" | "failed")
     }
+}
+
+/// A process that ended, or was stopped for longer than its leases.
+#[derive(Debug, Clone)]
+pub(crate) struct Death {
+    pub(crate) node: String,
+    /// In microseconds since 1970.
+    pub(crate) at: i64,
 }
 
 /// An event, as the database has it.
@@ -212,6 +224,7 @@ pub(crate) struct Evidence {
     pub(crate) oddities: Vec<String>,
     /// Kills, stops, restarts of servers and cuts.
     pub(crate) disturbances: u64,
-    /// The most deliveries that were under way at once, as the receivers saw it.
+    /// The deliveries that were under way at each of them, as the receivers saw it, summed.
     pub(crate) in_flight: u64,
+    pub(crate) deaths: Vec<Death>,
 }

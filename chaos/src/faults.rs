@@ -8,8 +8,10 @@ use offhook_failpoints as failpoints;
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
+use crate::evidence::Death;
 use crate::node::Node;
 use crate::proxy::Way;
+use crate::receiver::unix_micros;
 use crate::world::{Shared, World};
 
 /// How long a node that is asked to stop may take: its drain, and the end of what it has under way.
@@ -26,6 +28,9 @@ const PASSES: u64 = 30;
 pub(crate) struct Done {
     pub(crate) counts: BTreeMap<String, u64>,
     pub(crate) oddities: Vec<String>,
+    /// Deliveries that were under way at each disturbance, summed.
+    pub(crate) in_flight: u64,
+    pub(crate) deaths: Vec<Death>,
 }
 
 impl Done {
@@ -68,7 +73,18 @@ impl Faults {
     }
 
     fn count(&self, what: &str) {
-        *self.done().counts.entry(what.to_owned()).or_default() += 1;
+        let mut done = self.done();
+        *done.counts.entry(what.to_owned()).or_default() += 1;
+        done.in_flight += self.world.receiver.under_way();
+    }
+
+    /// The process of a node has ended, or will know nothing for longer than its leases.
+    fn died(&self, node: &Node) {
+        let at = unix_micros();
+        self.done().deaths.push(Death {
+            node: node.id(),
+            at,
+        });
     }
 
     fn odd(&self, what: String) {
@@ -107,6 +123,7 @@ impl Faults {
             let Some(status) = node.ended() else {
                 continue;
             };
+            self.died(&node);
             if node.is_abort(status) {
                 let point = node.armed.as_deref().unwrap_or_default();
                 self.count(&format!(
@@ -157,6 +174,7 @@ impl Faults {
             self.odd(format!("{}: {error}", node.name));
         }
         self.count("SIGKILL");
+        self.died(&node);
         let faults = self.clone();
         tasks.spawn(async move {
             tokio::time::sleep(pause).await;
@@ -248,6 +266,9 @@ impl Faults {
             return;
         };
         self.count("SIGSTOP, later SIGCONT");
+        if time >= LONGER_THAN_A_LEASE {
+            self.died(&node);
+        }
         node.signal("STOP").await;
         tokio::time::sleep(time).await;
         node.signal("CONT").await;
@@ -261,12 +282,14 @@ impl Faults {
             return;
         }
         self.count("SIGTERM");
+        self.died(&node);
         // One that was armed may end at its point meanwhile.
         if let Err(error) = node.stop(STOPS_WITHIN).await
             && node.armed.is_none()
         {
             self.odd(error.to_string());
         }
+        self.died(&node);
         let point = self.point(chance);
         self.start(&mut node, point).await;
     }
@@ -285,6 +308,7 @@ impl Faults {
             if node.armed.is_some() || node.ended().is_some() {
                 let _ = node.kill().await;
                 self.count("SIGKILL");
+                self.died(&node);
                 self.start(&mut node, None).await;
             }
         }

@@ -1,10 +1,13 @@
 //! A run that never was: its ledger is clean, and each forgery must be found out.
 
 use crate::evidence::{
-    Asked, Conversation, Delivery, Dial, Entry, Event, Evidence, Look, Meant, Receipt, Recipient,
-    StoredKey, Wallet,
+    Asked, Conversation, Death, Delivery, Dial, Entry, Event, Evidence, Look, Meant, Receipt,
+    Recipient, StoredKey, Wallet,
 };
 use crate::ledger::{Promise, judge};
+
+/// When everything happens.
+const AT: i64 = 1_777_573_940_000_000;
 
 fn id(kind: u64, number: u64) -> String {
     format!("{kind:016x}{number:016x}")
@@ -18,6 +21,7 @@ fn call(number: u64, state: &str, failure: &str, key: &str) -> Conversation {
         to: format!("+5215500000{number:03}"),
         failure: failure.to_owned(),
         credits: if state == "completed" { 3 } else { 0 },
+        times: (AT, AT + 5_000_000),
         key: key.to_owned(),
     }
 }
@@ -40,6 +44,7 @@ fn dial(call: &Conversation) -> Dial {
     Dial {
         handle: call.handle(),
         to: call.to.clone(),
+        node: "node 1".to_owned(),
         line: format!("{{\"handle\":\"{}\"}}", call.handle()),
     }
 }
@@ -57,6 +62,10 @@ fn clean() -> Evidence {
         endpoints: vec![(id(8, 0), id(9, 0)), (id(8, 1), id(9, 0))],
         disturbances: 1,
         in_flight: 1,
+        deaths: vec![Death {
+            node: "node 1".to_owned(),
+            at: AT + 1_000_000,
+        }],
         ..Evidence::default()
     };
     let (mut balance, mut seq) = (100, 1);
@@ -85,7 +94,10 @@ fn clean() -> Evidence {
                 account: call.account.clone(),
                 conversation: call.id.clone(),
                 kind: kind.to_owned(),
-                body: hex::encode(kind),
+                body: hex::encode(format!(
+                    "{{\"type\":\"{kind}\",\"created_at\":\"2026-04-30T18:32:{:02}.000Z\"}}",
+                    20 + nth
+                )),
             };
             for (endpoint, _) in &evidence.endpoints {
                 evidence.deliveries.push(Delivery {
@@ -183,6 +195,39 @@ const FORGERIES: &[Forgery] = &[
     ("an expired call that was dialed", Promise::Ends, |e| {
         e.conversations[1].failure = "expired".to_owned();
     }),
+    (
+        "an interruption that nobody's end explains",
+        Promise::Interrupted,
+        |e| {
+            e.deaths[0].at += 60_000_000;
+        },
+    ),
+    (
+        "an interruption of a process that lives",
+        Promise::Interrupted,
+        |e| {
+            let mut dialed = e.dials[0].clone();
+            dialed.handle = e.conversations[2].handle();
+            dialed.to = e.conversations[2].to.clone();
+            dialed.node = "node 2".to_owned();
+            e.dials.push(dialed);
+        },
+    ),
+    (
+        "an end that came to be before its beginning",
+        Promise::InOrder,
+        |e| {
+            let early = e.events[1]
+                .body
+                .replace(&hex::encode(":21."), &hex::encode(":19."));
+            for receipt in &mut e.receipts {
+                if receipt.body == e.events[1].body {
+                    receipt.body.clone_from(&early);
+                }
+            }
+            e.events[1].body = early;
+        },
+    ),
     ("a call that goes on", Promise::OneEnding, |e| {
         e.conversations[2].state = "live".to_owned();
     }),

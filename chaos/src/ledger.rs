@@ -9,14 +9,16 @@ pub(crate) use promise::{Promise, Verdict};
 
 use crate::evidence::Evidence;
 use books::{books, recipients, rest};
-use calls::{dials, endings, keys, refusals};
-use events::{deliveries, duplicates};
+use calls::{dials, endings, interruptions, keys, refusals};
+use events::{deliveries, duplicates, order};
 
 /// Holds every promise against the evidence.
 pub(crate) fn judge(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     dials(evidence, &mut verdict);
+    interruptions(evidence, &mut verdict);
     endings(evidence, &mut verdict);
+    order(evidence, &mut verdict);
     keys(evidence, &mut verdict);
     refusals(evidence, &mut verdict);
     deliveries(evidence, &mut verdict);

@@ -141,8 +141,26 @@ impl Look {
                 to,
                 failure,
                 credits: number(&credits),
+                times: (0, 0),
                 key: metadata["key"].as_str().unwrap_or_default().to_owned(),
             });
+        }
+        let at = match self {
+            Self::Sqlite(_) => "at",
+            Self::Postgres(_) => "(extract(epoch from at) * 1000000)::bigint",
+        };
+        let states = "conversation_moments WHERE state IN ('dialing', 'completed', 'failed')";
+        let columns = [Id("conversation_id"), Text("state"), Text(at)];
+        let mut times = std::collections::HashMap::<String, (i64, i64)>::new();
+        for [conversation, state, at] in self.rows(columns, states).await? {
+            let of_call = times.entry(conversation).or_default();
+            match state.as_str() {
+                "dialing" => of_call.0 = number(&at),
+                _ => of_call.1 = number(&at),
+            }
+        }
+        for call in &mut evidence.conversations {
+            call.times = times.get(&call.id).copied().unwrap_or_default();
         }
         let ends = "conversation_moments WHERE state IN ('completed', 'failed')";
         let mut endings = std::collections::HashMap::<String, i64>::new();

@@ -204,6 +204,17 @@ impl Node {
         }
     }
 
+    /// What its process calls itself, once it has said so: the dials that it makes have it.
+    pub(crate) fn id(&self) -> String {
+        let log = self.log();
+        let said = log
+            .lines()
+            .rev()
+            .find_map(|line| line.split_once("ready address="));
+        let id = said.and_then(|(_, rest)| rest.split_once("node="));
+        id.map(|(_, id)| id.trim().to_owned()).unwrap_or_default()
+    }
+
     /// The end of its log.
     pub(crate) fn last_words(&self) -> String {
         let log = self.log();

@@ -48,7 +48,6 @@ pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     book: Arc<Mutex<Book>>,
     under_way: Arc<AtomicU64>,
-    most: Arc<AtomicU64>,
 }
 
 impl Receiver {
@@ -65,7 +64,6 @@ impl Receiver {
                 fails: true,
             })),
             under_way: Arc::default(),
-            most: Arc::default(),
         };
         let inner = receiver.clone();
         tokio::spawn(async move {
@@ -111,17 +109,16 @@ impl Receiver {
         self.book.lock().receipts.clone()
     }
 
-    /// The most deliveries that were under way at once.
-    pub(crate) fn most(&self) -> u64 {
-        self.most.load(Ordering::Relaxed)
+    /// The deliveries that are under way, or were just now.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way.load(Ordering::Relaxed)
     }
 
     async fn answer(
         self,
         request: Request<Incoming>,
     ) -> Result<Response<Full<Bytes>>, std::io::Error> {
-        let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most.fetch_max(now, Ordering::Relaxed);
+        self.under_way.fetch_add(1, Ordering::Relaxed);
         let under_way = UnderWay(self.under_way.clone());
         let answer = self.take(request).await;
         tokio::spawn(async move {
@@ -153,7 +150,7 @@ impl Receiver {
         let body = body.to_bytes();
         let (answered, wait) = {
             let mut book = self.book.lock();
-            let now = unix_seconds();
+            let now = unix_micros() / 1_000_000;
             let Some(endpoint) = book.endpoints.get(&path) else {
                 return Ok(reply(StatusCode::NOT_FOUND));
             };
@@ -220,9 +217,9 @@ fn reply(status: StatusCode) -> Response<Full<Bytes>> {
     clippy::disallowed_methods,
     reason = "the service under test runs by the real clock"
 )]
-fn unix_seconds() -> i64 {
+pub(crate) fn unix_micros() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0))
+    now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(0))
 }
 
 /// Starts a model that speaks OpenAI's chat completions; returns its base URL.

@@ -118,6 +118,7 @@ async fn gather(
         evidence.dials.push(Dial {
             handle: word("handle"),
             to: word("to"),
+            node: word("node"),
             line: dial.to_string(),
         });
     }
@@ -133,7 +134,8 @@ async fn gather(
     let done = faults.done();
     evidence.oddities.extend(done.oddities.iter().cloned());
     evidence.disturbances = done.disturbances();
-    evidence.in_flight = world.receiver.most();
+    evidence.in_flight = done.in_flight;
+    evidence.deaths.clone_from(&done.deaths);
     Ok(evidence)
 }
 

@@ -183,7 +183,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         None => None,
     };
     data_dir::write_address(&settings.data_dir, data_dir::LISTEN, address)?;
-    tracing::info!(%address, "ready");
+    tracing::info!(%address, %node, "ready");
     if settings.sip.is_none() && settings.twilio.is_none() {
         tracing::warn!("calls are simulated (calls.carrier): nobody's phone rings");
     }

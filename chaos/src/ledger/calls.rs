@@ -82,6 +82,39 @@ pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
     verdict.count(Promise::Ends, count);
 }
 
+/// How far the clocks of those who write evidence may be apart, and how late an end is seen.
+const SLACK_US: i64 = 2_000_000;
+
+pub(super) fn interruptions(evidence: &Evidence, verdict: &mut Verdict) {
+    let nodes: HashMap<&str, &str> = evidence
+        .dials
+        .iter()
+        .map(|dial| (dial.handle.as_str(), dial.node.as_str()))
+        .collect();
+    let interrupted = evidence.conversations.iter();
+    let interrupted = interrupted.filter(|call| call.failure == "interrupted");
+    let mut count = 0;
+    for call in interrupted {
+        count += 1;
+        let (handle, (claimed, ended)) = (call.handle(), call.times);
+        // Of one that was not dialed nobody knows who had it.
+        let node = nodes.get(handle.as_str());
+        let mut deaths = evidence.deaths.iter();
+        let died = deaths.any(|death| {
+            let within = (claimed - SLACK_US..=ended + SLACK_US).contains(&death.at);
+            within && node.is_none_or(|node| death.node == *node)
+        });
+        verdict.holds(Promise::Interrupted, died, || {
+            format!("{handle} was claimed at {claimed} by {node:?}, interrupted at {ended}")
+        });
+    }
+    let deaths = evidence.deaths.len();
+    verdict.count(
+        Promise::Interrupted,
+        format!("{count} interrupted, {deaths} ends"),
+    );
+}
+
 pub(super) fn endings(evidence: &Evidence, verdict: &mut Verdict) {
     let endings: HashMap<&str, i64> = evidence
         .endings

@@ -68,6 +68,47 @@ pub(super) fn deliveries(evidence: &Evidence, verdict: &mut Verdict) {
     verdict.count(Promise::Frozen, count);
 }
 
+/// When an event came to be, as its body tells.
+fn created(body: &str) -> Option<String> {
+    let body = hex::decode(body).ok()?;
+    let body: serde_json::Value = serde_json::from_slice(&body).ok()?;
+    body["created_at"].as_str().map(str::to_owned)
+}
+
+pub(super) fn order(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut begun: HashMap<&str, (Option<String>, &str)> = HashMap::new();
+    for event in evidence
+        .events
+        .iter()
+        .filter(|e| e.kind == "call.initiated")
+    {
+        begun.insert(&event.conversation, (created(&event.body), &event.id));
+    }
+    let mut pairs = 0;
+    for event in evidence
+        .events
+        .iter()
+        .filter(|e| e.kind != "call.initiated")
+    {
+        let Some(first) = begun.get(event.conversation.as_str()) else {
+            continue;
+        };
+        pairs += 1;
+        let (at, id) = (created(&event.body), event.id.as_str());
+        verdict.holds(
+            Promise::InOrder,
+            at.is_some() && *first <= (at.clone(), id),
+            || {
+                format!(
+                    "{} of {} at {at:?} is {id}, behind {first:?}",
+                    event.kind, event.conversation
+                )
+            },
+        );
+    }
+    verdict.count(Promise::InOrder, format!("{pairs} ends"));
+}
+
 pub(super) fn duplicates(evidence: &Evidence, verdict: &mut Verdict) {
     let mut taken: HashMap<(&str, &str), u64> = HashMap::new();
     for receipt in evidence.receipts.iter().filter(|r| r.answered == 200) {
@@ -76,12 +117,8 @@ pub(super) fn duplicates(evidence: &Evidence, verdict: &mut Verdict) {
             .or_default() += 1;
     }
     let duplicates: u64 = taken.values().map(|times| times - 1).sum();
-    let bound = evidence.disturbances * evidence.in_flight.max(1);
-    let count = format!(
-        "{duplicates} <= {} x {}",
-        evidence.disturbances,
-        evidence.in_flight.max(1)
-    );
+    let bound = evidence.in_flight;
+    let count = format!("{duplicates} <= {bound}");
     verdict.holds(Promise::FewDuplicates, duplicates <= bound, || {
         format!("{duplicates} deliveries came again after they were taken; {bound} may")
     });
