@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use offhook_failpoints as failpoints;
 use offhook_tests::{
-    Account, Database, Options, Phone, Receiver, Server, both, eventually, free_port, model_server,
-    text, unix_seconds,
+    Account, Database, LostReplies, Options, Phone, Receiver, Server, both, eventually, free_port,
+    model_server, must, text, unix_seconds,
 };
 use serde_json::{Value, json};
 
@@ -313,4 +313,30 @@ both! {
         let ended = desk.ended().await;
         assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_call_is_answered_whose_writing_the_database_did_not_confirm() {
+    let database = Database::postgres().await;
+    let url = must(
+        "a URL",
+        url::Url::parse(&database.url().unwrap_or_default()),
+    );
+    let server = must("its address", url.socket_addrs(|| Some(5432)))[0];
+    let proxy = LostReplies::before(server).await;
+    let through = proxy.address();
+    let desk = Desk::with(database, |options| options.through(through)).await;
+    proxy.lose_every(1);
+    let calling = desk.phone.call(desk.sip, CUSTOMER, NUMBER);
+    let stopping = eventually("a lost answer", PATIENCE, || async {
+        (proxy.lost() > 0).then(|| proxy.lose_every(0))
+    });
+    let (call, ()) = tokio::join!(calling, stopping);
+    call.is_answered().await.expect("an answer");
+    call.hears().await;
+    call.hang_up().await;
+    let ended = desk.ended().await;
+    assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
+    assert_eq!(desk.calls().await.len(), 1);
 }

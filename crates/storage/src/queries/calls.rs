@@ -5,6 +5,7 @@ use crate::postgres::Step;
 use crate::store::{Answer, keep, mint, write};
 use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
+use diesel::sql_types::Bool;
 use offhook_boxed::boxed;
 use offhook_domain::{
     AccountId, AgentId, CallOutcome, CallState, Channel, ClaimId, ConversationId,
@@ -101,7 +102,8 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
             calls::key_id.eq(row.key_id),
             calls::runtime.eq(V(row.runtime)),
             calls::channel.eq(V(row.channel)),
-            calls::voice.eq(row.channel != Channel::WidgetChat),
+            // What is claimed is a call, until it has ended.
+            calls::voice.eq(true),
             calls::state.eq(V(CallState::Queued)),
             calls::status.eq(V(ConversationStatus::Unknown)),
         ),
@@ -296,6 +298,11 @@ impl Store {
                     calls::credits.eq(settlement.credits),
                     calls::claim_id.eq(None::<ClaimId>),
                     calls::lease_expires_at.eq(None::<Timestamp>),
+                    calls::voice.eq(diesel::dsl::case_when(
+                        calls::channel.eq(Some(Channel::WidgetChat)),
+                        false.into_sql::<Bool>(),
+                    )
+                    .otherwise(calls::voice)),
                     calls::last_seq.eq(calls::last_seq + 1),
                 ))
                 .returning(Ended::as_returning())

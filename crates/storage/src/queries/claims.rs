@@ -20,6 +20,9 @@ use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
 use crate::{Account, Conversation, Result, Store, StoreError, Verdict};
 
+/// How long a commit of which nobody knows may take to show.
+const LOOKED_FOR_AGAIN: Duration = Duration::from_secs(1);
+
 /// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
 /// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
 pub(crate) fn is_claimed() -> SqlLiteral<Bool> {
@@ -181,6 +184,32 @@ impl Store {
                 .load(conn)
                 .await?)
         })
+    }
+
+    /// A conversation that this process has written claimed, whose commit nobody knows of: it is looked for twice, as the
+    /// database may be about it still.
+    pub(crate) async fn claimed_unheard(
+        &self,
+        id: ConversationId,
+        node: NodeId,
+    ) -> Option<Box<Conversation>> {
+        for wait in [Duration::ZERO, LOOKED_FOR_AGAIN] {
+            tokio::time::sleep(wait).await;
+            let found = read!(self, |conn| {
+                let claimed: Option<Conversation> = calls::table
+                    .find(V(id))
+                    .filter(calls::state.eq(V(CallState::Dialing)))
+                    .filter(calls::node_id.eq(V(node)))
+                    .select(Conversation::as_select())
+                    .found(conn)
+                    .await?;
+                Ok(claimed)
+            });
+            if let Ok(Some(call)) = found.await {
+                return Some(Box::new(call));
+            }
+        }
+        None
     }
 
     /// Renews the leases of these claims; returns those that were still in force.

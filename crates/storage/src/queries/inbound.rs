@@ -31,9 +31,10 @@ impl Store {
     /// conversation, claimed already. A process that dies behind it leaves an orphan, which others report.
     ///
     /// # Errors
-    /// `StoreError::UnknownCommit` if the call may have been written, the others if it was not.
+    /// `StoreError::UnknownCommit` if the call may have been written and was not found, the others if it was not.
     pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken> {
         let offset = self.offset();
+        let unheard = (call.id, call.node);
         let taken = write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let (id, account) = (call.id, call.account_id);
@@ -87,6 +88,13 @@ impl Store {
             Ok(Verdict::Commit(Taken::Claimed(Box::new(claimed))))
         })
         .await;
+        let taken = match taken {
+            Err(StoreError::UnknownCommit(_)) => {
+                let found = self.claimed_unheard(unheard.0, unheard.1).await;
+                found.map(Taken::Claimed).map_or(taken, Ok)
+            }
+            taken => taken,
+        };
         if matches!(taken, Ok(Taken::Claimed(_))) {
             failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
         }

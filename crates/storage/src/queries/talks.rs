@@ -135,9 +135,10 @@ impl Store {
     /// orphan, which others report.
     ///
     /// # Errors
-    /// `StoreError::UnknownCommit` if it may have been written, the others if it was not.
+    /// `StoreError::UnknownCommit` if it may have been written and was not found, the others if it was not.
     pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken> {
         let offset = self.offset();
+        let unheard = (talk.id, talk.node);
         let taken = write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let taken = take(conn, talk, lease).await?;
@@ -145,6 +146,13 @@ impl Store {
             Ok(Verdict::keep_if(is_claimed, taken))
         })
         .await;
+        let taken = match taken {
+            Err(StoreError::UnknownCommit(_)) => {
+                let found = self.claimed_unheard(unheard.0, unheard.1).await;
+                found.map(TalkTaken::Claimed).map_or(taken, Ok)
+            }
+            taken => taken,
+        };
         if matches!(taken, Ok(TalkTaken::Claimed(_))) {
             failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
         }

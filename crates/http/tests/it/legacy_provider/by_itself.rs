@@ -75,12 +75,25 @@ both! {
     async fn one_that_goes_on_is_followed_to_its_end(database) {
         let world = World::start(database, BRISK).await;
         world.app.clock.step(90_000_000);
+        world.fake.begins("conv_chat", AGENT, Value::Null, true);
+        world.fake.talk("conv_chat", &[("agent", "Good morning.", 0), ("user", "B", 3)]);
+        sync(&world).await;
+        let chat = until("the chat", || async { listed(&world).await.pop() }).await;
+        world.fake.end("conv_chat", 5, "");
+        let chat = format!("call_{}", text(&chat["id"]));
+        until("the end of the chat", || async {
+            let read = world.conversation(&chat).await;
+            (read["status"] == "completed").then_some(())
+        })
+        .await;
+        let calls = world.app.read("/v1/calls?limit=100").await;
+        assert_eq!(calls["data"], json!([]));
         world.fake.begins("conv_in", AGENT, phone("inbound"), false);
         // What was said last may still go on.
         world.fake.talk("conv_in", &[("agent", "Good morning.", 0), ("user", "B", 3)]);
         sync(&world).await;
         let one = until("its first word", || async {
-            let one = listed(&world).await.pop()?;
+            let one = listed(&world).await.into_iter().find(|one| one["channel"] == "phone")?;
             let read = world.app.read(&format!("/v1/conversations/{}", text(&one["id"]))).await;
             (read["transcript"].as_array().map(Vec::len) == Some(1)).then_some(one)
         })
