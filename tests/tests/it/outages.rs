@@ -313,6 +313,17 @@ mod on_postgres {
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
     async fn answers_of_the_database_that_are_lost_end_no_call_and_double_no_turn() {
+        lose_answers(1, &[2, 3, 5, 7]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn answers_that_are_lost_to_three_processes_end_no_call_and_double_no_turn() {
+        lose_answers(3, &[2, 3]).await;
+    }
+
+    /// Every so many-th answer, in turn.
+    async fn lose_answers(processes: usize, each: &[u64]) {
         let database = Database::postgres().await;
         let url = must(
             "a URL",
@@ -325,15 +336,19 @@ mod on_postgres {
         let options = Options::on(database)
             .through(proxy.address())
             .set("simulator.url", simulator.url());
-        let server = Server::start(options).await;
+        let server = Server::start(options.clone()).await;
+        let mut others = Vec::new();
+        for _ in 1..processes {
+            others.push(Server::join(options.clone(), &[]).await);
+        }
         let account = server.account("scale").await;
         account.webhook(&receiver.url("/")).await;
         let agent = account.agent().await;
         let mut calls = Vec::new();
         // Every place of a call's writes is met by one of these in some call.
-        for every in [2, 3, 5, 7] {
+        for every in each {
             let before = proxy.lost();
-            proxy.lose_every(every);
+            proxy.lose_every(*every);
             let mut placed = Vec::new();
             for _ in 0..12 {
                 placed.push(account.call(&agent, "+5215512345678").await);
