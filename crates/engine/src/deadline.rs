@@ -88,7 +88,8 @@ mod tests {
         // As if the machine had slept for a minute since.
         let mut slept = deadline;
         slept.since.asleep -= 60_000_000;
-        assert!(slept.since.elapsed() >= 64 * SECOND && slept.is_over());
+        // What it slept is a difference of two clocks, which a busy machine reads some time apart.
+        assert!(slept.since.elapsed() >= 63 * SECOND && slept.is_over());
         tokio::time::advance(6 * SECOND).await;
         assert!(deadline.is_over());
     }
