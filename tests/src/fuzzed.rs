@@ -1,34 +1,34 @@
-//! What the fuzz targets do with an input (fuzz/src): every run tries what fuzzing has kept.
+//! What the fuzz targets do with an input (tests/fuzz/src): every run tries what fuzzing has kept.
 
-#[path = "../../fuzz/src/cursor.rs"]
+#[path = "../fuzz/src/cursor.rs"]
 mod cursor;
-#[path = "../../fuzz/src/e164.rs"]
+#[path = "../fuzz/src/e164.rs"]
 mod e164;
-#[path = "../../fuzz/src/events.rs"]
+#[path = "../fuzz/src/events.rs"]
 mod events;
-#[path = "../../fuzz/src/forwarded.rs"]
+#[path = "../fuzz/src/forwarded.rs"]
 mod forwarded;
-#[path = "../../fuzz/src/json.rs"]
+#[path = "../fuzz/src/json.rs"]
 mod json;
-#[path = "../../fuzz/src/metadata.rs"]
+#[path = "../fuzz/src/metadata.rs"]
 mod metadata;
-#[path = "../../fuzz/src/recipients.rs"]
+#[path = "../fuzz/src/recipients.rs"]
 mod recipients;
-#[path = "../../fuzz/src/rtp.rs"]
+#[path = "../fuzz/src/rtp.rs"]
 mod rtp;
-#[path = "../../fuzz/src/sdp.rs"]
+#[path = "../fuzz/src/sdp.rs"]
 mod sdp;
-#[path = "../../fuzz/src/signature.rs"]
+#[path = "../fuzz/src/signature.rs"]
 mod signature;
-#[path = "../../fuzz/src/target.rs"]
+#[path = "../fuzz/src/target.rs"]
 mod target;
-#[path = "../../fuzz/src/timestamp.rs"]
+#[path = "../fuzz/src/timestamp.rs"]
 mod timestamp;
 
 /// What a target does with an input.
 type Target = fn(&[u8]);
 
-/// The targets, by the names of their folders in fuzz/corpus.
+/// The targets, by the names of their folders in tests/fuzz/corpus.
 pub const TARGETS: [(&str, Target); 12] = [
     ("cursor", cursor::run),
     ("e164", e164::run),

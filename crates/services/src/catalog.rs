@@ -1,4 +1,4 @@
-//! The model catalog: data of `catalog/models.toml`, with USD worked out per plan.
+//! The model catalog: data of `crates/services/catalog/models.toml`, with USD worked out per plan.
 
 use std::fmt;
 
@@ -80,7 +80,7 @@ impl CatalogError {
 
 /// A fault of this catalog.
 const fn wrong(fault: String) -> CatalogError {
-    CatalogError::new("catalog/models.toml", fault)
+    CatalogError::new("crates/services/catalog/models.toml", fault)
 }
 
 #[derive(Deserialize)]
@@ -116,7 +116,7 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError`] if it does not parse, repeats an id, or has a price with more than three decimals.
     pub fn load(plans: &Plans) -> Result<Self, CatalogError> {
-        Self::parse(include_str!("../../../catalog/models.toml"), plans)
+        Self::parse(include_str!("../catalog/models.toml"), plans)
     }
 
     fn parse(text: &str, plans: &Plans) -> Result<Self, CatalogError> {

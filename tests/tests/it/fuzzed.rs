@@ -1,4 +1,4 @@
-//! Every input that fuzzing has kept (fuzz/corpus), through the targets that `scripts/fuzz-parsers` fuzzes.
+//! Every input that fuzzing has kept (tests/fuzz/corpus), through the targets that `scripts/fuzz-parsers` fuzzes.
 
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -7,7 +7,7 @@ use offhook_tests::FUZZ_TARGETS;
 
 #[test]
 fn every_kept_input_still_passes_its_target() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     let mut broken = Vec::new();
     for (name, target) in FUZZ_TARGETS {
         let mut inputs = 0;

@@ -1,4 +1,4 @@
-//! `catalog/voices.toml`: the list that ships with the product, and which voices are hand-picked for Mexican Spanish.
+//! `crates/services/catalog/voices.toml`: the list that ships with the product, and which voices are hand-picked for Mexican Spanish.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::CatalogError;
 
 /// Where it is.
-const FILE: &str = "catalog/voices.toml";
+const FILE: &str = "crates/services/catalog/voices.toml";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,7 +45,7 @@ pub(super) struct Shipped {
 
 impl Shipped {
     pub(super) fn load() -> Result<Self, CatalogError> {
-        Self::parse(include_str!("../../../../catalog/voices.toml"))
+        Self::parse(include_str!("../../catalog/voices.toml"))
     }
 
     fn parse(text: &str) -> Result<Self, CatalogError> {

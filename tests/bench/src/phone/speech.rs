@@ -4,7 +4,7 @@ use offhook_media::FRAME_SAMPLES;
 use offhook_media::codec::Codec;
 
 /// "Hello, do you have a table for two?", spoken by flite's slt: the recording that the detector's own tests use.
-const RECORDED: &[u8] = include_bytes!("../../../crates/media/tests/it/speech.ulaw");
+const RECORDED: &[u8] = include_bytes!("../../../../crates/media/tests/it/speech.ulaw");
 
 /// The frames of "do you have a table for two", which has no pause of more than 100 ms and ends in the middle of its
 /// last vowel: the detector takes its first and its last frame for speech.

@@ -1,6 +1,6 @@
 //! Server-sent events of a model service. First byte: where the stream is cut; the pieces change nothing.
 
-#[path = "../../crates/providers/src/sse.rs"]
+#[path = "../../../crates/providers/src/sse.rs"]
 mod sse;
 
 use sse::{Events, NotEvents};

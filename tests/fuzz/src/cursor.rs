@@ -1,6 +1,6 @@
 //! The `cursor` of lists. What is read is exactly what was written for the same list; everything else is refused.
 
-#[path = "../../crates/http/src/cursor.rs"]
+#[path = "../../../crates/http/src/cursor.rs"]
 mod cursor;
 
 use cursor::{CursorKey, KeyedCursor, SortKey, key_text, text_key};

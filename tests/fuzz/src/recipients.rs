@@ -1,9 +1,9 @@
 //! The CSV file of a batch. It is read without a panic; what is accepted is read again from a plain rewriting of it.
 
-#[path = "../../crates/services/src/batches/csv_rows.rs"]
+#[path = "../../../crates/services/src/batches/csv_rows.rs"]
 mod csv_rows;
 #[expect(dead_code, reason = "the target needs less than the service")]
-#[path = "../../crates/services/src/batches/recipients.rs"]
+#[path = "../../../crates/services/src/batches/recipients.rs"]
 mod recipients;
 
 use csv_rows::CsvRows;
