@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::doctor::ask;
 use crate::settings::Settings;
-use crate::{data_dir, links};
+use crate::{data_dir, links, output};
 
 /// How long a connection may take.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -35,8 +36,11 @@ pub(crate) async fn run(settings: &Settings, args: HealthArgs) -> anyhow::Result
         return connect(address).await;
     }
     let path = if args.ready { "/readyz" } else { "/healthz" };
-    match ask(address, path).await? {
-        (200, _) => Ok(()),
+    let asked = ask(address, path).await.with_context(|| {
+        format!("nothing answers at {address} (is `offhook serve` running with this --data-dir?)")
+    });
+    match asked? {
+        (200, _) => output::print(false, &Value::Null, "ok"),
         (status, body) => bail!(
             "{path} answers with {status}: {}",
             body["reason"].as_str().unwrap_or("no reason given")

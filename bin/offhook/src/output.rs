@@ -1,6 +1,6 @@
 //! What commands print on standard output: words for people, or with `--json` one JSON object or array.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 use offhook_domain::AccountId;
 use offhook_services::store::{
@@ -11,16 +11,18 @@ use serde_json::{Value, json};
 /// Prints `value` with `--json`, else `words`.
 ///
 /// # Errors
-/// Standard output is closed.
+/// Standard output cannot be written.
 pub(crate) fn print(json: bool, value: &Value, words: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    if json {
-        writeln!(out, "{value}")?;
-    } else {
-        writeln!(out, "{words}")?;
+    let printed = match json {
+        true => writeln!(out, "{value}"),
+        false => writeln!(out, "{words}"),
+    };
+    match printed.and_then(|()| out.flush()) {
+        // Whoever reads has seen enough, as `head` does.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// An account with the interface's field names.

@@ -185,8 +185,23 @@ fn legacy(
 /// The use cases for a command that administers, beside a service that may be running.
 ///
 /// # Errors
-/// As [`open_store`] and [`services`].
+/// As [`open_store`] and [`services`], and there is no database: a directory that was misspelt gets none.
 pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Services> {
+    if !settings.is_shared() && !settings.database_file().exists() {
+        bail!(
+            "there is no database in {}: is that the --data-dir of the service? (`offhook serve` and \
+             `offhook account create` make one)",
+            settings.data_dir.display()
+        );
+    }
+    administration_anew(settings).await
+}
+
+/// As [`administration`], and makes the database where there is none.
+///
+/// # Errors
+/// As [`open_store`] and [`services`].
+pub(crate) async fn administration_anew(settings: &Settings) -> anyhow::Result<Services> {
     let store = open_store(settings).await?;
     let network = telephone::unplugged(settings)?;
     services(settings, store, new_node(), network).await

@@ -83,10 +83,14 @@ pub(crate) fn price(plans: &Plans) -> Result<Price, CatalogError> {
     if let Some(price) = plans.prices.get(catalog::LEGACY) {
         return Ok(*price);
     }
-    let terms: Terms = toml::from_str(include_str!("../catalog/legacy.toml"))
-        .map_err(|error| CatalogError::new("crates/services/catalog/legacy.toml", error.to_string()))?;
+    let terms: Terms = toml::from_str(include_str!("../catalog/legacy.toml")).map_err(|error| {
+        CatalogError::new("crates/services/catalog/legacy.toml", error.to_string())
+    })?;
     catalog::price(terms.credits_per_minute).ok_or_else(|| {
-        CatalogError::new("crates/services/catalog/legacy.toml", "bad credits_per_minute".to_owned())
+        CatalogError::new(
+            "crates/services/catalog/legacy.toml",
+            "bad credits_per_minute".to_owned(),
+        )
     })
 }
 

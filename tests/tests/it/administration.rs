@@ -1,7 +1,12 @@
 //! What the operator does with the command line, and the interface shows.
 
-use offhook_tests::{Account, Database, Options, Server, both};
+use std::time::Duration;
+
+use offhook_tests::{Account, Database, Options, Server, both, must, offhook};
 use serde_json::{Value, json};
+
+/// How long a command may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
 
 async fn start(database: Database) -> Server {
     Server::start(Options::on(database)).await
@@ -133,4 +138,43 @@ both! {
         let nobody = refused(&server, &number("01890000-0000-7000-8000-000000000000")).await;
         assert!(nobody.contains("there is no account"), "{nobody}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_was_misspelt_gets_no_database() {
+    let folder = must("a folder", tempfile::tempdir());
+    let data = folder.path().join("typo");
+    let directory = data.to_str().unwrap_or_default();
+    for line in [
+        &["account", "list"][..],
+        &[
+            "key",
+            "list",
+            "--account",
+            "01890000-0000-7000-8000-000000000000",
+        ],
+        &["knowledge", "status"],
+    ] {
+        let arguments = [line, &["--data-dir", directory]].concat();
+        let output = offhook(&arguments, &[], LIMIT).await;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && errors.contains("there is no database in"),
+            "{errors}"
+        );
+        assert!(!data.exists(), "{line:?}");
+    }
+    let make = [
+        "account",
+        "create",
+        "--name",
+        "Acme",
+        "--plan",
+        "pro",
+        "--data-dir",
+        directory,
+    ];
+    assert!(offhook(&make, &[], LIMIT).await.status.success());
+    let list = offhook(&["account", "list", "--data-dir", directory], &[], LIMIT).await;
+    assert!(list.status.success() && String::from_utf8_lossy(&list.stdout).contains("Acme"));
 }

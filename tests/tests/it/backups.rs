@@ -144,7 +144,11 @@ async fn a_backup_is_its_owners_alone_and_replaces_nothing() {
     );
     let path = file.to_str().unwrap_or_default();
     let again = server.run(&["backup", path]).await;
-    assert!(!again.status.success());
+    let errors = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(
+        !again.status.success() && errors.contains("is there already: name another file"),
+        "{errors}"
+    );
     assert!(must("its size", std::fs::metadata(&file)).len() > 0);
     let serving = server.run(&["restore", path]).await;
     let errors = String::from_utf8_lossy(&serving.stderr).into_owned();

@@ -319,13 +319,15 @@ both! {
 
     async fn a_supervisor_can_ask_for_a_sign_of_life(database: Database) {
         let mut server = Server::start(Options::on(database)).await;
-        assert!(server.run(&["health"]).await.status.success());
+        let output = server.run(&["health"]).await;
+        assert!(output.status.success() && output.stdout == b"ok\n", "{output:?}");
         assert!(server.run(&["health", "--ready"]).await.status.success());
         server.signal("KILL").await;
         server.ended().await;
         let output = server.run(&["health"]).await;
         assert_eq!(output.status.code(), Some(1));
-        assert!(!output.stderr.is_empty());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains("is `offhook serve` running with this --data-dir?"), "{errors}");
     }
 
     async fn damaged_books_are_told_with_their_account_and_what_to_do(database: Database) {

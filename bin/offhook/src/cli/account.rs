@@ -59,7 +59,10 @@ impl AccountCommand {
         if let Self::Credential(command) = self {
             return command.run(settings).await;
         }
-        let services = parts::administration(settings).await?;
+        let services = match &self {
+            Self::Create { .. } => parts::administration_anew(settings).await?,
+            _ => parts::administration(settings).await?,
+        };
         match self {
             Self::Credential(_) => Ok(()),
             Self::Create {

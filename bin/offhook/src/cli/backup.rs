@@ -36,6 +36,9 @@ pub(super) async fn backup(settings: &Settings, args: BackupArgs) -> anyhow::Res
         bail!("this is for the embedded database: with PostgreSQL use pg_dump --format=custom");
     }
     let into = std::path::absolute(&args.file)?;
+    if into.exists() {
+        bail!("{} is there already: name another file", into.display());
+    }
     Store::backup(&parts::store_config(settings)?, &into)
         .await
         .context("no backup was made")?;
