@@ -196,7 +196,7 @@ impl Receiver {
 }
 
 /// How long a node may take to write down an answer that it got: on a slow disk some hundred wait for each commit.
-const RECORDED_WITHIN: Duration = Duration::from_secs(2);
+const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A delivery that is not answered, or whose answer may not be written down yet; the sender may die before it is.
 struct UnderWay(Arc<AtomicU64>);
