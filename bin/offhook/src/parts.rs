@@ -185,7 +185,7 @@ fn legacy(
 /// The use cases for a command that administers, beside a service that may be running.
 ///
 /// # Errors
-/// As [`open_store`] and [`services`], and there is no database: a directory that was misspelt gets none.
+/// As [`open_store`] and [`services`]; without a database too, as a directory that was misspelt gets none.
 pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Services> {
     if !settings.is_shared() && !settings.database_file().exists() {
         bail!(
