@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offhook_domain::{Clock, Timestamp};
 use offhook_failpoints as failpoints;
-use offhook_storage::{Claimed, FailingEndpoint, Store, StoreError};
+use offhook_storage::{FailingEndpoint, Store, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -306,7 +306,7 @@ impl Delivery {
             .claim_deliveries(plan.slots.clone(), offsets, times)
             .await;
         match claimed {
-            Ok(Claimed { attempts, failing }) => {
+            Ok(attempts) => {
                 failpoints::hit(failpoints::DELIVER_AFTER_CLAIM);
                 self.is_away = false;
                 self.claim_at = Instant::now() + BETWEEN_CLAIMS;
@@ -314,7 +314,6 @@ impl Delivery {
                     self.look_soon();
                 }
                 self.start();
-                self.shared.judge(failing, times.0).await;
             }
             Err(error) => {
                 self.is_away(&error);

@@ -190,35 +190,39 @@ offhook_testkit::contract! {
         running.stop().await;
     }
 
-    async fn the_third_abandoned_attempt_of_a_number_counts_as_failed(world: World) {
-        for (offsets, state, given_up) in [
-            (vec![5 * MINUTE], DeliveryState::Retrying, 0), (Vec::new(), DeliveryState::Exhausted, 1),
-        ] {
-            let hook = Hook::new(|_| Answer::Never).await;
-            let endpoint = world.endpoint(&hook.url).await;
-            let id = world.event(endpoint).await;
-            let retry = || DispatchConfig { retry_offsets: offsets.clone(), ..world.config() };
-            for attempt in 1..=3 {
-                let running = Dispatching::start(retry());
-                hook.received(attempt).await;
+    async fn processes_that_die_use_up_no_attempt_but_the_third_in_a_row_makes_the_next_one_wait(world: World) {
+        let hook = Hook::new(|number| if number <= 4 { Answer::Never } else { Answer::Status(200) }).await;
+        let endpoint = world.endpoint(&hook.url).await;
+        let id = world.event(endpoint).await;
+        let retry = || DispatchConfig { retry_offsets: vec![5 * MINUTE, 30 * MINUTE], ..world.config() };
+        for attempt in 1..=3 {
+            let running = Dispatching::start(retry());
+            hook.received(attempt).await;
+            running.crash().await;
+            world.end_leases();
+        }
+        for (attempt, wait) in [(4, 5 * MINUTE), (5, 30 * MINUTE)] {
+            let running = Dispatching::start(retry());
+            let abandoned = (1, AttemptOutcome::Abandoned);
+            let story = world.until(id, |s| s.attempts.iter().all(|a| (a.number, a.outcome) == abandoned)).await;
+            assert_eq!((story.delivery.state, story.attempts.len()), (DeliveryState::Retrying, attempt - 1));
+            world.assert_due(&story, world.clock.now().plus(wait));
+            assert_eq!((story.delivery.attempts_count, hook.count()), (0, attempt - 1));
+            world.pass(wait);
+            hook.received(attempt).await;
+            if attempt == 4 {
                 running.crash().await;
                 world.end_leases();
+                continue;
             }
-            let running = Dispatching::start(retry());
-            let story = world.until(id, |s| s.delivery.attempts_count == 1).await;
-            assert_eq!(story.delivery.state, state);
-            match state {
-                DeliveryState::Retrying => world.assert_due(&story, world.clock.now().plus(5 * MINUTE)),
-                _ => assert_eq!(story.delivery.next_attempt_at, None),
-            }
-            assert!(story.attempts.iter().all(|a| a.outcome == AttemptOutcome::Abandoned));
-            assert_eq!((story.attempts.len(), hook.count()), (3, 3));
-            // It counts towards the disabling of its endpoint.
-            let all = world.store.endpoint_health(world.account).await.unwrap();
-            let health = all.iter().find(|one| one.endpoint == endpoint).unwrap();
-            assert_eq!((health.failing_since, health.exhausted_count), (Some(world.clock.now()), given_up));
+            let story = world.until_state(id, DeliveryState::Delivered).await;
+            assert_eq!(story.delivery.attempts_count, 1);
             running.stop().await;
         }
+        // Nobody can say that the receiver failed.
+        let all = world.store.endpoint_health(world.account).await.unwrap();
+        let health = all.iter().find(|one| one.endpoint == endpoint).unwrap();
+        assert_eq!((health.failing_since, health.exhausted_count), (None, 0));
     }
 
     async fn an_answer_that_comes_after_the_lease_is_recorded_and_changes_no_state(world: World) {

@@ -134,7 +134,7 @@ async fn a_receivers_answer_is_shown_as_text() {
             .claim_deliveries(vec![slots], vec![], (now, now))
             .await,
     );
-    let attempt = claimed.attempts.first().expect("a claimed attempt");
+    let attempt = claimed.first().expect("a claimed attempt");
     let report = AttemptReport {
         claim_id: attempt.claim_id,
         attempt_id: attempt.attempt_id,

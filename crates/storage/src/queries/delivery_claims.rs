@@ -9,15 +9,14 @@ use diesel::sql_types::{Integer, Nullable};
 use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 
 use super::endpoints::signing;
-use super::health;
 use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::{Lock as _, dialect};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::{self, V};
 use crate::store::{keep, lease, mint};
-use crate::{AttemptOutcome, ClaimSlots, Claimed, ClaimedAttempt, DeliveryState, Result, Store};
+use crate::{AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, Result, Store};
 
-/// The third process in a row that dies in one attempt makes it a failed one.
+/// The third process in a row that dies in one attempt makes the next one wait.
 const ABANDONED_AT_MOST: i32 = 3;
 
 /// A claim: its fence, what it is judged by, and what it runs until.
@@ -69,7 +68,7 @@ type Taken = (DeliveryId, i32, Option<Timestamp>);
 #[boxed]
 impl Store {
     /// Claims due deliveries, each endpoint's first ones, and begins an attempt of each. `offsets` are the waits after the
-    /// 1st, 2nd, … failure; what is due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An
+    /// 1st, 2nd, … failure, and of an attempt in which processes died; what is due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An
     /// attempt without secrets is of an endpoint that has been deleted meanwhile, or whose secret cannot be read.
     ///
     /// # Errors
@@ -80,9 +79,9 @@ impl Store {
         slots: Vec<ClaimSlots>,
         offsets: Vec<Duration>,
         (now, steady): (Timestamp, Timestamp),
-    ) -> Result<Claimed> {
+    ) -> Result<Vec<ClaimedAttempt>> {
         let offset = self.offset();
-        let (mut attempts, sealed, failing) = keep!(self, |conn| {
+        let (mut attempts, sealed) = keep!(self, |conn| {
             let (due, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
             let claim = Claim {
                 id: mint(now),
@@ -95,8 +94,7 @@ impl Store {
                 claimed: mut scheduled,
                 candidates,
             } = dialect!(conn, claim_due(&slots, claim))?;
-            let (taken, failed) = take(conn, candidates, &offsets, claim).await?;
-            let failing = health::note_abandoned(conn, &failed, now).await?;
+            let taken = take(conn, candidates, &offsets, claim).await?;
             scheduled.extend(load(conn, taken, claim).await?);
             // In the order of the slots, and each endpoint's first ones first, whoever had them before.
             let places: HashMap<EndpointId, usize> =
@@ -110,7 +108,7 @@ impl Store {
             let all = scheduled.into_iter().chain(by_hand);
             let attempts: Vec<ClaimedAttempt> = all.map(|(attempt, _)| attempt).collect();
             if attempts.is_empty() {
-                return Ok((attempts, Vec::new(), failing));
+                return Ok((attempts, Vec::new()));
             }
             let mut endpoints: Vec<EndpointId> =
                 attempts.iter().map(|one| one.endpoint_id).collect();
@@ -118,7 +116,7 @@ impl Store {
             endpoints.dedup();
             let sealed = signing(conn, &endpoints, now).await?;
             dialect!(conn, insert_attempts(&attempts, now))?;
-            Ok((attempts, sealed, failing))
+            Ok((attempts, sealed))
         })
         .await?;
         let secrets = self.unseal(sealed);
@@ -128,20 +126,18 @@ impl Store {
                 .cloned()
                 .unwrap_or_default();
         }
-        Ok(Claimed { attempts, failing })
+        Ok(attempts)
     }
 }
 
-/// What of the candidates is to be attempted; and the endpoint of each that is not, because it has failed by now, with
-/// whether it was given up.
+/// What of the candidates is to be attempted now.
 async fn take(
     conn: &mut Conn,
     candidates: Vec<Candidate>,
     offsets: &[Duration],
     claim: Claim,
-) -> Result<(Vec<Taken>, Vec<(EndpointId, bool)>)> {
+) -> Result<Vec<Taken>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(candidates.len());
-    let mut failed = Vec::new();
     for candidate in candidates {
         let (id, number) = (candidate.id, candidate.attempts_count + 1);
         if candidate.claim_id.is_some() {
@@ -153,19 +149,21 @@ async fn take(
                 .execute(conn)
                 .await?;
             let abandoned = candidate.abandoned_count + 1;
-            if abandoned >= ABANDONED_AT_MOST {
-                failed.push(fail_abandoned(conn, id, number, offsets, claim.due).await?);
-                continue;
-            }
             diesel::update(deliveries::table.find(V(id)))
                 .set(deliveries::abandoned_count.eq(abandoned))
                 .execute(conn)
                 .await?;
+            if let Ok(beyond) = usize::try_from(abandoned - ABANDONED_AT_MOST) {
+                let wait = offsets.get(beyond).or(offsets.last());
+                let next = claim.due.plus(wait.copied().unwrap_or_default());
+                postpone(conn, id, next).await?;
+                continue;
+            }
         }
         taken.push((id, number, candidate.due));
     }
     if taken.is_empty() {
-        return Ok((taken, failed));
+        return Ok(taken);
     }
     diesel::update(deliveries::table)
         .filter(deliveries::id.eq_any(taken.iter().map(|(id, ..)| V(*id))))
@@ -175,38 +173,22 @@ async fn take(
         ))
         .execute(conn)
         .await?;
-    Ok((taken, failed))
+    Ok(taken)
 }
 
-async fn fail_abandoned(
-    conn: &mut Conn,
-    id: DeliveryId,
-    number: i32,
-    offsets: &[Duration],
-    due: Timestamp,
-) -> Result<(EndpointId, bool)> {
-    let next = usize::try_from(number - 1)
-        .ok()
-        .and_then(|n| offsets.get(n))
-        .map(|o| due.plus(*o));
-    let state = if next.is_some() {
-        DeliveryState::Retrying
-    } else {
-        DeliveryState::Exhausted
-    };
-    let endpoint = diesel::update(deliveries::table.find(V(id)))
+/// Lets a delivery wait in which one process after the other died, should it be what they die of. The receiver has not
+/// failed: none of its attempts is used up.
+async fn postpone(conn: &mut Conn, id: DeliveryId, next: Timestamp) -> Result<()> {
+    diesel::update(deliveries::table.find(V(id)))
         .set((
-            deliveries::state.eq(V(state)),
-            deliveries::attempts_count.eq(number),
-            deliveries::abandoned_count.eq(0),
-            deliveries::next_attempt_at.eq(next),
+            deliveries::state.eq(V(DeliveryState::Retrying)),
+            deliveries::next_attempt_at.eq(Some(next)),
             deliveries::claim_id.eq(None::<ClaimId>),
             deliveries::lease_expires_at.eq(None::<Timestamp>),
         ))
-        .returning(deliveries::endpoint_id)
-        .get_result(conn)
+        .execute(conn)
         .await?;
-    Ok((endpoint, next.is_none()))
+    Ok(())
 }
 
 /// Takes the endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.

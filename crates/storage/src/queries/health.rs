@@ -49,25 +49,6 @@ pub(crate) async fn note(
     take_in(conn, tallies).await
 }
 
-/// Takes in deliveries that failed because every process died that tried: the endpoint of each, and whether it was given
-/// up.
-pub(crate) async fn note_abandoned(
-    conn: &mut Conn,
-    failed: &[(EndpointId, bool)],
-    at: Timestamp,
-) -> Result<Vec<FailingEndpoint>> {
-    let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
-    for (endpoint, given_up) in failed {
-        let tally = tallies.entry(*endpoint).or_default();
-        tally.failed_at = Some(at);
-        tally.exhausted += i32::from(*given_up);
-    }
-    match tallies.is_empty() {
-        true => Ok(Vec::new()),
-        false => take_in(conn, tallies).await,
-    }
-}
-
 async fn take_in(
     conn: &mut Conn,
     tallies: BTreeMap<EndpointId, Tally>,

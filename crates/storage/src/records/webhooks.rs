@@ -17,15 +17,6 @@ pub const DISABLED_BY_CUSTOMER: &str = "customer";
 /// be recovered.
 pub const DISABLED_AS_FAILING: &str = "failing";
 
-/// What a claim has brought.
-#[derive(Debug, Clone)]
-pub struct Claimed {
-    /// The attempts that are to be made.
-    pub attempts: Vec<ClaimedAttempt>,
-    /// The endpoints of which a delivery failed, because every process died that tried.
-    pub failing: Vec<FailingEndpoint>,
-}
-
 /// An endpoint that has received nothing since its first failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailingEndpoint {

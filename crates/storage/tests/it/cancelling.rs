@@ -62,7 +62,7 @@ contract! {
         let mut raw = Raw::open(&database).await;
         multiply(&mut raw, id).await;
         let claimed = store.claim_deliveries(slots(id), vec![], (T0, T0)).await.unwrap();
-        assert_eq!(claimed.attempts.len(), 2);
+        assert_eq!(claimed.len(), 2);
         assert_eq!(store.endpoints_to_cancel().await.unwrap(), []);
         assert_eq!(store.cancel_open_deliveries(id).await.unwrap(), 0);
 
@@ -71,7 +71,7 @@ contract! {
         let due = |endpoint| vec![DueEndpoint { endpoint, first: true, retry: None }];
         assert_eq!(store.due_endpoints(after(1)).await.unwrap(), due(other));
         let claimed = store.claim_deliveries(slots(id), vec![], (after(1), after(1))).await.unwrap();
-        assert!(claimed.attempts.is_empty());
+        assert!(claimed.is_empty());
 
         assert_eq!(store.endpoints_to_cancel().await.unwrap(), [id]);
         assert_eq!(store.cancel_open_deliveries(other).await.unwrap(), 0);
@@ -92,7 +92,7 @@ contract! {
         let last = ask(&shop, id).await;
         assert_eq!(store.cancel_open_deliveries(id).await.unwrap(), 0);
         let claimed = store.claim_deliveries(slots(id), vec![], (after(2), after(2))).await.unwrap();
-        assert_eq!(claimed.attempts.iter().map(|attempt| attempt.delivery_id).collect::<Vec<_>>(), [last]);
+        assert_eq!(claimed.iter().map(|attempt| attempt.delivery_id).collect::<Vec<_>>(), [last]);
     }
 
     async fn what_a_disabled_endpoint_left_open_is_cancelled_before_it_receives_again(database: TestDatabase) {

@@ -70,7 +70,7 @@ contract! {
         let mut raw = Raw::open(&database).await;
         let id = completed(&shop).await;
         let slots = vec![ClaimSlots { endpoint, firsts: 8, retries: 8, resends: 8 }];
-        let claimed = store.claim_deliveries(slots, vec![], (after(60), after(60))).await.unwrap().attempts;
+        let claimed = store.claim_deliveries(slots, vec![], (after(60), after(60))).await.unwrap();
         assert!(!claimed.is_empty());
         let page = store.deliveries(shop.account, Default::default(), None, 10).await.unwrap();
         store.resend_delivery(shop.account, page[0].id, after(61)).await.unwrap();

@@ -32,12 +32,10 @@ fn firsts(endpoint: EndpointId, firsts: usize) -> ClaimSlots {
 }
 
 async fn claim(store: &Store, slots: Vec<ClaimSlots>, at: Timestamp) -> Vec<ClaimedAttempt> {
-    let claimed = store
+    store
         .claim_deliveries(slots, vec![], (at, at))
         .await
-        .unwrap();
-    assert_eq!(claimed.failing, []);
-    claimed.attempts
+        .unwrap()
 }
 
 fn ids(attempts: &[ClaimedAttempt]) -> Vec<DeliveryId> {

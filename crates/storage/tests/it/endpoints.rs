@@ -37,7 +37,7 @@ async fn signing(
         .claim_deliveries(slots, vec![], (at, at))
         .await
         .unwrap();
-    claimed.attempts[0].secrets.clone()
+    claimed[0].secrets.clone()
 }
 
 fn one_first(endpoint: offhook_domain::EndpointId) -> ClaimSlots {
@@ -175,7 +175,7 @@ contract! {
         store.send_test_event(shop.account, id, test, T0).await.unwrap();
         let slots = vec![one_first(id)];
         let claimed = store.claim_deliveries(slots, vec![], (T0, T0)).await.unwrap();
-        assert_eq!(claimed.attempts[0].secrets, Vec::<String>::new());
+        assert_eq!(claimed[0].secrets, Vec::<String>::new());
 
         let other = MasterKey::from_bytes(&[8; MASTER_KEY_LEN]).unwrap();
         let refused = Store::open(database.config(), other).await;
@@ -236,7 +236,7 @@ mod only_postgres {
         let claimed = store
             .claim_deliveries(vec![slots], vec![], (now, now))
             .await;
-        claimed.unwrap().attempts
+        claimed.unwrap()
     }
 
     /// Deliveries are found in the order in which they are due, and reported in the order in which they end.

@@ -185,8 +185,7 @@ async fn work(shop: &Shop) {
     let claimed = store
         .claim_deliveries(slots, vec![], (after(60), after(60)))
         .await
-        .unwrap()
-        .attempts;
+        .unwrap();
     let claimed: Vec<ClaimedWork> = claimed.iter().map(ClaimedWork::from).collect();
     assert!(!claimed.is_empty());
     store

@@ -37,7 +37,6 @@ async fn attempt(shop: &Shop, endpoint: EndpointId, success: bool, at: Timestamp
         .await
         .unwrap();
     let reports = claimed
-        .attempts
         .into_iter()
         .map(|attempt| AttemptReport {
             claim_id: attempt.claim_id,
