@@ -34,6 +34,10 @@ pub trait Clock: Send + Sync + 'static {
     fn steady(&self) -> Timestamp {
         self.now()
     }
+
+    /// Takes over the time `shared`, which the clock that several processes share had when the machine's steady clock
+    /// read `at`. A clock that nobody shares ignores it.
+    fn follow(&self, _shared: Timestamp, _at: Timestamp) {}
 }
 
 impl Timestamp {

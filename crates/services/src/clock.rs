@@ -1,14 +1,16 @@
 //! What time it is: by the machine, by the database that processes share, and within one call.
 
-use futures_util::FutureExt as _;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use crate::Result;
 
 use offhook_domain::{Clock, Timestamp};
 use offhook_storage::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::Result;
+use crate::shared::Shared;
+use crate::workers::Turns;
 
 /// How often the database is asked for the time.
 const ASK_EVERY: Duration = Duration::from_secs(10);
@@ -65,15 +67,14 @@ impl SharedClock {
         if store.is_embedded() {
             return Ok(Arc::new(SystemClock));
         }
-        let (ahead, _) = ahead(store).await?;
+        let (told, at, _) = ask(store).await?;
+        let ahead = told.micros() - at.micros();
         let by_the_machine = SystemClock.steady().micros() - SystemClock.now().micros();
         warn_of(ahead + by_the_machine);
-        let clock = Arc::new(Self {
+        Ok(Arc::new(Self {
             began_ahead: ahead,
             ahead: AtomicI64::new(ahead),
-        });
-        tokio::spawn(keep(Arc::downgrade(&clock), store.clone()).boxed());
-        Ok(clock)
+        }))
     }
 }
 
@@ -91,33 +92,38 @@ impl Clock for SharedClock {
                 .saturating_add(self.began_ahead),
         )
     }
+
+    fn follow(&self, shared: Timestamp, by: Timestamp) {
+        let ahead = shared.micros() - by.micros();
+        let before = self.ahead.load(Ordering::Relaxed);
+        if (ahead - before).abs() >= JUMP_MICROS {
+            let by_ms = (ahead - before) / 1_000;
+            tracing::info!(by_ms, "the database's clock is followed");
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
+    }
 }
 
-/// How far the database's clock is ahead of [`SystemClock::steady`], and how long it took to say so.
-async fn ahead(store: &Store) -> Result<(i64, Duration)> {
+/// What the database's clock read when [`SystemClock::steady`] read the second, and how long it took to say so.
+async fn ask(store: &Store) -> Result<(Timestamp, Timestamp, Duration)> {
     let asked = SystemClock.steady();
     let told = store.shared_time(asked).await?;
     let took = SystemClock.steady().since(asked);
-    let halfway = asked.plus(took / 2);
-    Ok((told.micros() - halfway.micros(), took))
+    Ok((told, asked.plus(took / 2), took))
 }
 
-/// Follows the database's clock until nobody reads this one any more.
-async fn keep(clock: Weak<SharedClock>, store: Store) {
-    loop {
-        tokio::time::sleep(ASK_EVERY).await;
-        let Some(clock) = clock.upgrade() else { return };
+/// Follows the database's clock until `stop`, where processes share one.
+pub(crate) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
+    if shared.store.is_embedded() {
+        return;
+    }
+    let mut turns = Turns::new(ASK_EVERY, &stop);
+    while turns.next().await {
         // Without an answer this machine's oscillator is good enough.
-        let Ok((ahead, took)) = ahead(&store).await else {
-            continue;
-        };
-        let before = clock.ahead.load(Ordering::Relaxed);
-        if took <= ANSWER_WITHIN && (ahead - before).abs() >= JUMP_MICROS {
-            tracing::info!(
-                by_ms = (ahead - before) / 1_000,
-                "the database's clock is followed"
-            );
-            clock.ahead.store(ahead, Ordering::Relaxed);
+        if let Ok((told, at, took)) = ask(&shared.store).await
+            && took <= ANSWER_WITHIN
+        {
+            shared.clock.follow(told, at);
         }
     }
 }

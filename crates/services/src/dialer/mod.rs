@@ -34,7 +34,7 @@ use crate::leases::{renew_every, renewed_within};
 use crate::workers::{Outage, Staff, Turns, every};
 use crate::{
     Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, batches,
-    chats, housekeeping, signals, whatsapp,
+    chats, clock, housekeeping, signals, whatsapp,
 };
 
 pub(crate) use call::{hold, persona, persona_in, with_knowledge};
@@ -110,6 +110,7 @@ impl Dialer {
         // What goes on until the last call is reported.
         let mut until_end = Staff::default();
         let sweep = || sweeping.clone();
+        until_end.employ("clock", clock::keep(shared(), sweep()));
         until_end.employ("leases", keep_leases(shared(), sweep()));
         until_end.employ("hangups", obey_hangups(shared(), sweep()));
         until_end.employ(
