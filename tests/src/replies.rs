@@ -10,6 +10,9 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use url::Url;
+
+use crate::database::Database;
 use crate::wait::must;
 
 /// The request for encryption (`SSLRequest`).
@@ -33,8 +36,16 @@ struct Counts {
 }
 
 impl LostReplies {
-    /// Before this server; it loses nothing yet.
-    pub async fn before(server: SocketAddr) -> Self {
+    /// Before the server of this database; it loses nothing yet.
+    ///
+    /// # Panics
+    /// If the database is embedded, or its server has no address.
+    pub async fn before(database: &Database) -> Self {
+        let url = Url::parse(&database.url().unwrap_or_default());
+        let server = must(
+            "its address",
+            must("a URL", url).socket_addrs(|| Some(5432)),
+        )[0];
         let listener = must("a port", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await);
         let address = must("an address", listener.local_addr());
         let counts = Arc::<Counts>::default();
@@ -78,6 +89,10 @@ impl Drop for LostReplies {
 }
 
 async fn join(mut client: TcpStream, mut server: TcpStream, counts: Arc<Counts>) {
+    // Each message is a write of its own: none waits for the one before to be acknowledged.
+    if client.set_nodelay(true).is_err() || server.set_nodelay(true).is_err() {
+        return;
+    }
     if greet(&mut client, &mut server).await.is_err() {
         return;
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use offhook_failpoints as failpoints;
 use offhook_tests::{
-    Account, Answer, Client, Options, Request, Server, both, eventually, model_server, text,
+    Account, Answer, Client, Database, LostReplies, Options, Request, Server, both, eventually,
+    model_server, text,
 };
 use serde_json::{Value, json};
 
@@ -172,4 +173,48 @@ both! {
             assert!(!log.contains(secret), "{secret}");
         }
     }
+}
+
+/// Each message and each answer is written in a transaction of its own; the database confirms none of them, then every second,
+/// then every third.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn answers_of_the_database_that_are_lost_end_no_chat_and_double_no_words() {
+    let database = Database::postgres().await;
+    let proxy = LostReplies::before(&database).await;
+    let server = Server::start(options(database).await.through(proxy.address())).await;
+    let account = server.account("scale").await;
+    let agent = agent(&account).await;
+    for every in [1, 2, 3] {
+        let session = Session::begin(server.client(), &agent).await;
+        let before = proxy.lost();
+        proxy.lose_every(every);
+        for key in ["m1", "m2", "m3"] {
+            let answer = session.message(key).await.assert(200);
+            assert_eq!(
+                session.message(key).await.assert(200)["text"],
+                answer["text"]
+            );
+        }
+        // Without an id nothing can be told apart by it.
+        let body = json!({"text": "Xochitl?"});
+        session
+            .request("POST", "/messages")
+            .json(body)
+            .await
+            .assert(200);
+        proxy.lose_every(0);
+        assert!(
+            proxy.lost() - before >= 2,
+            "{} answers were lost",
+            proxy.lost() - before
+        );
+        session.request("POST", "/end").await.assert(200);
+        let conversation = over(&account, &session).await;
+        let turns = conversation["transcript"].as_array().into_iter().flatten();
+        let roles: Vec<_> = turns.map(|turn| text(&turn["role"])).collect();
+        assert_eq!(roles, ["user", "agent"].repeat(4), "every {every}");
+    }
+    let books = server.cli(&["doctor", "--books"]).await;
+    assert_eq!(books, json!({"faults": []}));
 }

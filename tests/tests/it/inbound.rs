@@ -319,12 +319,7 @@ both! {
 #[ignore = "needs PostgreSQL: just test"]
 async fn a_call_is_answered_whose_writing_the_database_did_not_confirm() {
     let database = Database::postgres().await;
-    let url = must(
-        "a URL",
-        url::Url::parse(&database.url().unwrap_or_default()),
-    );
-    let server = must("its address", url.socket_addrs(|| Some(5432)))[0];
-    let proxy = LostReplies::before(server).await;
+    let proxy = LostReplies::before(&database).await;
     let through = proxy.address();
     let desk = Desk::with(database, |options| options.through(through)).await;
     proxy.lose_every(1);

@@ -325,12 +325,7 @@ mod on_postgres {
     /// Every so many-th answer, in turn.
     async fn lose_answers(processes: usize, each: &[u64]) {
         let database = Database::postgres().await;
-        let url = must(
-            "a URL",
-            url::Url::parse(&database.url().unwrap_or_default()),
-        );
-        let server = must("its address", url.socket_addrs(|| Some(5432)))[0];
-        let proxy = LostReplies::before(server).await;
+        let proxy = LostReplies::before(&database).await;
         let simulator = SimulatorProcess::start(50).await;
         let receiver = Receiver::start().await;
         let options = Options::on(database)

@@ -9,7 +9,8 @@ use offhook_testkit::fakes::whatsapp::{
     APP_SECRET, FakeWhatsApp, PHONE_NUMBER_ID, credential, signature, text as words, webhook,
 };
 use offhook_tests::{
-    Account, Client, Database, Options, Server, both, eventually, model_server, text, unix_seconds,
+    Account, Client, Database, LostReplies, Options, Server, both, eventually, model_server, text,
+    unix_seconds,
 };
 use serde_json::{Value, json};
 
@@ -178,4 +179,42 @@ both! {
         });
         join_all(runs).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn answers_of_the_database_that_are_lost_answer_nobody_twice_and_leave_nobody_waiting() {
+    let database = Database::postgres().await;
+    let proxy = LostReplies::before(&database).await;
+    let fake = FakeWhatsApp::start().await;
+    let options = Options::on(database)
+        .through(proxy.address())
+        .set("models.openai.base_url", model_server().await)
+        .set("models.openai.api_key", "sk-test")
+        .set("whatsapp.base_url", fake.upstream().base_url());
+    let server = Server::start(options).await;
+    let line = Line::of(&server).await;
+    for (n, every) in [1, 2, 3].into_iter().enumerate() {
+        let before = proxy.lost();
+        proxy.lose_every(every);
+        for message in 0..2 {
+            let wamid = format!("wamid.{n}.{message}");
+            assert!(line.hears(&server.client(), &wamid).await);
+            let turns = line.turns((2 * n + message + 1) * 2).await;
+            assert_eq!(
+                roles(&turns),
+                ["user", "agent"].repeat(2 * n + message + 1),
+                "every {every}"
+            );
+        }
+        proxy.lose_every(0);
+        assert!(proxy.lost() > before, "no answer was lost");
+    }
+    eventually("every answer", SETTLED_WITHIN, || async {
+        (fake.taken().len() >= 6).then_some(())
+    })
+    .await;
+    assert_eq!(fake.taken().len(), 6);
+    let books = server.cli(&["doctor", "--books"]).await;
+    assert_eq!(books, json!({"faults": []}));
 }

@@ -1,6 +1,8 @@
 //! Text conversations while they last: what is written in them, and who answers. Whoever answers has a claim, and every
 //! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
 
+use offhook_boxed::boxed;
+
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
 use crate::store::{Answer, keep, lease, mint, read, write};
@@ -49,6 +51,26 @@ pub(super) async fn append(
     Ok(Some(seq))
 }
 
+#[boxed]
+impl Store {
+    /// Takes a message of the customer: its words, what its answer will cost, and the claim of who answers, in one
+    /// transaction. The caller has been let in by the session's token.
+    ///
+    /// # Errors
+    /// `StoreError::UnknownCommit` if it may have been taken, the others if it was not.
+    pub async fn take_chat_message(&self, message: NewChatMessage) -> Result<ChatTaken> {
+        let claim = mint(message.at);
+        match self.take_chat_message_as(claim, message.clone()).await {
+            // If it was taken, the claim is there.
+            Err(StoreError::UnknownCommit(why)) => {
+                let again = self.take_chat_message_as(claim, message).await;
+                again.map_err(|_| StoreError::UnknownCommit(why))
+            }
+            taken => taken,
+        }
+    }
+}
+
 impl Store {
     /// The answers that a text conversation of the account is charged for so far; `None` if it is none of the account's.
     pub fn chat_answers(&self, account: AccountId, id: ConversationId) -> Answer<'_, Option<i32>> {
@@ -81,12 +103,11 @@ impl Store {
         read!(self, |conn| widgets::settings(conn, agent).await)
     }
 
-    /// Takes a message of the customer: its words, what its answer will cost, and the claim of who answers, in one
-    /// transaction. The caller has been let in by the session's token.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have been taken, the others if it was not.
-    pub fn take_chat_message(&self, message: NewChatMessage) -> Answer<'_, ChatTaken> {
+    fn take_chat_message_as(
+        &self,
+        claim: ClaimId,
+        message: NewChatMessage,
+    ) -> Answer<'_, ChatTaken> {
         let offset = self.offset();
         // This process where no other can hold a claim in force.
         let alone = self.is_embedded().then_some(message.node);
@@ -112,6 +133,19 @@ impl Store {
                     }));
                 }
             }
+            if session.claim_id == Some(claim) {
+                // The words are the last that were written: nobody else writes under the claim.
+                let seq: i32 = calls::table
+                    .find(V(id))
+                    .select(calls::last_seq)
+                    .get_result(conn)
+                    .await?;
+                return Ok(Verdict::Rollback(ChatTaken::Taken {
+                    claim,
+                    seq,
+                    answers: session.answers,
+                }));
+            }
             if !session.is_open {
                 return Ok(Verdict::Rollback(ChatTaken::Ended));
             }
@@ -131,7 +165,6 @@ impl Store {
             let Some(seq) = seq else {
                 return Ok(Verdict::Rollback(ChatTaken::Ended));
             };
-            let claim: ClaimId = mint(message.at);
             diesel::update(sessions::table.find(V(id)))
                 .set((
                     sessions::claim_id.eq(V(claim)),
