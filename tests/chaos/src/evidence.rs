@@ -13,6 +13,15 @@ pub(crate) struct Dial {
     pub(crate) line: String,
 }
 
+/// A text of one side of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Words {
+    pub(crate) handle: String,
+    /// `user` or `agent`.
+    pub(crate) role: String,
+    pub(crate) text: String,
+}
+
 /// What a client meant by a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meant {
@@ -102,21 +111,26 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// As clients name it.
     pub(crate) fn handle(&self) -> String {
-        let part = |range| self.id.get(range).unwrap_or_default();
-        format!(
-            "call_{}-{}-{}-{}-{}",
-            part(0..8),
-            part(8..12),
-            part(12..16),
-            part(16..20),
-            part(20..32)
-        )
+        handle(&self.id)
     }
 
     /// Whether nothing can change any more.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state.as_str(), "completed" | "failed")
     }
+}
+
+/// How clients name the call whose id this is.
+pub(crate) fn handle(id: &str) -> String {
+    let part = |range| id.get(range).unwrap_or_default();
+    format!(
+        "call_{}-{}-{}-{}-{}",
+        part(0..8),
+        part(8..12),
+        part(12..16),
+        part(16..20),
+        part(20..32)
+    )
 }
 
 /// A process that ended, or was stopped for longer than its leases.
@@ -196,6 +210,10 @@ impl std::fmt::Display for Recipient {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub(crate) dials: Vec<Dial>,
+    /// What the phone network says was heard, in order.
+    pub(crate) heard: Vec<Words>,
+    /// What the transcripts have, in order.
+    pub(crate) transcripts: Vec<Words>,
     pub(crate) asked: Vec<Asked>,
     /// Clients that asked until the end and were never told.
     pub(crate) untold: Vec<String>,

@@ -2,7 +2,7 @@
 
 use crate::evidence::{
     Asked, Conversation, Death, Delivery, Dial, Entry, Event, Evidence, Look, Meant, Receipt,
-    Recipient, StoredKey, Wallet,
+    Recipient, StoredKey, Wallet, Words,
 };
 use crate::ledger::{Promise, judge};
 
@@ -49,6 +49,14 @@ fn dial(call: &Conversation) -> Dial {
     }
 }
 
+fn words(call: &Conversation, role: &str, text: &str) -> Words {
+    Words {
+        handle: call.handle(),
+        role: role.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
 /// A call that went well, one that was busy, one that died with its node, one that was refused, and one of a batch.
 fn clean() -> Evidence {
     let calls = [
@@ -59,6 +67,18 @@ fn clean() -> Evidence {
     ];
     let mut evidence = Evidence {
         dials: vec![dial(&calls[0]), dial(&calls[1]), dial(&calls[3])],
+        heard: vec![
+            words(&calls[0], "agent", "Hello."),
+            words(&calls[0], "agent", "Who is it?"),
+            words(&calls[0], "user", "Ann."),
+            words(&calls[2], "user", "Hello?"),
+            words(&calls[2], "user", "Anybody?"),
+        ],
+        transcripts: vec![
+            words(&calls[0], "agent", "Hello. Who is it?"),
+            words(&calls[0], "user", "Ann."),
+            words(&calls[2], "user", "Hello?"),
+        ],
         endpoints: vec![(id(8, 0), id(9, 0)), (id(8, 1), id(9, 0))],
         disturbances: 1,
         in_flight: 1,
@@ -226,6 +246,23 @@ const FORGERIES: &[Forgery] = &[
                 }
             }
             e.events[1].body = early;
+        },
+    ),
+    ("a turn that nobody said", Promise::Transcript, |e| {
+        let again = e.transcripts[1].clone();
+        e.transcripts.push(again);
+    }),
+    ("a turn that is missing", Promise::Transcript, |e| {
+        e.transcripts.remove(1);
+    }),
+    ("turns in another order", Promise::Transcript, |e| {
+        e.transcripts[0].text = "Who is it? Hello.".to_owned();
+    }),
+    (
+        "a turn that nobody said in a call that was interrupted",
+        Promise::Transcript,
+        |e| {
+            e.transcripts[2].text = "Goodbye?".to_owned();
         },
     ),
     ("a call that goes on", Promise::OneEnding, |e| {

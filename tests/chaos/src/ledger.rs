@@ -9,7 +9,7 @@ pub(crate) use promise::{Promise, Verdict};
 
 use crate::evidence::Evidence;
 use books::{books, recipients, rest};
-use calls::{dials, endings, interruptions, keys, refusals};
+use calls::{dials, endings, interruptions, keys, refusals, transcripts};
 use events::{deliveries, duplicates, order};
 
 /// Holds every promise against the evidence.
@@ -17,6 +17,7 @@ pub(crate) fn judge(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     dials(evidence, &mut verdict);
     interruptions(evidence, &mut verdict);
+    transcripts(evidence, &mut verdict);
     endings(evidence, &mut verdict);
     order(evidence, &mut verdict);
     keys(evidence, &mut verdict);

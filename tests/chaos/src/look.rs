@@ -8,7 +8,7 @@ use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::evidence::{
-    Conversation, Delivery, Entry, Event, Evidence, Recipient, StoredKey, Wallet,
+    Conversation, Delivery, Entry, Event, Evidence, Recipient, StoredKey, Wallet, Words, handle,
 };
 use crate::world::World;
 
@@ -161,6 +161,13 @@ impl Look {
         }
         for call in &mut evidence.conversations {
             call.times = times.get(&call.id).copied().unwrap_or_default();
+        }
+        let words =
+            "conversation_moments WHERE role IN ('user', 'agent') ORDER BY conversation_id, seq";
+        let columns = [Id("conversation_id"), Text("role"), Text("content")];
+        for [conversation, role, text] in self.rows(columns, words).await? {
+            let handle = handle(&conversation);
+            evidence.transcripts.push(Words { handle, role, text });
         }
         let ends = "conversation_moments WHERE state IN ('completed', 'failed')";
         let mut endings = std::collections::HashMap::<String, i64>::new();

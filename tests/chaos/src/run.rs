@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::evidence::{Dial, Evidence};
+use crate::evidence::{Dial, Evidence, Words};
 use crate::faults::Faults;
 use crate::ledger::{Verdict, judge};
 use crate::load::Load;
@@ -113,8 +113,16 @@ async fn gather(
     };
     load.tell(&mut evidence);
     look.read(&mut evidence).await?;
+    let word = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    for line in world.network.heard()? {
+        evidence.heard.push(Words {
+            handle: word(&line, "handle"),
+            role: word(&line, "role"),
+            text: word(&line, "text"),
+        });
+    }
     for dial in world.network.dials()? {
-        let word = |name: &str| dial[name].as_str().unwrap_or_default().to_owned();
+        let word = |name: &str| word(&dial, name);
         evidence.dials.push(Dial {
             handle: word("handle"),
             to: word("to"),

@@ -283,13 +283,14 @@ fn redis(directory: &Path, port: u16) -> anyhow::Result<Child> {
 pub(crate) struct Network {
     pub(crate) url: String,
     dial_log: PathBuf,
+    heard_log: PathBuf,
     _child: Child,
 }
 
 impl Network {
     /// Starts it, with people so many times faster than real ones.
     pub(crate) async fn start(binary: &Path, scratch: &Path, speed: u32) -> anyhow::Result<Self> {
-        let dial_log = scratch.join("dials");
+        let (dial_log, heard_log) = (scratch.join("dials"), scratch.join("heard"));
         let mut command = Command::new(binary);
         without_settings(&mut command);
         let mut child = command
@@ -297,6 +298,8 @@ impl Network {
             .arg(speed.to_string())
             .arg("--dial-log")
             .arg(&dial_log)
+            .arg("--heard-log")
+            .arg(&heard_log)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -310,16 +313,19 @@ impl Network {
         Ok(Self {
             url: told["url"].as_str().unwrap_or_default().to_owned(),
             dial_log,
+            heard_log,
             _child: child,
         })
     }
 
     /// Every dial, one JSON object a line.
     pub(crate) fn dials(&self) -> anyhow::Result<Vec<Value>> {
-        let text = std::fs::read_to_string(&self.dial_log)?;
-        text.lines()
-            .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
-            .collect()
+        lines(&self.dial_log)
+    }
+
+    /// Every text that one side of a call heard, in order, one JSON object a line.
+    pub(crate) fn heard(&self) -> anyhow::Result<Vec<Value>> {
+        lines(&self.heard_log)
     }
 
     /// The handles of the calls that go on.
@@ -334,4 +340,11 @@ impl Network {
             .filter_map(|handle| handle.as_str().map(str::to_owned))
             .collect())
     }
+}
+
+fn lines(log: &Path) -> anyhow::Result<Vec<Value>> {
+    let text = std::fs::read_to_string(log)?;
+    text.lines()
+        .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
+        .collect()
 }

@@ -22,6 +22,9 @@ pub(super) struct SimulatorArgs {
     /// The file to which each dial is appended as a JSON line before it is answered.
     #[arg(long, value_name = "FILE")]
     dial_log: Option<PathBuf>,
+    /// The file to which each text that one side of a call heard is appended as a JSON line.
+    #[arg(long, value_name = "FILE")]
+    heard_log: Option<PathBuf>,
     /// How many times faster than real life its people are [default: simulator.speed, else 1].
     #[arg(long, value_name = "N", value_parser = speed, allow_negative_numbers = true)]
     speed: Option<f64>,
@@ -49,6 +52,7 @@ pub(super) async fn run(settings: Settings, args: SimulatorArgs) -> anyhow::Resu
     let settings = SimulatorSettings {
         speed: args.speed.or(settings.simulator.speed).unwrap_or(1.0),
         dial_log: args.dial_log,
+        heard_log: args.heard_log,
         clock: Arc::new(SystemClock),
     };
     let mut signals = Signals::listen()?;

@@ -51,6 +51,8 @@ pub struct SimulatorSettings {
     pub speed: f64,
     /// The file to which each dial is appended, as one JSON line, before it is answered.
     pub dial_log: Option<PathBuf>,
+    /// The file to which each text that one side of a call heard is appended, as one JSON line, before the caller is told.
+    pub heard_log: Option<PathBuf>,
     /// What dials are stamped with.
     pub clock: Arc<dyn Clock>,
 }
@@ -58,12 +60,14 @@ pub struct SimulatorSettings {
 /// Serves the network on `listener`; it returns only with an error. Dropping the future stops taking connections.
 ///
 /// # Errors
-/// The dial log cannot be opened.
+/// A log cannot be opened.
 pub async fn serve(listener: TcpListener, settings: SimulatorSettings) -> std::io::Result<()> {
     let log = settings.dial_log.as_deref().map(open_log).transpose()?;
+    let heard = settings.heard_log.as_deref().map(open_log).transpose()?;
     let network = Arc::new(Network {
         exchange: Exchange::new(settings.speed),
         log: log.map(Mutex::new),
+        heard: heard.map(Mutex::new),
         clock: settings.clock,
         speakers: Mutex::default(),
     });
@@ -97,6 +101,7 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 struct Network {
     exchange: Arc<Exchange>,
     log: Option<Mutex<File>>,
+    heard: Option<Mutex<File>>,
     clock: Arc<dyn Clock>,
     /// Where what became of the agent's texts is told, by call.
     speakers: Mutex<HashMap<CallHandle, mpsc::UnboundedSender<EventLine>>>,
@@ -108,6 +113,14 @@ struct LogLine<'a> {
     handle: CallHandle,
     to: &'a offhook_domain::E164,
     node: offhook_domain::NodeId,
+}
+
+#[derive(Serialize)]
+struct HeardLine<'a> {
+    handle: CallHandle,
+    /// Who spoke: `user` or `agent`.
+    role: &'static str,
+    text: &'a str,
 }
 
 impl Network {
@@ -161,14 +174,30 @@ impl Network {
         let Some(log) = &self.log else {
             return Ok(());
         };
-        let mut line = serde_json::to_vec(&LogLine {
-            at: self.clock.now(),
-            handle: request.handle,
-            to: &request.to,
-            node: request.node,
-        })?;
-        line.push(b'\n');
-        log.lock().write_all(&line)
+        append(
+            log,
+            &LogLine {
+                at: self.clock.now(),
+                handle: request.handle,
+                to: &request.to,
+                node: request.node,
+            },
+        )
+    }
+
+    fn note_heard(&self, handle: CallHandle, line: &EventLine) {
+        let (role, text) = match line {
+            EventLine::Heard { text, .. } => ("user", text),
+            EventLine::Spoken { heard_text, .. } => ("agent", heard_text),
+            _ => return,
+        };
+        let noted = self
+            .heard
+            .as_ref()
+            .map_or(Ok(()), |log| append(log, &HeardLine { handle, role, text }));
+        if let Err(error) = noted {
+            tracing::error!(%error, "what was heard cannot be written down");
+        }
     }
 
     /// The call's events, until it is over or the client is gone. The call itself does not depend on it.
@@ -178,7 +207,7 @@ impl Network {
         let lines = Lines {
             events,
             spoken,
-            _entry: Entry {
+            entry: Entry {
                 network: self,
                 handle,
                 speaker,
@@ -186,6 +215,7 @@ impl Network {
         };
         let frames = stream::unfold(lines, |mut lines| async move {
             let line = lines.next().await?;
+            lines.entry.network.note_heard(lines.entry.handle, &line);
             let frame = Frame::data(Bytes::from(line.to_bytes()));
             Some((Ok::<_, Infallible>(frame), lines))
         });
@@ -262,7 +292,7 @@ impl Network {
 struct Lines {
     events: mpsc::Receiver<LegEvent>,
     spoken: mpsc::UnboundedReceiver<EventLine>,
-    _entry: Entry,
+    entry: Entry,
 }
 
 impl Lines {
@@ -303,6 +333,12 @@ impl Drop for Entry {
             speakers.remove(&self.handle);
         }
     }
+}
+
+fn append(log: &Mutex<File>, line: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(line)?;
+    line.push(b'\n');
+    log.lock().write_all(&line)
 }
 
 async fn read<T: DeserializeOwned>(request: Request<Incoming>) -> Option<T> {

@@ -22,6 +22,7 @@ pub(crate) async fn start(log: Option<&Path>) -> (String, JoinHandle<()>) {
     let settings = SimulatorSettings {
         speed: SPEED,
         dial_log: log.map(Path::to_owned),
+        heard_log: None,
         clock: Arc::new(TokioClock::new()),
     };
     let server = tokio::spawn(async move {
@@ -190,6 +191,7 @@ async fn a_simulator_that_is_not_there_is_down_until_it_is_back() {
     let settings = SimulatorSettings {
         speed: SPEED,
         dial_log: None,
+        heard_log: None,
         clock: Arc::new(TokioClock::new()),
     };
     let _server = tokio::spawn(serve_simulator(listener, settings));

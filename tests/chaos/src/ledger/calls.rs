@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::promise::{Promise, Verdict};
-use crate::evidence::{Asked, Conversation, Evidence, Meant};
+use crate::evidence::{Asked, Conversation, Evidence, Meant, Words};
 
 /// The handle that an answer of POST /v1/calls tells.
 pub(super) fn told(asked: &Asked) -> Option<String> {
@@ -113,6 +113,40 @@ pub(super) fn interruptions(evidence: &Evidence, verdict: &mut Verdict) {
         Promise::Interrupted,
         format!("{count} interrupted, {deaths} ends"),
     );
+}
+
+/// All words of one side of each call, by handle and role: a turn may have been heard in several pieces.
+fn words_of(all: &[Words]) -> HashMap<(&str, &str), Vec<&str>> {
+    let mut words: HashMap<(&str, &str), Vec<&str>> = HashMap::new();
+    for one in all {
+        let side = words.entry((&one.handle, &one.role)).or_default();
+        side.extend(one.text.split_whitespace());
+    }
+    words
+}
+
+pub(super) fn transcripts(evidence: &Evidence, verdict: &mut Verdict) {
+    let heard = words_of(&evidence.heard);
+    let written = words_of(&evidence.transcripts);
+    let mut turns = 0;
+    for call in &evidence.conversations {
+        let handle = call.handle();
+        for role in ["user", "agent"] {
+            let side = (handle.as_str(), role);
+            let heard = heard.get(&side).map_or(&[][..], Vec::as_slice);
+            let written = written.get(&side).map_or(&[][..], Vec::as_slice);
+            turns += usize::from(!written.is_empty());
+            // What was heard last may be lost with the process that was told of it.
+            let is_kept = match call.failure.as_str() {
+                "interrupted" => heard.starts_with(written),
+                _ => heard == written,
+            };
+            verdict.holds(Promise::Transcript, is_kept, || {
+                format!("the {role} of {handle}: heard {heard:?}, written {written:?}")
+            });
+        }
+    }
+    verdict.count(Promise::Transcript, format!("{turns} sides of calls"));
 }
 
 pub(super) fn endings(evidence: &Evidence, verdict: &mut Verdict) {

@@ -9,6 +9,7 @@ pub(crate) enum Promise {
     Number,
     Ends,
     Interrupted,
+    Transcript,
     OneEnding,
     OneEvent,
     InOrder,
@@ -28,11 +29,12 @@ pub(crate) enum Promise {
 
 impl Promise {
     /// Every promise, in the order of the table.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::DialedOnce,
         Self::Number,
         Self::Ends,
         Self::Interrupted,
+        Self::Transcript,
         Self::OneEnding,
         Self::OneEvent,
         Self::InOrder,
@@ -57,6 +59,7 @@ impl Promise {
             Self::Number => "the number that is dialed is the one that was accepted",
             Self::Ends => "an accepted call ends: dialed once, or not at all for a stated reason",
             Self::Interrupted => "a call is interrupted only where the process that had it ended",
+            Self::Transcript => "a transcript is what was heard, in order, and each of it once",
             Self::OneEnding => "a call ends once",
             Self::OneEvent => "a call has one event of its end, and one of its beginning",
             Self::InOrder => "a call's events tell their order: created_at and id",
@@ -82,6 +85,7 @@ impl Promise {
             Self::Number => "kills between claim and dial; claims whose answer is lost",
             Self::Ends => "kills, lapsed leases, lost commits",
             Self::Interrupted => "databases and connections that break beside the kills",
+            Self::Transcript => "kills and lost commits around every turn",
             Self::OneEnding => "kills around the closing; nodes that come back",
             Self::OneEvent => "kills around every commit; repeated requests",
             Self::InOrder => "calls that other nodes end",
