@@ -9,21 +9,16 @@ use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
 use offhook_services::{Inbound, InboundCall, NotAnswered, WaitingLine};
 use offhook_sip::{Incoming, Refusal, SipCarrier};
-use tokio::sync::Semaphore;
 
 use crate::telephone::Switchboard;
 
-/// Calls that are looked up and written down at once. The others wait, 64 at most; what comes on top is told to try again.
-/// So a flood of calls costs few of the database's connections, and the interface keeps the rest.
-const AT_ONCE: usize = 8;
-
-/// Has calls answered till there are no trunks any more. While this process is being stopped they are told to try
+/// Has calls answered till there are no trunks any more. Of those that find no place 64 wait at most; what comes on top is
+/// told to try again. While this process is being stopped they are told to try
 /// elsewhere.
 pub(crate) async fn serve(switchboard: Switchboard, inbound: Inbound) {
     let Switchboard { carrier, mut calls } = switchboard;
-    let places = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(incoming) = calls.recv().await {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        let Some(place) = inbound.place().await else {
             return;
         };
         let (carrier, inbound) = (Arc::clone(&carrier), inbound.clone());

@@ -129,7 +129,7 @@ use_cases! { |shared, voices|
     /// Whether this process can serve.
     health: Health = Health(shared.clone()),
     /// Calls that come in.
-    inbound: Inbound = Inbound(shared.clone()),
+    inbound: Inbound = Inbound::new(shared.clone()),
     /// What happens in an account now and in its last day.
     overview: Overview = Overview(shared.clone()),
     /// Knowledge documents and folders.

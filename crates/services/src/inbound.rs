@@ -14,6 +14,7 @@ use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_metrics::metrics;
 use offhook_storage::{CalledNumber, Conversation, NewInboundCall, StoreError, Taken, mint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument as _;
 
 use crate::calls::{Hours, opening};
@@ -40,21 +41,39 @@ impl fmt::Debug for InboundCall {
     }
 }
 
+/// Calls that are looked up and written down at once; the others wait. So a flood of calls costs few of the database's
+/// connections, and the interface keeps the rest.
+const AT_ONCE: usize = 8;
+
 /// Calls that come in.
 #[derive(Clone)]
-pub struct Inbound(pub(crate) Arc<Shared>);
+pub struct Inbound {
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+}
 
 #[boxed]
 impl Inbound {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        Self { shared, places }
+    }
+
+    /// A place among the calls that are answered at once, once there is one: to be had before [`answer`](Self::answer), and
+    /// given back behind it.
+    pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().acquire_owned().await.ok()
+    }
+
     /// The conversation of a call that comes in now.
     pub fn mint(&self) -> ConversationId {
-        mint(self.0.clock.now())
+        mint(self.shared.clock.now())
     }
 
     /// Takes in a request of a carrier that says that a call comes in: what the carrier is to be answered. `None` if the
     /// request is not the carrier's.
     pub async fn come_in(&self, callback: &Callback<'_>) -> Option<String> {
-        let shared = &self.0;
+        let shared = &self.shared;
         let door = shared.carrier_door.get()?;
         let to = door.called(callback)?;
         let credential = match shared.own_login(&to, None).await {
@@ -77,9 +96,11 @@ impl Inbound {
         let inbound = self.clone();
         tokio::spawn(
             async move {
+                let place = inbound.place().await;
                 if let Err(why) = inbound.answer(call, came_in.line).await {
                     tracing::info!(?why, "a call is not answered");
                 }
+                drop(place);
             }
             .boxed(),
         );
@@ -96,7 +117,7 @@ impl Inbound {
         call: InboundCall,
         line: Box<dyn WaitingLine>,
     ) -> Result<ConversationId, NotAnswered> {
-        let shared = &self.0;
+        let shared = &self.shared;
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
         // Its lease counts from before it was taken.
@@ -143,7 +164,7 @@ impl Inbound {
 
     /// Takes the call, with its place here.
     async fn take(&self, call: InboundCall) -> Result<(Conversation, Places<'_>), NotAnswered> {
-        let shared = &self.0;
+        let shared = &self.shared;
         let place = shared.registry.keep(1, shared.calls.sessions_at_most);
         let place = place.ok_or(NotAnswered::Later)?;
         if shared.stopping.load(Ordering::SeqCst) {
@@ -169,7 +190,7 @@ impl Inbound {
         found: &CalledNumber,
         call: InboundCall,
     ) -> Result<NewInboundCall, NotAnswered> {
-        let shared = &self.0;
+        let shared = &self.shared;
         let agent = found.agent.as_ref().filter(|agent| {
             agent.status == AgentStatus::Active && agent.runtime == Runtime::Engine
         });
