@@ -101,6 +101,8 @@ pub(crate) struct Conversation {
     pub(crate) state: String,
     pub(crate) to: String,
     pub(crate) failure: String,
+    /// Why it ended, if it was completed.
+    pub(crate) termination: String,
     pub(crate) credits: i64,
     /// When it was claimed and when it was told to have ended, in microseconds since 1970; 0 if it was not.
     pub(crate) times: (i64, i64),

@@ -20,6 +20,7 @@ fn call(number: u64, state: &str, failure: &str, key: &str) -> Conversation {
         state: state.to_owned(),
         to: format!("+5215500000{number:03}"),
         failure: failure.to_owned(),
+        termination: String::new(),
         credits: if state == "completed" { 3 } else { 0 },
         times: (AT, AT + 5_000_000),
         key: key.to_owned(),

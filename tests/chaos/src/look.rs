@@ -127,11 +127,20 @@ impl Look {
             Text("state"),
             Text("to_number"),
             Text("failure_reason"),
+            Text("termination_reason"),
             Text("credits"),
             Text("metadata"),
         ];
-        for [id, account, state, to, failure, credits, metadata] in
-            self.rows(columns, "conversations").await?
+        for [
+            id,
+            account,
+            state,
+            to,
+            failure,
+            termination,
+            credits,
+            metadata,
+        ] in self.rows(columns, "conversations").await?
         {
             let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap_or_default();
             evidence.conversations.push(Conversation {
@@ -140,6 +149,7 @@ impl Look {
                 state,
                 to,
                 failure,
+                termination,
                 credits: number(&credits),
                 times: (0, 0),
                 key: metadata["key"].as_str().unwrap_or_default().to_owned(),

@@ -136,10 +136,12 @@ pub(super) fn transcripts(evidence: &Evidence, verdict: &mut Verdict) {
             let heard = heard.get(&side).map_or(&[][..], Vec::as_slice);
             let written = written.get(&side).map_or(&[][..], Vec::as_slice);
             turns += usize::from(!written.is_empty());
-            // What was heard last may be lost with the process that was told of it.
-            let is_kept = match call.failure.as_str() {
-                "interrupted" => heard.starts_with(written),
-                _ => heard == written,
+            // The last words may be lost with the process or the line that carried them, or cross the request that hangs up.
+            let is_cut = call.state != "completed" || call.termination == "api_hangup";
+            let is_kept = if is_cut {
+                heard.starts_with(written)
+            } else {
+                heard == written
             };
             verdict.holds(Promise::Transcript, is_kept, || {
                 format!("the {role} of {handle}: heard {heard:?}, written {written:?}")
