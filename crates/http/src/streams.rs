@@ -1,8 +1,10 @@
-//! The live events of a conversation, as server-sent events.
+//! What happens, as server-sent events: the events of a conversation, an account's log and its webhook events.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fmt::Display;
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +36,7 @@ const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// What a stream needs of the request's headers: where to go on, and the key to check again.
 #[derive(Debug)]
 pub(crate) struct Resume {
-    after: i32,
+    last: Option<String>,
     token: String,
 }
 
@@ -43,34 +45,50 @@ impl FromBody for Resume {
     async fn read(req: &HttpRequest, _: Payload) -> Result<Self, ApiError> {
         let headers = req.headers();
         Ok(Self {
-            after: last_event_id(headers)?,
+            last: last_event_id(headers),
             token: bearer_token(headers).unwrap_or_default().to_owned(),
         })
     }
 }
 
-/// The moment that a reconnecting client saw last: the header `Last-Event-ID`.
-fn last_event_id(headers: &HeaderMap) -> Result<i32, ApiError> {
-    let Some(line) = headers.get("last-event-id") else {
-        return Ok(0);
-    };
-    let text = line.to_str().unwrap_or_default();
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(seq) if digits => Ok(seq),
-        _ => {
-            Err(Code::InvalidQuery
-                .error("`Last-Event-ID`: must be the id of an event of this stream"))
-        }
+fn last_event_id(headers: &HeaderMap) -> Option<String> {
+    let line = headers.get("last-event-id")?;
+    Some(line.to_str().unwrap_or_default().to_owned())
+}
+
+impl Resume {
+    /// The event that a reconnecting client saw last: the header `Last-Event-ID`.
+    pub(crate) fn after<Id: FromStr>(&self) -> Result<Option<Id>, ApiError> {
+        let Some(last) = &self.last else {
+            return Ok(None);
+        };
+        // No id has a sign before it.
+        let id = last.parse().ok().filter(|_| !last.starts_with(['+', '-']));
+        id.map(Some).ok_or_else(|| {
+            Code::InvalidQuery.error("`Last-Event-ID`: must be the id of an event of this stream")
+        })
     }
 }
 
 /// Answers with the stream of a conversation of the caller, from where the client left off.
-pub(crate) async fn open(
+pub(crate) async fn of_conversation(
     state: &HttpState,
     caller: &Caller,
     id: ConversationId,
     resume: &Resume,
+) -> Reply {
+    let after = resume.after()?.unwrap_or(0);
+    let moments = state.services.conversations().follow(caller, id, after);
+    open(state, caller, resume, moments, event).await
+}
+
+/// Answers with a stream of events, each of which `format` writes.
+pub(crate) async fn open<T: 'static>(
+    state: &HttpState,
+    caller: &Caller,
+    resume: &Resume,
+    items: impl Stream<Item = Result<T, StoreError>> + Send + 'static,
+    format: fn(&T) -> Option<Bytes>,
 ) -> Reply {
     let slot = Slot::take(state, caller).await?.ok_or_else(|| {
         let message = format!(
@@ -78,9 +96,9 @@ pub(crate) async fn open(
         );
         Code::Conflict.error(message)
     })?;
-    let conversations = state.services.conversations();
+    let items = items.map(move |item| item.map(|item| format(&item)));
     let live = Live {
-        moments: Box::pin(conversations.follow(caller, id, resume.after)),
+        items: Box::pin(items),
         keep_alive: every(KEEP_ALIVE_EVERY),
         key_check: every(state.config.stream_key_check),
         state: state.clone(),
@@ -108,7 +126,8 @@ fn every(period: Duration) -> Interval {
 }
 
 struct Live {
-    moments: Pin<Box<dyn Stream<Item = Result<Moment, StoreError>> + Send>>,
+    /// What to send next; `None` ends the stream.
+    items: Pin<Box<dyn Stream<Item = Result<Option<Bytes>, StoreError>> + Send>>,
     keep_alive: Interval,
     key_check: Interval,
     state: HttpState,
@@ -125,10 +144,10 @@ impl Live {
                 biased;
                 () = self.closing.cancelled() => return None,
                 _ = self.key_check.tick() => self.is_permitted().await.then_some(())?,
-                moment = self.moments.next() => {
+                item = self.items.next() => {
                     self.keep_alive.reset();
-                    return match moment? {
-                        Ok(moment) => event(&moment),
+                    return match item? {
+                        Ok(bytes) => bytes,
                         Err(error) => {
                             tracing::warn!(%error, "an event stream ends early");
                             None
@@ -164,10 +183,10 @@ fn event(moment: &Moment) -> Option<Bytes> {
 }
 
 /// JSON text has no line breaks, so one `data` line holds it.
-fn format(seq: i32, name: &str, data: &impl Serialize) -> Option<Bytes> {
+pub(crate) fn format(id: impl Display, name: &str, data: &impl Serialize) -> Option<Bytes> {
     let data = serde_json::to_string(data).ok()?;
     Some(Bytes::from(format!(
-        "id: {seq}\nevent: {name}\ndata: {data}\n\n"
+        "id: {id}\nevent: {name}\ndata: {data}\n\n"
     )))
 }
 

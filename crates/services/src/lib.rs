@@ -45,6 +45,7 @@ mod shared;
 mod signals;
 mod speech;
 mod spoken;
+mod tail;
 mod talks;
 mod team;
 mod toolkits;

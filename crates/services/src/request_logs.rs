@@ -1,5 +1,6 @@
 //! The request log: entries are left in a bounded buffer on a request's path and written off it.
 
+use futures_util::Stream;
 use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,11 +11,13 @@ use offhook_domain::{
     AccountId, ConversationId, KeyId, LogEntryId, RequestId, Resource, Timestamp,
 };
 use offhook_metrics::metrics;
-use offhook_storage::{LogEntry, LogFilter, mint};
+use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
+use crate::tail::{READ_AT_ONCE, tail};
 use crate::workers::Turns;
 use crate::{Page, PageRequest, Result, Shared};
 
@@ -187,6 +190,30 @@ impl RequestLogs {
             .log_entries(account, filter, page.after, i64::from(page.limit))
             .await?;
         Ok(Page::of(rows, page.limit))
+    }
+
+    /// The account's requests as they are written down, behind the entry `after`.
+    pub async fn follow(
+        &self,
+        account: AccountId,
+        after: Option<Uuid>,
+    ) -> Result<impl Stream<Item = Result<LogEntry, StoreError>> + Send + use<>, StoreError> {
+        let shared = self.shared.clone();
+        let key = |entry: &LogEntry| (entry.created_at, entry.id.uuid());
+        tail(self.shared.clone(), after, key, move |since| {
+            let shared = shared.clone();
+            let filter = LogFilter {
+                since: Some(since),
+                ..LogFilter::default()
+            };
+            async move {
+                let entries = shared
+                    .store
+                    .log_entries(account, filter, None, READ_AT_ONCE);
+                entries.await
+            }
+        })
+        .await
     }
 
     /// The request that placed the account's call; `None` if it is older than the log, or if no request with a key did.

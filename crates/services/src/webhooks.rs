@@ -3,6 +3,7 @@
 mod looks;
 mod of_conversation;
 
+use futures_util::Stream;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,14 +14,16 @@ use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
 use offhook_egress::TargetUrl;
 use offhook_signing::SigningSecret;
 use offhook_storage::{
-    BODIES_KEPT, Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, Recovered, Resent, StoreError, mint,
+    AccountEvent, BODIES_KEPT, Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange,
+    EndpointStatus, EndpointView, Recovered, Resent, StoreError, mint,
 };
 use ring::rand::SystemRandom;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::error::{Result, UseCaseError};
 use crate::signals::Signal;
+use crate::tail::{READ_AT_ONCE, tail};
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Shared, events};
 
@@ -72,6 +75,25 @@ impl Webhooks {
             .endpoints(account, page.after, i64::from(page.limit))
             .await?;
         Ok(Page::of(rows, page.limit))
+    }
+
+    /// The account's events as they come to be, behind the event `after`, whether it has endpoints or not.
+    pub async fn follow(
+        &self,
+        account: AccountId,
+        after: Option<Uuid>,
+    ) -> Result<impl Stream<Item = Result<AccountEvent, StoreError>> + Send + use<>, StoreError>
+    {
+        let shared = self.0.clone();
+        let key = |event: &AccountEvent| (event.created_at, event.id.uuid());
+        tail(self.0.clone(), after, key, move |since| {
+            let shared = shared.clone();
+            async move {
+                let events = shared.store.events_since(account, since, READ_AT_ONCE);
+                events.await
+            }
+        })
+        .await
     }
 
     /// An endpoint.

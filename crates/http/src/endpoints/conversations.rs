@@ -83,5 +83,5 @@ async fn events(ask: Ask<ConversationsRead, ConversationId, (), Resume>) -> Repl
     let conversations = ask.services().conversations();
     let found = conversations.get(&ask.caller, ask.id, false).await?;
     found.ok_or_else(ApiError::not_found)?;
-    streams::open(&ask.state, &ask.caller, ask.id, &ask.body).await
+    streams::of_conversation(&ask.state, &ask.caller, ask.id, &ask.body).await
 }

@@ -10,11 +10,15 @@ use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::Reply;
 use crate::routes::Endpoint;
+use crate::streams::{self, Resume};
 use crate::wire::log::LogBody;
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
-    vec![Endpoint::at("/v1/logs").get(list)]
+    vec![
+        Endpoint::at("/v1/logs").get(list),
+        Endpoint::at("/v1/logs/stream").get(follow),
+    ]
 }
 
 /// The methods that requests with a key have.
@@ -73,4 +77,14 @@ async fn list(ask: Ask<LogsRead, (), Listing<LogFilter>>) -> Reply {
         |entry| (entry.created_at, entry.id.uuid()),
         LogBody,
     )
+}
+
+/// `GET /v1/logs/stream`
+async fn follow(ask: Ask<LogsRead, (), (), Resume>) -> Reply {
+    let logs = ask.services().request_logs();
+    let entries = logs.follow(ask.account(), ask.body.after()?).await?;
+    streams::open(&ask.state, &ask.caller, &ask.body, entries, |entry| {
+        streams::format(entry.id, "log", &LogBody(entry))
+    })
+    .await
 }

@@ -9,6 +9,7 @@ use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
+use crate::streams::{self, Resume};
 use crate::wire::Deleted;
 use crate::wire::webhook::{
     DeliveryBody, DeliveryStoryBody, EndpointBody, EndpointWithSecret, EventTypeBody, Recovered,
@@ -20,6 +21,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     vec![
         at("/v1/webhooks").get(list).post(create),
         at("/v1/webhooks/events").get(events),
+        at("/v1/webhooks/stream").get(follow),
         at("/v1/webhooks/deliveries").get(deliveries),
         at("/v1/webhooks/deliveries/{id}").get(delivery),
         at("/v1/webhooks/deliveries/{id}/redeliver").post(redeliver),
@@ -59,6 +61,18 @@ async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
         |view| (view.endpoint.created_at, view.endpoint.id.uuid()),
         EndpointBody,
     )
+}
+
+/// `GET /v1/webhooks/stream`
+async fn follow(ask: Ask<WebhooksRead, (), (), Resume>) -> Reply {
+    let webhooks = ask.services().webhooks();
+    let events = webhooks.follow(ask.account(), ask.body.after()?).await?;
+    streams::open(&ask.state, &ask.caller, &ask.body, events, |event| {
+        let body = std::str::from_utf8(&event.body).ok()?;
+        let (id, kind) = (event.id, event.kind);
+        Some(format!("id: {id}\nevent: {kind}\ndata: {body}\n\n").into())
+    })
+    .await
 }
 
 /// `POST /v1/webhooks`

@@ -220,6 +220,12 @@ pub(super) fn header(name: &str, description: &str, schema: Value) -> Value {
     json!({"name": name, "in": "header", "description": description, "schema": schema})
 }
 
+/// What every stream takes.
+pub(super) fn last_event_id() -> Value {
+    let words = "The id of the last event seen; the stream goes on behind it.";
+    header("Last-Event-ID", words, json!({"type": "string"}))
+}
+
 /// What every list takes.
 pub(super) fn paging((default, most): (u32, u32)) -> [Value; 2] {
     let limit = json!({"type": "integer", "minimum": 1, "maximum": most, "default": default});

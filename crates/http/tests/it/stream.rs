@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use offhook_http::HttpConfig;
+use offhook_services::{CallSettings, Looks};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
@@ -97,9 +98,11 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
         assert!(line.starts_with("HTTP/1.1 200"), "{line}");
         open.push(stream);
     }
-    let refused = app.get(&target).await;
-    refused.assert_error(409, "conflict");
-    assert!(refused.number("x-ratelimit-remaining") > 0);
+    for target in [target.as_str(), "/v1/logs/stream", "/v1/webhooks/stream"] {
+        let refused = app.get(target).await;
+        refused.assert_error(409, "conflict");
+        assert!(refused.number("x-ratelimit-remaining") > 0);
+    }
     // A client that goes away makes room.
     open.pop();
     let reopened = async {
@@ -153,4 +156,97 @@ async fn read_last_chunk(
         read.push(stream.read_u8().await?);
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_and_events_of_the_account_alone_are_followed_and_from_where_a_client_left_off() {
+    let app = TestApp::with(Setup {
+        calls: CallSettings {
+            looks: Looks {
+                streams: Duration::from_millis(10),
+                ..Looks::default()
+            },
+            ..CallSettings::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let agent = app.agent().await;
+    for (target, name, member) in [
+        ("/v1/logs/stream", "log", ("path", "/v1/calls")),
+        (
+            "/v1/webhooks/stream",
+            "call.initiated",
+            ("type", "call.initiated"),
+        ),
+    ] {
+        app.clock.advance(Duration::from_secs(1));
+        let mut following = Following::open(&app, target, None).await;
+        let before = text(&app.call(&agent, CUSTOMER).await["id"]);
+        must(app.services.request_logs().flush().await);
+        let first = following.next(name, member).await;
+        app.clock.advance(Duration::from_secs(1));
+        let placed = app.call(&agent, CUSTOMER).await;
+        must(app.services.request_logs().flush().await);
+        let second = following.next(name, member).await;
+        assert_ne!(first, second, "{target}: each once");
+        // Behind the first comes the second, at once.
+        let mut again = Following::open(&app, target, Some(&first.0)).await;
+        assert_eq!(again.next(name, member).await, second, "{target}");
+        if name == "log" {
+            assert_eq!(
+                (&second.1["path"], &second.1["status"]),
+                (&json!("/v1/calls"), &json!(201))
+            );
+        } else {
+            let ids = [&first.1, &second.1].map(|event| event["data"]["id"].clone());
+            assert_eq!(ids, [json!(before), placed["id"].clone()]);
+        }
+        for garbage in ["x", "7", "-1"] {
+            let answer = app.get(target).header("Last-Event-ID", garbage).await;
+            let message = answer.assert_error(400, "invalid_query");
+            assert!(message.starts_with("`Last-Event-ID`"), "{message}");
+        }
+    }
+}
+
+/// An open stream.
+struct Following(BufReader<TcpStream>);
+
+impl Following {
+    async fn open(app: &TestApp, target: &str, after: Option<&str>) -> Self {
+        let mut request = app.get(target);
+        if let Some(id) = after {
+            request = request.header("Last-Event-ID", id);
+        }
+        let mut following = Self(BufReader::new(request.open().await));
+        while following.line().await != ": open" {}
+        following
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        must(must(
+            timeout(Duration::from_secs(20), self.0.read_line(&mut line)).await,
+        ));
+        line.trim_end().to_owned()
+    }
+
+    /// The id and the data of the next event of this name whose data has this member.
+    async fn next(&mut self, name: &str, (member, value): (&str, &str)) -> (String, Value) {
+        loop {
+            let line = self.line().await;
+            let Some(id) = line.strip_prefix("id: ") else {
+                continue;
+            };
+            let event = self.line().await;
+            let data = self.line().await;
+            let data: Value = must(serde_json::from_str(
+                data.strip_prefix("data: ").unwrap_or_default(),
+            ));
+            if event == format!("event: {name}") && data[member] == value {
+                return (id.to_owned(), data);
+            }
+        }
+    }
 }

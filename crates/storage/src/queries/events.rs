@@ -14,8 +14,32 @@ use crate::dialect::Lock as _;
 use crate::postgres::dialect::{With, Write};
 use crate::schema::{deliveries, events, webhook_endpoints as endpoints};
 use crate::sql::V;
-use crate::store::mint;
-use crate::{DISABLED_AS_FAILING, DeliveryState, EndpointStatus, NewCall, NewEvent, Result};
+use crate::store::{Answer, mint, read};
+use crate::{
+    AccountEvent, DISABLED_AS_FAILING, DeliveryState, EndpointStatus, NewCall, NewEvent, Result,
+    Store,
+};
+
+impl Store {
+    /// The account's newest events since `since`, `limit` at most. Ids tell their time, so that the primary key finds them.
+    pub fn events_since(
+        &self,
+        account: AccountId,
+        since: Timestamp,
+        limit: i64,
+    ) -> Answer<'_, Vec<AccountEvent>> {
+        read!(self, |conn| {
+            Ok(events::table
+                .filter(events::id.ge(V(EventId::mint(since, [0; 10]))))
+                .filter(events::account_id.eq(V(account)))
+                .order(events::id.desc())
+                .limit(limit)
+                .select(AccountEvent::as_select())
+                .load(conn)
+                .await?)
+        })
+    }
+}
 
 /// Writes the event with its deliveries; returns the endpoints that have something to do.
 pub(crate) async fn emit(

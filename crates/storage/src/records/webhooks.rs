@@ -28,6 +28,17 @@ pub struct FailingEndpoint {
     pub exhausted_count: i32,
 }
 
+/// An event of an account.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::events)]
+pub struct AccountEvent {
+    pub id: EventId,
+    pub kind: EventType,
+    /// The exact bytes that every delivery sends.
+    pub body: Vec<u8>,
+    pub created_at: Timestamp,
+}
+
 /// A webhook endpoint.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::webhook_endpoints)]

@@ -5,7 +5,9 @@ use offhook_domain::{
 };
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, header, operations, period, query};
+use super::super::operations::{
+    Access, Answer, Operation, header, last_event_id, operations, period, query,
+};
 use super::super::reference;
 use super::super::schemas::{
     array, boolean, e164, instant, integer, map, metadata, nullable, object, request, string, uuid,
@@ -55,9 +57,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .errors_too(&[Code::RangeNotSatisfiable]);
         GET "/v1/conversations/{id}/events", followConversation, read
             => Events, "Follow a conversation as it happens, from its start"
-            .filters(vec![
-                header("Last-Event-ID", "The id of the last event seen; the stream goes on behind it.", json!({"type": "string", "pattern": "^[0-9]+$"})),
-            ])
+            .filters(vec![last_event_id()])
             .errors_too(&[Code::Conflict]);
     }
 }

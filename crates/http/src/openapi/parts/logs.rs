@@ -3,8 +3,11 @@
 use offhook_domain::Scope;
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, operations, period, query};
+use super::super::operations::{
+    Access, Answer, Operation, last_event_id, operations, period, query,
+};
 use super::super::schemas::{text, uuid, with, words};
+use crate::Code;
 use crate::endpoints::logs::{MAX_PATH_CHARS, METHODS};
 use crate::openapi::Shape;
 use crate::wire::log::LogBody;
@@ -27,6 +30,10 @@ pub(super) fn operations() -> Vec<Operation> {
         GET "/v1/logs", listLogs, Access::Scope(Scope::LogsRead)
             => Answer::List("LogEntry"), "The account's requests of the last 30 days, newest first"
             .filters(filters);
+        GET "/v1/logs/stream", followLogs, Access::Scope(Scope::LogsRead)
+            => Answer::Events, "Follow the account's requests as they are logged"
+            .filters(vec![last_event_id()])
+            .errors_too(&[Code::Conflict]);
     }
 }
 

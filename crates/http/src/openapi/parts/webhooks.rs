@@ -4,7 +4,9 @@ use offhook_domain::{EventType, FailureReason, Scope, TerminationReason};
 use offhook_services::store::{DeliveryState, EndpointStatus};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, operations, period, query};
+use super::super::operations::{
+    Access, Answer, Operation, last_event_id, operations, period, query,
+};
 use super::super::reference;
 use super::super::schemas::{
     Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, request,
@@ -46,6 +48,10 @@ pub(super) fn operations() -> Vec<Operation> {
             => One("Recovered"), "Send again what an endpoint has missed, at most 14 days back"
             .body("Recover").status(202).errors_too(&[Code::Conflict]);
         GET "/v1/webhooks/events", listEventTypes, read => List("EventType"), "The event catalog";
+        GET "/v1/webhooks/stream", followEvents, read
+            => Answer::Events, "Follow the account's events, with or without endpoints"
+            .filters(vec![last_event_id()])
+            .errors_too(&[Code::Conflict]);
         GET "/v1/webhooks/deliveries", listDeliveries, read => List("DeliveryItem"), "List deliveries"
             .filters(delivery_filters());
         GET "/v1/webhooks/deliveries/{id}", getDelivery, read
