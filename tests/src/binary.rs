@@ -60,7 +60,8 @@ pub async fn offhook(arguments: &[&str], variables: &[(&str, &str)], limit: Dura
 }
 
 /// A command of the binary that sees nothing of this process's settings.
-pub(crate) fn command() -> Command {
+#[must_use]
+pub fn command() -> Command {
     let mut command = Command::new(path());
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();

@@ -34,7 +34,7 @@ mod stream;
 mod wait;
 
 pub use baresip::Baresip;
-pub use binary::offhook;
+pub use binary::{command, offhook};
 pub use browser::{Browser, Language, Person, Words, can_browse};
 pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;

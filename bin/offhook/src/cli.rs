@@ -17,8 +17,10 @@ mod webhooks;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use anyhow::bail;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::client::{AgentsCommand, CallArgs, ConversationsCommand, LogsCommand};
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::health::HealthArgs;
@@ -45,8 +47,9 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// What every command takes.
+/// What every operator's command takes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 struct Common {
     /// The configuration, a TOML file (or OFFHOOK_CONFIG).
     #[arg(long, global = true, value_name = "FILE")]
@@ -106,11 +109,133 @@ enum Command {
     /// The voice providers' lists.
     #[command(subcommand)]
     Voices(voices::VoicesCommand),
-    /// Receive and check webhooks.
+    /// Receive, forward and check webhooks.
     #[command(subcommand)]
     Webhooks(webhooks::WebhooksCommand),
+    /// Place a call over the API.
+    Call(CallArgs),
+    /// Read agents over the API.
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+    /// Read and follow conversations over the API.
+    #[command(subcommand)]
+    Conversations(ConversationsCommand),
+    /// Follow the API's request log.
+    #[command(subcommand)]
+    Logs(LogsCommand),
     /// Print the OpenAPI document.
     Openapi,
+    /// Print the completions of a shell, to be sourced or put where it looks for them.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The commands that take no global option: they speak to an API, or need nothing.
+const WITHOUT_GLOBALS: [&str; 6] = [
+    "call",
+    "agents",
+    "conversations",
+    "logs",
+    "webhooks",
+    "completions",
+];
+
+/// A line for each command, which its help shows as an example.
+const EXAMPLES: &[&str] = &[
+    "offhook serve --listen 127.0.0.1:8080 --data-dir /var/lib/offhook",
+    "offhook demo --exit",
+    "offhook migrate --database-url postgres://offhook@localhost/offhook",
+    "offhook backup offhook-backup.db",
+    "offhook restore offhook-backup.db",
+    "offhook rekey --while-serving",
+    "offhook account create --name Acme --plan pro --credits 10 --owner-email ann@example.com --json",
+    "offhook account list --json",
+    "offhook account set-plan --account ID --plan starter --yes",
+    "offhook account credential set --account ID --provider legacy --secret sim_x",
+    "offhook account credential list --account ID",
+    "offhook account credential remove --account ID --provider legacy",
+    "offhook key create --account ID --name backend --scopes agents:read,calls:write --expires-at 2030-01-01",
+    "offhook key list --account ID",
+    "offhook key revoke ID",
+    "offhook knowledge status",
+    "offhook legacy sync --account ID",
+    "offhook member add --account ID --email ann@example.com --name Ann --role admin",
+    "offhook member invite --account ID --email ann@example.com --name Ann --role viewer",
+    "offhook member link --account ID --email ann@example.com",
+    "offhook member withdraw --account ID --email ann@example.com",
+    "offhook member remove --account ID --email ann@example.com",
+    "offhook number add --account ID --phone-number +15005550199 --label Desk",
+    "offhook wallet credit --account ID --credits 500 --type purchase --description June --usd 49.00",
+    "offhook wallet auto-refill --account ID --threshold 50 --amount 500",
+    "offhook invoice list --account ID",
+    "offhook invoice mark --id ID --status paid",
+    "offhook doctor --egress https://example.com",
+    "offhook health --ready",
+    "offhook simulator --listen 127.0.0.1:8090 --dial-log dials.jsonl --speed 20",
+    "offhook voices sync",
+    "offhook webhooks listen --forward-to http://127.0.0.1:3000/webhooks",
+    "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body event.json",
+    "offhook call --agent ID --to +14155550123 --metadata name=Ann --follow",
+    "offhook agents list",
+    "offhook agents show ID",
+    "offhook conversations list --status failed",
+    "offhook conversations show call_ID",
+    "offhook conversations tail call_ID",
+    "offhook logs tail",
+    "offhook openapi",
+    "offhook completions bash",
+];
+
+/// The whole command line, each command with its example.
+fn command() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    let command = with_examples(command, "offhook");
+    command.mut_subcommands(
+        |command| match WITHOUT_GLOBALS.contains(&command.get_name()) {
+            true => without_globals(command),
+            false => command,
+        },
+    )
+}
+
+/// The command that a line names, as far as it names one.
+fn named(line: impl IntoIterator<Item = String>) -> String {
+    let mut command = &command();
+    let mut names = vec!["offhook".to_owned()];
+    for word in line {
+        if let Some(found) = command.find_subcommand(&word) {
+            command = found;
+            names.push(word);
+        }
+    }
+    names.join(" ")
+}
+
+fn with_examples(command: clap::Command, path: &str) -> clap::Command {
+    let is_leaf = !command.has_subcommands();
+    let example = EXAMPLES
+        .iter()
+        .find(|line| is_leaf && line.starts_with(path));
+    let command = command.mut_subcommands(|command| {
+        let path = format!("{path} {}", command.get_name());
+        with_examples(command, &path)
+    });
+    match example {
+        Some(example) => command.after_help(format!("Example:\n  {example}")),
+        None => command,
+    }
+}
+
+fn without_globals(command: clap::Command) -> clap::Command {
+    let is_global = |arg: &clap::Arg| arg.get_help_heading() == Some("Global options");
+    let command = command.mut_args(|arg| {
+        let hides = is_global(&arg);
+        arg.hide(hides)
+    });
+    command.mut_subcommands(without_globals)
 }
 
 #[derive(Debug, Args)]
@@ -132,11 +257,29 @@ struct JsonArgs {
 }
 
 impl Cli {
+    /// Reads a command line.
+    pub(crate) fn of<T: Into<std::ffi::OsString> + Clone>(
+        line: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = command();
+        let matches = command.try_get_matches_from_mut(line)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+
     /// Does what the command says.
     ///
     /// # Errors
     /// It could not be done; the sentence says why.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let has_globals = self.common.config.is_some()
+            || self.common.data_dir.is_some()
+            || self.common.database_url.is_some();
+        if has_globals && self.command.speaks_to_an_api() {
+            bail!(
+                "this command speaks to a running service: --url and --key name it, in place of --config, \
+                 --data-dir and --database-url"
+            );
+        }
         let flags = Flags {
             config: self.common.config,
             data_dir: self.common.data_dir,
@@ -178,12 +321,32 @@ impl Cli {
                 simulator::run(settings, args).await
             }
             Command::Voices(command) => command.run(&start(flags, QUIET)?).await,
-            Command::Webhooks(command) => {
-                start(flags, QUIET)?;
-                command.run().await
+            Command::Webhooks(command) => command.run().await,
+            Command::Call(args) => args.run().await,
+            Command::Agents(command) => command.run().await,
+            Command::Conversations(command) => command.run().await,
+            Command::Logs(command) => command.run().await,
+            Command::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut command(), "offhook", &mut script);
+                output::print(
+                    false,
+                    &serde_json::Value::Null,
+                    String::from_utf8(script)?.trim_end(),
+                )
             }
             Command::Openapi => openapi(&start(flags, QUIET)?),
         }
+    }
+}
+
+impl Command {
+    /// Whether it is a customer's.
+    const fn speaks_to_an_api(&self) -> bool {
+        matches!(
+            self,
+            Self::Call(_) | Self::Agents(_) | Self::Conversations(_) | Self::Logs(_)
+        )
     }
 }
 
@@ -235,13 +398,11 @@ async fn migrate(settings: &Settings, json: bool) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         let line = line.replace("ID", "01890000-0000-7000-8000-000000000000");
-        Cli::try_parse_from(line.split_whitespace())
+        Cli::of(line.split_whitespace())
     }
 
     #[test]
@@ -249,46 +410,52 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The paths of the commands that are no groups.
+    fn leaves(command: &clap::Command, path: String, found: &mut Vec<String>) {
+        let below = command
+            .get_subcommands()
+            .filter(|below| below.get_name() != "help");
+        let before = found.len();
+        for below in below {
+            leaves(below, format!("{path} {}", below.get_name()), found);
+        }
+        if found.len() == before {
+            found.push(path);
+        }
+    }
+
     #[test]
-    fn every_documented_line_is_understood() {
+    fn every_command_has_an_example_that_it_understands_and_shows() {
+        let mut all = Vec::new();
+        leaves(&command(), "offhook".to_owned(), &mut all);
+        for path in &all {
+            let example = EXAMPLES.iter().find(|line| line.starts_with(path.as_str()));
+            let example = example.unwrap_or_else(|| panic!("{path} has no example"));
+            let help = parse(&format!("{path} --help")).unwrap_err().to_string();
+            assert!(help.contains(example), "{help}");
+            let takes_globals = WITHOUT_GLOBALS.iter().all(|one| !path.contains(one));
+            assert_eq!(help.contains("--data-dir"), takes_globals, "{help}");
+        }
+        assert_eq!(EXAMPLES.len(), all.len());
+        for line in EXAMPLES {
+            if let Err(error) = parse(line) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_understood_before_and_behind_the_command() {
         for line in [
             "offhook serve --listen 127.0.0.1:0 --data-dir d --database-url postgres://h/d --redis-url redis://h --config f",
-            "offhook demo --exit",
-            "offhook migrate --json",
-            "offhook backup backup.db --json",
-            "offhook restore backup.db --json",
+            "offhook --data-dir d openapi",
             "offhook restore --database-url postgres://h/d",
-            "offhook rekey --while-serving --json",
-            "offhook account create --name N --plan pro --credits 10 --engine-module true --owner-email e@example.com --json",
-            "offhook account create --name N --plan free",
-            "offhook account list --json --config f",
-            "offhook account set-plan --account ID --plan starter --yes --json",
-            "offhook wallet credit --account ID --credits 5 --type purchase --description D --usd 4.90 --json",
-            "offhook wallet auto-refill --account ID --threshold 5 --amount 50",
+            "offhook account create --name N --plan pro --engine-module true",
             "offhook wallet auto-refill --account ID --off",
-            "offhook invoice list --account ID --json",
-            "offhook invoice mark --id ID --status paid",
-            "offhook doctor --json --egress https://example.com",
-            "offhook health --ready",
-            "offhook key create --account ID --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json",
-            "offhook key create --account ID --name N --scopes agents:read,calls:write",
-            "offhook key list --account ID",
-            "offhook key revoke ID --json",
-            "offhook number add --account ID --phone-number +15005550199 --label Desk --json",
-            "offhook account credential set --account ID --provider legacy --secret sim_x",
-            "offhook account credential list --account ID --json",
-            "offhook account credential remove --account ID --provider simulator",
-            "offhook legacy sync --account ID --json",
-            "offhook member add --account ID --email e@example.com --name Eva --role admin --json",
-            "offhook member invite --account ID --email e@example.com --name Eva --role viewer",
-            "offhook member remove --account ID --email e@example.com --json",
-            "offhook member withdraw --account ID --email e@example.com",
-            "offhook knowledge status --json",
-            "offhook voices sync --json",
-            "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
+            "offhook key create --account ID --name N --scopes all --read-only --monthly-credit-budget 5 --json",
             "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
             "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body - --now 1",
-            "offhook --data-dir d openapi",
+            "offhook logs tail --url http://h --key k --json",
         ] {
             if let Err(error) = parse(line) {
                 panic!("{line}: {error}");

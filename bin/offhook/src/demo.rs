@@ -1,7 +1,6 @@
 //! `offhook demo`: a call from end to end, through the public interface.
 
 mod afterwards;
-mod api;
 mod callee;
 mod events;
 mod voice;
@@ -16,8 +15,8 @@ use offhook_domain::{AccountId, NumberProvider, Plan, Scopes};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-pub(crate) use self::api::Api;
 use self::voice::Staging;
+use crate::client::Api;
 use crate::links;
 use crate::receiver::{Delivered, Receiver};
 use crate::serve::{self, Running};

@@ -1,6 +1,7 @@
 //! The `offhook` binary: settings, tracing, store, services, HTTP and workers put together. No rules live here.
 
 mod cli;
+mod client;
 mod data_dir;
 mod demo;
 mod doctor;
@@ -21,8 +22,6 @@ mod tls;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 /// Reading a strange file comes before all else: that child can open nothing once its limits are set, no runtime either.
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -34,7 +33,7 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::of(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return cli::usage::refuse(&error),
     };

@@ -13,15 +13,19 @@ use serde_json::{Value, json};
 /// # Errors
 /// Standard output cannot be written.
 pub(crate) fn print(json: bool, value: &Value, words: &str) -> anyhow::Result<()> {
+    line(json, value, words).map(drop)
+}
+
+/// The same for one of many; `false` once nobody reads any more, as behind `head`.
+pub(crate) fn line(json: bool, value: &Value, words: &str) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     let printed = match json {
         true => writeln!(out, "{value}"),
         false => writeln!(out, "{words}"),
     };
     match printed.and_then(|()| out.flush()) {
-        // Whoever reads has seen enough, as `head` does.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        printed => Ok(printed?),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        printed => Ok(printed.map(|()| true)?),
     }
 }
 

@@ -187,6 +187,12 @@ fn legacy(
 /// # Errors
 /// As [`open_store`] and [`services`]; without a database too, as a directory that was misspelt gets none.
 pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Services> {
+    find_database(settings)?;
+    administration_anew(settings).await
+}
+
+/// Refuses a data directory without a database: one that was misspelt gets none.
+pub(crate) fn find_database(settings: &Settings) -> anyhow::Result<()> {
     if !settings.is_shared() && !settings.database_file().exists() {
         bail!(
             "there is no database in {}: is that the --data-dir of the service? (`offhook serve` and \
@@ -194,7 +200,7 @@ pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Servic
             settings.data_dir.display()
         );
     }
-    administration_anew(settings).await
+    Ok(())
 }
 
 /// As [`administration`], and makes the database where there is none.

@@ -9,6 +9,8 @@ const MAX_LINE_BYTES: usize = 256 * 1024;
 pub struct Events {
     line: Vec<u8>,
     data: Option<String>,
+    id: Option<String>,
+    last_id: Option<String>,
     after_cr: bool,
 }
 
@@ -32,6 +34,20 @@ impl Events {
         Ok(())
     }
 
+    /// The id of the newest event that had one: what `Last-Event-ID` tells when the stream is opened again.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// Forgets an event that broke off; what follows is a new stream.
+    pub fn begin_again(&mut self) {
+        let last_id = self.last_id.take();
+        *self = Self {
+            last_id,
+            ..Self::default()
+        };
+    }
+
     /// The stream is over: some services leave out the last blank line.
     pub fn finish(&mut self, mut found: impl FnMut(String)) -> Result<(), NotEvents> {
         if !self.line.is_empty() {
@@ -43,6 +59,7 @@ impl Events {
     fn end_line(&mut self, found: &mut impl FnMut(String)) -> Result<(), NotEvents> {
         if self.line.is_empty() {
             if let Some(data) = self.data.take() {
+                self.last_id = self.id.take().or(self.last_id.take());
                 found(data);
             }
             return Ok(());
@@ -59,6 +76,9 @@ impl Events {
                 }
                 None => self.data = Some(value.to_owned()),
             }
+        }
+        if let Some(id) = line.strip_prefix("id:") {
+            self.id = Some(id.strip_prefix(' ').unwrap_or(id).to_owned());
         }
         self.line.clear();
         Ok(())
@@ -97,6 +117,19 @@ mod tests {
             let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
             assert_eq!(events(&bytes), Ok(expected));
         }
+    }
+
+    #[test]
+    fn a_stream_is_opened_again_behind_its_last_id() {
+        let mut events = Events::default();
+        assert_eq!(events.last_id(), None);
+        events
+            .push(b"id: 7\ndata: a\n\nid: 8\ndata: b", |_| {})
+            .unwrap();
+        events.begin_again();
+        let mut all = Vec::new();
+        events.push(b"data: c\n\n", |data| all.push(data)).unwrap();
+        assert_eq!((events.last_id(), all), (Some("7"), vec!["c".to_owned()]));
     }
 
     #[test]

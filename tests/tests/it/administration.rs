@@ -154,6 +154,7 @@ async fn a_directory_that_was_misspelt_gets_no_database() {
             "01890000-0000-7000-8000-000000000000",
         ],
         &["knowledge", "status"],
+        &["rekey"],
     ] {
         let arguments = [line, &["--data-dir", directory]].concat();
         let output = offhook(&arguments, &[], LIMIT).await;
@@ -164,6 +165,13 @@ async fn a_directory_that_was_misspelt_gets_no_database() {
         );
         assert!(!data.exists(), "{line:?}");
     }
+    let doctor = offhook(&["doctor", "--data-dir", directory], &[], LIMIT).await;
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(
+        said.contains("skipped database: there is no database in"),
+        "{said}"
+    );
+    assert!(!data.exists(), "doctor");
     let make = [
         "account",
         "create",

@@ -11,6 +11,7 @@ mod bodies;
 mod calls;
 mod chats;
 mod crashes;
+mod customers;
 mod deliveries;
 mod demo;
 mod doctor;

@@ -28,9 +28,7 @@ pub(super) async fn run(settings: &Settings, args: RekeyArgs) -> anyhow::Result<
         while_serving,
         json,
     } = args;
-    if !settings.is_shared() {
-        data_dir::create(&settings.data_dir)?;
-    }
+    parts::find_database(settings)?;
     let _lock = match settings.is_shared() || while_serving {
         true => None,
         false => Some(data_dir::lock(&settings.data_dir)?),

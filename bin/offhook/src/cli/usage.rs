@@ -19,7 +19,8 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         // Nobody is left to tell that it cannot be printed.
         let _ = error.print();
     } else {
-        eprintln!("{}", sentence(&error.render().to_string()));
+        let command = super::named(std::env::args().skip(1));
+        eprintln!("{}", sentence(&error.render().to_string(), &command));
     }
     if error.use_stderr() {
         ExitCode::from(USAGE)
@@ -29,7 +30,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 /// The fault and the tips of the parser's text, without the usage that follows, on one line.
-fn sentence(text: &str) -> String {
+fn sentence(text: &str, command: &str) -> String {
     let mut parts = Vec::new();
     for paragraph in text.split("\n\n") {
         if paragraph.starts_with("Usage:") || paragraph.starts_with("For more information") {
@@ -37,7 +38,7 @@ fn sentence(text: &str) -> String {
         }
         parts.extend(paragraph.split("\n  tip: ").map(line));
     }
-    parts.push("--help shows how it is written".to_owned());
+    parts.push(format!("try `{command} --help`"));
     parts.join("; ")
 }
 
@@ -55,8 +56,6 @@ fn line(paragraph: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::super::Cli;
     use super::*;
 
@@ -65,27 +64,27 @@ mod tests {
         for (command, said) in [
             (
                 "offhook key create --scopes all",
-                "error: the following required arguments were not provided: --account <ID>, --name <NAME>; --help \
-                 shows how it is written",
+                "error: the following required arguments were not provided: --account <ID>, --name <NAME>; \
+                 try `offhook key create --help`",
             ),
             (
                 "offhook account create --nam x",
-                "error: unexpected argument '--nam' found; a similar argument exists: '--name'; --help shows how it \
-                 is written",
+                "error: unexpected argument '--nam' found; a similar argument exists: '--name'; try \
+                 `offhook account create --help`",
             ),
             (
                 "offhook srve",
-                "error: unrecognized subcommand 'srve'; a similar subcommand exists: 'serve'; --help shows how it is \
-                 written",
+                "error: unrecognized subcommand 'srve'; a similar subcommand exists: 'serve'; try `offhook --help`",
             ),
             (
                 "offhook key revoke 12",
-                "error: invalid value '12' for '<ID>': not a UUID (write it as 8-4-4-4-12 hexadecimal digits); --help \
-                 shows how it is written",
+                "error: invalid value '12' for '<ID>': not a UUID (write it as 8-4-4-4-12 hexadecimal digits); try \
+                 `offhook key revoke --help`",
             ),
         ] {
-            let error = Cli::try_parse_from(command.split(' ')).unwrap_err();
-            assert_eq!(sentence(&error.render().to_string()), said);
+            let error = Cli::of(command.split(' ')).unwrap_err();
+            let named = crate::cli::named(command.split(' ').map(str::to_owned));
+            assert_eq!(sentence(&error.render().to_string(), &named), said);
         }
     }
 }

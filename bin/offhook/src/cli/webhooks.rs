@@ -11,20 +11,23 @@ use offhook_services::SystemClock;
 use offhook_signing::{DEFAULT_TOLERANCE_SECONDS, SigningSecret, verify};
 use serde_json::json;
 
+use crate::client::ForwardArgs;
 use crate::output;
 use crate::receiver::{Delivered, Receiver};
 use crate::signals::Signals;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WebhooksCommand {
-    /// Receive events on this machine, check their signatures and print them.
+    /// Receive events on this machine and check their signatures, or forward an account's events to a receiver here.
     Listen {
         /// The address to listen on; port 0 picks one.
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
         listen: SocketAddr,
-        /// The endpoint's secret, whsec_….
-        #[arg(long)]
-        secret: SigningSecret,
+        /// The endpoint's secret, whsec_…; with --forward-to what events are signed with [default: a new one].
+        #[arg(long, required_unless_present = "forward_to")]
+        secret: Option<SigningSecret>,
+        #[command(flatten)]
+        forward: ForwardArgs,
         /// Print one JSON object a line.
         #[arg(long)]
         json: bool,
@@ -55,8 +58,13 @@ impl WebhooksCommand {
             Self::Listen {
                 listen,
                 secret,
+                mut forward,
                 json,
-            } => self::listen(listen, secret, json).await,
+            } => match (forward.forward_to.take(), secret) {
+                (Some(to), secret) => forward.run(to, secret, json).await,
+                (None, Some(secret)) => self::listen(listen, secret, json).await,
+                (None, None) => bail!("--secret is missing"),
+            },
             Self::Verify {
                 secret,
                 signature,
@@ -129,7 +137,6 @@ fn show(delivered: &Delivered, json: bool) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
     use serde_json::Value;
 
     use crate::cli::Cli;
@@ -142,7 +149,7 @@ mod tests {
         std::fs::write(&file, body).unwrap();
         let given = format!("--secret {secret} --signature {signature} --now {now}");
         let line = format!("offhook webhooks verify {given} --body {}", file.display());
-        let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+        let cli = Cli::of(line.split(' ')).unwrap();
         cli.run().await.map_err(|error| error.to_string())
     }
 

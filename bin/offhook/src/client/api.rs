@@ -1,9 +1,12 @@
 //! The public interface, as a client uses it.
 
+use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use offhook_providers::Events;
 use reqwest::RequestBuilder;
 use reqwest::header::ACCEPT;
 use serde_json::Value;
@@ -11,12 +14,48 @@ use serde_json::Value;
 /// How long one request may take.
 const LIMIT: Duration = Duration::from_secs(15);
 
+/// The pause before a stream that broke is opened again.
+const REOPENED_AFTER: Duration = Duration::from_secs(1);
+
 /// A client with its key.
 pub(crate) struct Api {
     http: reqwest::Client,
     base: String,
     key: String,
 }
+
+/// Why a request was not answered well.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Nothing answers there, or it stopped in the middle of its answer.
+    Unreachable(String),
+    /// The status, the code and the message.
+    Answered(u16, String, String),
+}
+
+impl Refused {
+    /// Whether the same request may succeed later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Answered(status, code, _) => *status >= 500 || code == "conflict",
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(base) => write!(
+                f,
+                "nothing answers at {base}: is `offhook serve` running there? --url names another address"
+            ),
+            Self::Answered(status, code, message) => write!(f, "{status} {code}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
 
 impl Api {
     pub(crate) fn new(base: String, key: String) -> anyhow::Result<Self> {
@@ -37,7 +76,7 @@ impl Api {
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let request = self.http.get(format!("{}{path}", self.base));
-        self.exchange(request).await
+        Ok(self.exchange(request).await?)
     }
 
     /// `doing` is what an error says that this was for.
@@ -61,40 +100,110 @@ impl Api {
         self.exchange(request.json(&body)).await.context(doing)
     }
 
+    /// Places a call under an Idempotency-Key.
+    pub(super) async fn place_call(&self, key: &str, body: &Value) -> Result<Value, Refused> {
+        let request = self.http.post(format!("{}/v1/calls", self.base));
+        let request = request.header("Idempotency-Key", key).json(body);
+        self.exchange(request).await
+    }
+
     /// What is at a path, as it is.
     pub(crate) async fn bytes(&self, path: &str) -> anyhow::Result<Bytes> {
         let request = self.http.get(format!("{}{path}", self.base));
-        let response = request.bearer_auth(&self.key).timeout(LIMIT).send().await?;
-        Ok(accepted(response).await?.bytes().await?)
+        let response = self.send(request.timeout(LIMIT)).await?;
+        Ok(response.bytes().await?)
     }
 
-    /// Opens a stream of server-sent events.
-    pub(crate) async fn stream(&self, path: &str) -> anyhow::Result<reqwest::Response> {
+    /// Hands each event of a stream to `shown` until that says `false`.
+    pub(crate) async fn follow(
+        &self,
+        path: &str,
+        mut shown: impl FnMut(&Value) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let read = |data: &str| shown(&serde_json::from_str(data).context("an event is not JSON")?);
+        self.follow_text(path, read).await
+    }
+
+    /// The same with the events' data as it came. A stream that breaks is opened again where it was.
+    pub(super) async fn follow_text(
+        &self,
+        path: &str,
+        mut shown: impl FnMut(&str) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let mut events = Events::default();
+        let mut is_open = false;
+        loop {
+            match self
+                .read_stream(path, &mut events, &mut is_open, &mut shown)
+                .await
+            {
+                Ok(false) => return Ok(()),
+                Ok(true) => {}
+                Err(error) => {
+                    let refused = error.downcast_ref::<Refused>();
+                    if !is_open || !refused.is_some_and(Refused::may_pass) {
+                        return Err(error);
+                    }
+                }
+            }
+            tokio::time::sleep(REOPENED_AFTER).await;
+        }
+    }
+
+    /// Whether the stream is to be opened again when it ends.
+    async fn read_stream(
+        &self,
+        path: &str,
+        events: &mut Events,
+        is_open: &mut bool,
+        shown: &mut impl FnMut(&str) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<bool> {
         let request = self.http.get(format!("{}{path}", self.base));
-        let request = request.header(ACCEPT, "text/event-stream");
-        accepted(request.bearer_auth(&self.key).send().await?).await
+        let mut request = request.header(ACCEPT, "text/event-stream");
+        if let Some(id) = events.last_id() {
+            request = request.header("Last-Event-ID", id);
+        }
+        let mut stream = self.send(request).await?.bytes_stream();
+        *is_open = true;
+        events.begin_again();
+        while let Some(Ok(piece)) = stream.next().await {
+            let mut data = Vec::new();
+            let read = events.push(&piece, |one| data.push(one));
+            ensure!(read.is_ok(), "an event is too long, or no text");
+            for one in data {
+                if !shown(&one)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
-    async fn exchange(&self, request: RequestBuilder) -> anyhow::Result<Value> {
-        let response = request.bearer_auth(&self.key).timeout(LIMIT).send().await?;
-        let body = accepted(response).await?.bytes().await?;
-        serde_json::from_slice(&body).context("the answer is not JSON")
+    async fn exchange(&self, request: RequestBuilder) -> Result<Value, Refused> {
+        let response = self.send(request.timeout(LIMIT)).await?;
+        let unreachable = |_| Refused::Unreachable(self.base.clone());
+        response.json().await.map_err(unreachable)
     }
-}
 
-/// The error's own words for anything but success.
-async fn accepted(response: reqwest::Response) -> anyhow::Result<reqwest::Response> {
-    let status = response.status();
-    if status.is_success() {
-        return Ok(response);
+    /// The answer, if it says success.
+    async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, Refused> {
+        let unreachable = |_| Refused::Unreachable(self.base.clone());
+        let response = request
+            .bearer_auth(&self.key)
+            .send()
+            .await
+            .map_err(unreachable)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.unwrap_or_default();
+        let envelope: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let word = |name: &str| envelope[name].as_str().unwrap_or("?").to_owned();
+        Err(Refused::Answered(
+            status.as_u16(),
+            word("error"),
+            word("message"),
+        ))
     }
-    let body = response.bytes().await.unwrap_or_default();
-    let envelope: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let (code, message) = (envelope["error"].as_str(), envelope["message"].as_str());
-    bail!(
-        "{} {}: {}",
-        status.as_u16(),
-        code.unwrap_or("?"),
-        message.unwrap_or("?")
-    );
 }

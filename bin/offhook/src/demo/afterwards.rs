@@ -7,7 +7,8 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Api, text};
+use super::text;
+use crate::client::Api;
 
 /// How long the data may take to be extracted once the call is over.
 const ANALYSIS_LIMIT: Duration = Duration::from_secs(20);

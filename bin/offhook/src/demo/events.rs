@@ -1,32 +1,20 @@
 //! The event stream of a conversation.
 
-use anyhow::{Context as _, ensure};
-use futures_util::StreamExt as _;
-use offhook_providers::Events;
+use anyhow::Context as _;
 use serde_json::Value;
 
-use super::api::Api;
+use crate::client::{Api, is_last};
 
-/// Prints each turn as it comes, until the stream ends with the conversation; returns how many turns there were.
+/// Prints each turn as it comes, until the conversation ends; returns how many turns there were.
 pub(super) async fn follow(api: &Api, conversation_id: &str) -> anyhow::Result<usize> {
     let path = format!("/v1/conversations/{conversation_id}/events");
-    let response = api
-        .stream(&path)
-        .await
-        .context("following the conversation")?;
-    let mut stream = response.bytes_stream();
-    let mut events = Events::default();
     let mut turns = 0;
-    while let Some(piece) = stream.next().await {
-        let piece = piece.context("the event stream broke")?;
-        let mut told = Vec::new();
-        let read = events.push(&piece, |data| told.push(data));
-        ensure!(read.is_ok(), "an event is too long, or no text");
-        for data in told {
-            let event = serde_json::from_str(&data).context("an event is not JSON")?;
-            turns += usize::from(show(&event));
-        }
-    }
+    let shown = |event: &Value| {
+        turns += usize::from(show(event));
+        Ok(!is_last(event))
+    };
+    let followed = api.follow(&path, shown).await;
+    followed.context("following the conversation")?;
     Ok(turns)
 }
 

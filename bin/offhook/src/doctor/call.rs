@@ -10,7 +10,8 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 
 use super::{Finding, Hop};
-use crate::demo::{Api, text};
+use crate::client::Api;
+use crate::demo::text;
 use crate::receiver::Receiver;
 use crate::serve::{self, Running};
 use crate::settings::{Flags, Settings};

@@ -18,6 +18,9 @@ const OLDEST_POSTGRES: i32 = 15;
 const CONNECTIONS: i32 = 18;
 
 pub(super) async fn open(settings: &Settings) -> Result<Store, Finding> {
+    if let Err(error) = parts::find_database(settings) {
+        return Err(HOP.skipped(error.to_string()));
+    }
     parts::open_store(settings).await.map_err(|error| {
         let remedy = if settings.is_shared() {
             "see that the server of `database_url` runs, can be reached from here and lets this user in, and that \

@@ -17,6 +17,9 @@ const SAID_AT_MOST: usize = 400;
 
 pub(super) async fn look(settings: &Settings) -> Finding {
     let place = place(settings);
+    if matches!(settings.objects, ObjectsSettings::Own) && !settings.data_dir.exists() {
+        return HOP.skipped(format!("{place} is made by `offhook serve`"));
+    }
     if let Err(error) = try_out(settings).await {
         let fault = error.downcast_ref::<ObjectError>();
         let remedy = remedy(settings, fault);

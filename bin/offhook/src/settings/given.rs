@@ -23,8 +23,14 @@ const OF_OTHERS: &str = "AWS_";
 /// tests the third.
 const IGNORED_PREFIXES: [&str; 3] = ["OFFHOOK_PORT", "OFFHOOK_SERVICE_", "OFFHOOK_TEST_"];
 
-/// Variables that steer tests, and the one that names the file.
-const IGNORED: [&str; 3] = ["OFFHOOK_FAILPOINT", "OFFHOOK_BIN", CONFIG_VARIABLE];
+/// Variables that are no settings: two steer tests, two are of the commands that speak to an API, one names the file.
+const IGNORED: [&str; 5] = [
+    "OFFHOOK_FAILPOINT",
+    "OFFHOOK_BIN",
+    "OFFHOOK_API_URL",
+    "OFFHOOK_API_KEY",
+    CONFIG_VARIABLE,
+];
 
 /// A name at least this alike is offered in place of an unknown one.
 const ALIKE: f64 = 0.8;
