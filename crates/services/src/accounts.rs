@@ -1,4 +1,4 @@
-//! Accounts, as the operator makes them.
+//! Accounts, as the operator creates them.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -9,16 +9,13 @@ use offhook_storage::{Account, Member, NewLedgerEntry, mint};
 use crate::error::InputError;
 use crate::{Result, Shared};
 
-/// Accounts.
 #[derive(Clone)]
 pub struct Accounts(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Accounts {
-    /// Makes an account, with `credits` as a `manual_credit` or else the plan's monthly ones, and its owner.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an empty or too long name, negative credits, or an address that is none.
+    /// Creates an account and its owner. It starts with `credits` as a `manual_credit`, or else with the plan's monthly
+    /// credits.
     pub async fn create(
         &self,
         name: &str,
@@ -48,31 +45,24 @@ impl Accounts {
         });
         let store = &self.0.store;
         store.create_account(account.clone(), entry, owner).await?;
-        // The account is made; what fails here is made up for at the next look at the months.
+        // The account exists; the next run over the months makes up for a failure here.
         if let Err(error) = crate::billing::enter(&self.0, &account, None).await {
             tracing::warn!(%error, "the account's first invoice is begun later");
         }
         Ok(account)
     }
 
-    /// Every account, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists every account, oldest first.
     pub async fn list(&self) -> Result<Vec<Account>> {
         self.0.store.accounts().await
     }
 
-    /// An account.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn find(&self, id: AccountId) -> Result<Option<Account>> {
         self.0.store.account(id).await
     }
 }
 
-/// An account with a name of the right length and letters.
+/// Builds an account after checking its name.
 pub(crate) fn new_account(
     name: &str,
     plan: Plan,
@@ -94,7 +84,7 @@ pub(crate) fn new_account(
     })
 }
 
-/// What an account begins with: these credits, or else its plan's monthly ones.
+/// The first credits of an account: `credits`, or else the plan's monthly credits.
 pub(crate) fn first_credits(
     shared: &Shared,
     account: &Account,

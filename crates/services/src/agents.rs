@@ -1,4 +1,4 @@
-//! Agents: drafted, versioned, published.
+//! Agents: drafts, versions and publishing.
 
 mod check;
 mod first;
@@ -26,16 +26,16 @@ use patch::{AgentPatch, language, name};
 
 pub use versions::AgentVersionView;
 
-/// How often a change without an expected version is made again on a newer head.
+/// How often a change without an expected version is retried on a newer head.
 const TRIES: usize = 5;
 
-/// An agent as its page shows it.
+/// An agent as the API shows it.
 #[derive(Debug, Clone)]
 pub struct AgentView {
     pub agent: Agent,
-    /// Its head configuration with `version` first, or the legacy provider's summary.
+    /// The head configuration with `version` first, or the legacy provider's summary.
     pub config: Option<Json>,
-    /// The numbers that a legacy agent calls from, the oldest first; none of an engine agent.
+    /// The numbers a legacy agent calls from, oldest first; empty for an engine agent.
     pub numbers: Vec<PhoneNumber>,
 }
 
@@ -48,7 +48,7 @@ impl Agents {
         Self(shared, voices)
     }
 
-    /// A page of agents, newest first. `q` is compared without case.
+    /// Lists agents, newest first. `q` ignores case.
     pub async fn list(
         &self,
         account: AccountId,
@@ -62,14 +62,14 @@ impl Agents {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// An agent with its head configuration.
+    /// Returns an agent with its head configuration.
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
         let (agent, config) = found.ok_or(UseCaseError::NotFound)?;
         self.with_numbers(view(agent, config)?).await
     }
 
-    /// The numbers that the legacy ones of these agents call from, each agent's oldest first.
+    /// Lists the numbers that the legacy agents among these call from, each agent's oldest first.
     pub async fn numbers_of(
         &self,
         account: AccountId,
@@ -91,10 +91,8 @@ impl Agents {
         Ok(view)
     }
 
-    /// Drafts an engine agent: `{name, language, config?}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body. The `version` of a configuration that was copied says nothing here.
+    /// Creates an engine agent as a draft: `{name, language, config?}`. Ignores the `version` of a copied
+    /// configuration.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let name = name(fields.required_string("name", 1..=120)?, &fields)?.to_owned();
@@ -139,12 +137,8 @@ impl Agents {
         view(agent, stored)
     }
 
-    /// Changes an agent: `{name?, language?, status?, config?, expected_version?}`; `config` is merged (RFC 7396) on
-    /// the head, and a change of it saves the next version.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] for a stale version or a change of status that is not allowed,
-    /// [`UseCaseError::UnsupportedRuntime`] for anything but the name of a legacy agent.
+    /// Changes an agent: `{name?, language?, status?, config?, expected_version?}`. `config` is merged (RFC 7396) into
+    /// the head; if that changes it, the next version is saved.
     pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let patch = AgentPatch::read(body)?;
         for _ in 0..TRIES {
@@ -161,7 +155,8 @@ impl Agents {
                 let config = AgentConfig::from_stored(saved).map_err(corrupt)?;
                 let head = stored.as_deref().map(AgentConfig::from_stored);
                 let head = head.transpose().map_err(corrupt)?;
-                // What the head names already may be gone since: it is skipped, and in nobody's way.
+                // Tools and documents that the head already names may have been deleted since. They are skipped and do
+                // not block this change.
                 if head.as_ref().map(|head| &head.tool_ids) != Some(&config.tool_ids) {
                     self.0.tools_of(account, &config).await??;
                 }
@@ -171,7 +166,8 @@ impl Agents {
             if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
             }
-            // The head has moved: with an expected version the next look refuses, without one the patch is made anew.
+            // The head has moved. With an expected version the next try refuses; without one the patch is applied
+            // again.
         }
         Err(UseCaseError::Conflict(Refusal::AgentContended))
     }
@@ -217,7 +213,7 @@ impl Agents {
         })
     }
 
-    /// The configuration to save as the next version, if it changes, and the agent's new language, if that does.
+    /// The configuration to save as the next version, if it changes, and the agent's new language, if that changes.
     fn configured(
         &self,
         agent: &Agent,
@@ -248,17 +244,15 @@ impl Agents {
         }
         let after = config.to_stored();
         if before.as_ref() == Some(&after) {
-            // What is saved already may be what this service can follow no more: a new name is in nobody's way.
+            // This service may no longer support what is already saved. That must not block a new name.
             return Ok((None, language));
         }
         self.0.check_config(&config)?;
         Ok((Some(after), language))
     }
 
-    /// Makes a version serve calls: `{version?, note?}`; an older version is the rollback.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] for an archived agent, or a configuration that cannot hold a call (its field is named).
+    /// Publishes a version, so that it serves calls: `{version?, note?}`. An older version is a rollback. Refuses a
+    /// configuration that cannot hold a call, and names its field.
     pub async fn publish(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let mut fields = Fields::of(body, "")?;
         let version = fields.optional_integer("version", 1..=i64::from(i32::MAX))?;
@@ -279,12 +273,12 @@ impl Agents {
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
             self.0.check_publishable(&config)?;
-            // A version that was published before keeps the tools and documents that it pinned then.
+            // A version that was published before keeps the tools and documents pinned then.
             let tools = match before.published_at {
                 None => self.0.tools_of(account, &config).await?.map_err(refused)?,
                 Some(_) => Vec::new(),
             };
-            // Behind all that may refuse: it can change the workspace at the provider.
+            // Last, after every check that may refuse, because it can change the workspace at the provider.
             self.ready_voices(account, &config).await?;
             let publication = Publication {
                 version: wanted,
@@ -303,7 +297,7 @@ impl Agents {
     }
 }
 
-/// `updated_at` moves with the agent's row alone, and such a change leaves the row as it is.
+/// `updated_at` moves only with the agent's row, and such a change leaves the row as it is.
 fn changes_nothing(change: &AgentChange) -> bool {
     change.name.is_none()
         && change.language.is_none()

@@ -1,8 +1,8 @@
-//! What is extracted from conversations that have ended, by a JSON Schema that their agent has (docs/API.md, Analysis).
+//! Data extracted from ended conversations by their agent's JSON Schema (docs/API.md, Analysis).
 //!
-//! The schema belongs to the agent and not to its versions: it says what an account wants to know of its conversations, and
-//! not how they are held. The end of a conversation orders its analysis by the schema that is in force then; what is changed
-//! later changes nothing that has ended.
+//! The schema belongs to the agent and not to its versions: it says what an account wants to know about its
+//! conversations, not how they are held. The end of a conversation queues its analysis with the schema in force then.
+//! Later changes do not affect ended conversations.
 
 mod analyst;
 mod judge;
@@ -20,25 +20,20 @@ use crate::{Refusal, Shared};
 
 pub(crate) use analyst::keep_analysing;
 
-/// What is to be extracted from an agent's conversations.
+/// What to extract from an agent's conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnalysisSchemaView {
-    /// A JSON Schema; `None`: nothing is extracted.
+    /// A JSON Schema; `None` if nothing is extracted.
     pub schema: Option<Json>,
-    /// When it was set or cleared; `None` if it never was.
+    /// When the schema was set or cleared; `None` if it never was.
     pub updated_at: Option<Timestamp>,
 }
 
-/// Analyses of conversations.
 #[derive(Clone)]
 pub struct Analyses(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Analyses {
-    /// The schema of an agent.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such agent.
     pub async fn schema(&self, account: AccountId, id: AgentId) -> Result<AnalysisSchemaView> {
         let agent = self.agent(account, id).await?;
         match self.0.store.analysis_schema(agent.id).await? {
@@ -47,11 +42,7 @@ impl Analyses {
         }
     }
 
-    /// Sets the schema of an agent: `{schema}`, where null clears it.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::UnsupportedRuntime`] for a legacy agent,
-    /// [`UseCaseError::Conflict`] for an archived one.
+    /// Sets an agent's schema: `{schema}`; null clears it.
     pub async fn set_schema(
         &self,
         account: AccountId,
@@ -89,7 +80,7 @@ fn view(stored: AnalysisSchema) -> Result<AnalysisSchemaView> {
     })
 }
 
-/// The schema of a body as compact text; `None` where it is to be cleared.
+/// The schema in a body as compact text; `None` to clear it.
 fn read(body: &Json) -> Result<Option<String>, FieldError> {
     let mut fields = Fields::of(body, "")?;
     let given = fields.take("schema");

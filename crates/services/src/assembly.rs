@@ -1,4 +1,4 @@
-//! The use cases, put together.
+//! Builds the use cases.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -27,31 +27,28 @@ use crate::{
     recordings, signals, talks, uploads,
 };
 
-/// What the use cases stand on.
+/// What the use cases need.
 pub struct ServicesConfig {
-    /// The rows.
     pub store: Store,
-    /// The present.
     pub clock: Arc<dyn Clock>,
     /// The terms of every plan.
     pub plans: Plans,
-    /// The models that agents may name.
+    /// The language models that agents may name.
     pub models: Arc<dyn Models>,
-    /// The phone network.
     pub network: Network,
-    /// The recognisers and voices that agents may name.
+    /// The recognizers and voices that agents may name.
     pub speech: Arc<dyn Speech>,
     /// The provider of the legacy agents.
     pub legacy: Arc<dyn LegacyProvider>,
-    /// Where files are kept.
+    /// Where files are stored.
     pub objects: Objects,
-    /// This process.
+    /// The id of this process.
     pub node: NodeId,
     /// Whether this process shares its limits through Redis.
     pub has_redis: bool,
-    /// What webhook URLs may point to.
+    /// The URLs that webhooks may point to.
     pub webhook_policy: Policy,
-    /// What `http` tools ask through; its policy says what their URLs may point to.
+    /// The client of `http` tools; its policy says which URLs they may point to.
     pub tool_client: GuardedClient,
     /// How calls are placed and kept.
     pub calls: CallSettings,
@@ -84,53 +81,37 @@ macro_rules! use_cases {
 }
 
 use_cases! { |shared, voices|
-    /// Accounts.
     accounts: Accounts = Accounts(shared.clone()),
-    /// Keys.
     keys: Keys = Keys::new(shared.clone()),
-    /// Agents.
     agents: Agents = Agents::new(shared.clone(), voices.clone()),
-    /// Analyses of conversations.
     analyses: Analyses = Analyses(shared.clone()),
-    /// Billing.
     billing: Billing = Billing(shared.clone()),
-    /// Calls.
     calls: Calls = Calls(shared.clone()),
-    /// Batch calls.
     batches: Batches = Batches(shared.clone()),
     /// Text conversations.
     chats: Chats = Chats(shared.clone()),
-    /// Spoken conversations of web pages.
+    /// Spoken conversations from web pages.
     talks: Talks = Talks(shared.clone()),
-    /// Widgets of agents.
     widgets: Widgets = Widgets(shared.clone()),
-    /// Conversations.
     conversations: Conversations = Conversations(shared.clone()),
-    /// Credentials of accounts at providers.
+    /// Accounts' credentials at providers.
     credentials: Credentials = Credentials::new(shared.clone()),
-    /// Legacy agents.
     legacy: Legacy = Legacy(shared.clone()),
-    /// Phone numbers.
     numbers: Numbers = Numbers(shared.clone()),
-    /// Tools.
     tools: ToolShelf = ToolShelf(shared.clone()),
-    /// Webhooks.
     webhooks: Webhooks = Webhooks(shared.clone()),
-    /// The people who work with an account.
+    /// The members of an account.
     team: Team = Team(shared.clone()),
-    /// People who sign in to the portal.
+    /// Users who sign in to the portal.
     people: People = People::new(shared.clone()),
-    /// Integrations.
     integrations: Integrations = Integrations(shared.clone()),
-    /// Voices.
     voices: Voices = voices.clone(),
-    /// The request log.
     request_logs: RequestLogs = RequestLogs::new(shared.clone()),
     /// Whether this process can serve.
     health: Health = Health(shared.clone()),
-    /// Calls that come in.
+    /// Incoming calls.
     inbound: Inbound = Inbound::new(shared.clone()),
-    /// What happens in an account now and in its last day.
+    /// An account's activity now and in the last day.
     overview: Overview = Overview(shared.clone()),
     /// Knowledge documents and folders.
     knowledge: Knowledge = Knowledge(shared.clone()),
@@ -139,10 +120,7 @@ use_cases! { |shared, voices|
 }
 
 impl Services {
-    /// Puts the use cases together.
-    ///
-    /// # Errors
-    /// [`CatalogError`] if a shipped catalog does not hold what it should.
+    /// Fails if a shipped catalog is invalid.
     pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
         let catalog = Catalog::load(&config.plans)?;
         let legacy_price = legacy::price(&config.plans)?;
@@ -186,22 +164,21 @@ impl Services {
         Ok(Self::of(shared, voices))
     }
 
-    /// The present.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
     }
 
-    /// The rows, for the workers that stand beside the use cases.
+    /// The store, for the workers beside the use cases.
     pub fn store(&self) -> &Store {
         &self.shared.store
     }
 
-    /// What wakes this process's workers.
+    /// Wakes this process's workers.
     pub fn wakes(&self) -> &Wakes {
         &self.shared.wakes
     }
 
-    /// The same, with voice providers to ask.
+    /// Adds the providers whose voices can be listed.
     #[must_use]
     pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         self.voices = self.voices.with_libraries(libraries);
@@ -209,59 +186,58 @@ impl Services {
         self
     }
 
-    /// The same, with applications that accounts can connect. The first ones given stay.
+    /// Adds the applications that accounts can connect. The first call wins.
     #[must_use]
     pub fn with_applications(self, applications: Vec<Arc<dyn Application>>) -> Self {
         let _ = self.shared.applications.set(applications);
         self
     }
 
-    /// The same, with an endpoint by which documents are also found by their meaning. The first one given stays.
+    /// Adds an embeddings endpoint, so that documents are also found by meaning. The first call wins.
     #[must_use]
     pub fn with_embeddings(self, embeddings: Arc<dyn Embeddings>) -> Self {
         let _ = self.shared.meaning.set(knowledge::Meaning::new(embeddings));
         self
     }
 
-    /// The same, with the door of a carrier that speaks HTTP. The first one given stays.
+    /// Adds the webhook endpoint of a carrier that speaks HTTP. The first call wins.
     #[must_use]
     pub fn with_carrier_door(self, door: Arc<dyn CarrierDoor>) -> Self {
         let _ = self.shared.carrier_door.set(door);
         self
     }
 
-    /// The door of the carrier, if it speaks HTTP.
+    /// The carrier's webhook endpoint, if it speaks HTTP.
     pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
         self.shared.carrier_door.get()
     }
 
-    /// The same, with WhatsApp, by which numbers of accounts answer customers. The first one given stays; without one
-    /// nobody is answered there.
+    /// Adds WhatsApp, where accounts' numbers answer customers. The first call wins; without it, no customer is
+    /// answered there.
     #[must_use]
     pub fn with_whatsapp(self, api: Arc<dyn WhatsAppApi>) -> Self {
         let _ = self.shared.whatsapp.set(api);
         self
     }
 
-    /// The same, with a directory of this machine, for this process alone, where the recordings of spoken calls are
-    /// until the object store has them. The first one given stays; without one no call is recorded.
+    /// Adds a local directory, for this process alone, that holds recordings of spoken calls until the object store has
+    /// them. The first call wins; without it, no call is recorded.
     #[must_use]
     pub fn with_spool(self, directory: PathBuf) -> Self {
         self.shared.recordings.spool_in(directory);
         self
     }
 
-    /// What brings recordings to the object store that were left on this machine.
+    /// Uploads recordings left on this machine to the object store.
     pub fn recording_keeper(&self) -> RecordingKeeper {
         RecordingKeeper(self.shared.clone())
     }
 
-    /// Changes of plan.
     pub fn plan_changes(&self) -> PlanChanges {
         PlanChanges(self.shared.clone())
     }
 
-    /// What deletes rows whose time is over.
+    /// Deletes rows whose retention has ended.
     pub fn retention(&self) -> Retention {
         Retention(self.shared.clone())
     }
@@ -271,7 +247,7 @@ impl Services {
         Restored(self.shared.clone())
     }
 
-    /// What collects uploads that no document waits for.
+    /// Deletes uploads that no document waits for.
     pub fn upload_collector(&self) -> UploadCollector {
         UploadCollector(self.shared.clone())
     }
@@ -281,12 +257,12 @@ impl Services {
         &self.shared.catalog
     }
 
-    /// The worker that reads documents: files by `extractor`, addresses by `client`.
+    /// The worker that reads documents: files with `extractor`, URLs with `client`.
     pub fn librarian(&self, extractor: Arc<dyn Extractor>, client: GuardedClient) -> Librarian {
         Librarian::new(self.shared.clone(), extractor, client)
     }
 
-    /// The worker that dials and keeps house.
+    /// The worker that dials and runs maintenance.
     pub fn dialer(&self) -> Dialer {
         Dialer::new(self.shared.clone(), self.keys.clone(), self.agents.clone())
     }

@@ -31,23 +31,19 @@ pub(crate) use scheduler::keep_calling;
 const CREATE: &str = "POST /v1/batch-calls";
 const RETRY: &str = "POST /v1/batch-calls/{id}/retry";
 
-/// What a retry tells of where a COMMIT does not.
+/// The error for an unknown COMMIT: a retry tells what happened.
 const IN_DOUBT: &str =
     "The batch may have been written: a retry with the same Idempotency-Key tells.";
 
-/// How a batch is printed for an answer that an Idempotency-Key replays.
+/// Prints a batch for the response that an Idempotency-Key replays.
 pub type PrintBatch = fn(&Batch) -> Vec<u8>;
 
-/// Batch calls.
 #[derive(Clone)]
 pub struct Batches(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Batches {
-    /// A page of batches, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists batches, newest first.
     pub async fn list(
         &self,
         account: AccountId,
@@ -60,19 +56,12 @@ impl Batches {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// A batch.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such batch.
     pub async fn get(&self, account: AccountId, id: BatchId) -> Result<Batch> {
         let batch = self.0.store.batch(account, id).await?;
         batch.ok_or(UseCaseError::NotFound)
     }
 
-    /// A page of a batch's recipients behind place `after`, in the order that they were given in.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such batch.
+    /// Lists a batch's recipients after place `after`, in the order they were given.
     pub async fn recipients(
         &self,
         account: AccountId,
@@ -89,11 +78,8 @@ impl Batches {
         Ok(Page::of(rows.ok_or(UseCaseError::NotFound)?, limit))
     }
 
-    /// Takes a batch: `{name, agent_id, phone_number_id?, scheduled_at?, recipients}`, or answers a retry as the first
-    /// time.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] says which rule refused.
+    /// Accepts a batch: `{name, agent_id, phone_number_id?, scheduled_at?, recipients}`. Replays the first response to
+    /// a retry.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -221,10 +207,7 @@ impl Batches {
         })
     }
 
-    /// Pauses, resumes or cancels a batch. Calls under way go on to their end.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] if its state forbids it, [`UseCaseError::NotFound`] if the account has no such batch.
+    /// Pauses, resumes or cancels a batch. Calls under way continue to their end.
     pub async fn step(&self, caller: &Caller, id: BatchId, step: BatchStep) -> Result<Batch> {
         let at = self.0.clock.now();
         let step_by = (step, caller.key.as_ref().map(|key| key.id));
@@ -248,11 +231,7 @@ impl Batches {
         }
     }
 
-    /// Calls those of an ended batch again that were not called well, or answers a retry as the first time.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] if the batch has not ended or nobody is left, [`UseCaseError::NotFound`] if the account
-    /// has no such batch.
+    /// Calls the failed recipients of an ended batch again. Replays the first response to a retry.
     pub async fn retry(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! The model catalog: data of `crates/services/catalog/models.toml`, with USD worked out per plan.
+//! The model catalog: the data of `crates/services/catalog/models.toml`, with USD prices per plan.
 
 use std::fmt;
 
@@ -7,23 +7,20 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// Its id in the catalog.
     pub id: String,
-    /// What it does.
     pub kind: ModelKind,
-    /// Whose it is; the name in an agent's configuration.
+    /// The provider's name in an agent's configuration.
     pub provider: String,
     /// Its name at the provider.
     pub model: String,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
-    /// Languages, two-letter codes.
+    /// Languages, as two-letter codes.
     pub languages: Vec<String>,
-    /// What it costs on each plan that has the API.
+    /// The price on each plan that has the API.
     pub prices: Vec<ModelPrice>,
 }
 
-/// What a model costs on a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelPrice {
     pub plan: Plan,
@@ -32,20 +29,17 @@ pub struct ModelPrice {
     pub usd_per_minute: Option<f64>,
 }
 
-/// What a model does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelKind {
-    /// Writes text.
     Llm,
-    /// Turns speech into text.
+    /// Speech-to-text.
     Stt,
-    /// Turns text into speech.
+    /// Text-to-speech.
     Tts,
 }
 
 impl ModelKind {
-    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Llm, Self::Stt, Self::Tts];
 
     /// The wire form.
@@ -64,7 +58,7 @@ impl fmt::Display for ModelKind {
     }
 }
 
-/// A shipped catalog is not what it should be.
+/// A shipped catalog is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct CatalogError {
@@ -78,7 +72,6 @@ impl CatalogError {
     }
 }
 
-/// A fault of this catalog.
 const fn wrong(fault: String) -> CatalogError {
     CatalogError::new("crates/services/catalog/models.toml", fault)
 }
@@ -101,20 +94,18 @@ struct Entry {
     credits_per_minute: f64,
 }
 
-/// What legacy agents are priced by.
+/// The name under which legacy agents are priced.
 pub(crate) const LEGACY: &str = "legacy";
 
-/// The model of a provider that serves whatever the operator runs there.
+/// The model name of a provider that serves whichever model its operator runs.
 pub(crate) const ANY_MODEL: &str = "*";
 
 #[derive(Debug, Clone)]
 pub struct Catalog(Vec<Model>);
 
 impl Catalog {
-    /// Reads the shipped catalog; what `plans` price otherwise costs that.
-    ///
-    /// # Errors
-    /// [`CatalogError`] if it does not parse, repeats an id, or has a price with more than three decimals.
+    /// Reads the shipped catalog; prices in `plans` override its prices. Fails if the catalog does not parse, repeats
+    /// an id, or has a price with more than three decimals.
     pub fn load(plans: &Plans) -> Result<Self, CatalogError> {
         Self::parse(include_str!("../catalog/models.toml"), plans)
     }
@@ -142,20 +133,19 @@ impl Catalog {
         Ok(Self(models))
     }
 
-    /// Every model, in the catalog's order.
     pub fn models(&self) -> &[Model] {
         &self.0
     }
 
-    /// The model that an agent's configuration names; a provider whose model is `*` has whatever its server has.
+    /// The model that an agent's configuration names. A provider whose model is `*` matches any model.
     pub fn find(&self, kind: ModelKind, provider: &str, model: &str) -> Option<&Model> {
         self.0.iter().find(|m| {
             m.kind == kind && m.provider == provider && (m.model == model || m.model == ANY_MODEL)
         })
     }
 
-    /// The model that an agent uses which names none: the provider's first. Empty where the operator's own server or
-    /// program has the models, and of a provider that has none of this kind.
+    /// The default model of a provider: its first. Empty for a self-hosted server or program, and for a provider
+    /// without models of this kind.
     pub fn usual(&self, kind: ModelKind, provider: &str) -> &str {
         let mut models = self.0.iter();
         models
@@ -165,7 +155,7 @@ impl Catalog {
             .unwrap_or_default()
     }
 
-    /// The price of the dearest language model that may answer for an agent, fallbacks included.
+    /// The price of the most expensive language model that may answer for an agent, fallbacks included.
     pub(crate) fn dearest(&self, plan: Plan, config: &AgentConfig) -> Price {
         let llm = &config.llm;
         let first = llm.provider.as_deref().zip(llm.model.as_deref());
@@ -180,7 +170,6 @@ impl Catalog {
             .unwrap_or_default()
     }
 
-    /// Whether a provider has models of this kind.
     pub fn has_provider(&self, kind: ModelKind, provider: &str) -> bool {
         self.0
             .iter()
@@ -200,7 +189,6 @@ impl Catalog {
 }
 
 impl Model {
-    /// What it costs on `plan`.
     pub fn price(&self, plan: Plan) -> Price {
         self.prices
             .iter()
@@ -210,17 +198,15 @@ impl Model {
     }
 }
 
-/// What can be priced by the operator: every model of the catalog, and `legacy`.
-///
-/// # Errors
-/// As [`Catalog::load`].
+/// The names that the operator can price: every model of the catalog, and `legacy`.
 pub fn priced() -> Result<Vec<String>, CatalogError> {
     let Catalog(models) = Catalog::load(&Plans::default())?;
     let ids = models.into_iter().map(|model| model.id);
     Ok(ids.chain([LEGACY.to_owned()]).collect())
 }
 
-/// A price of so many credits per minute; `None` if it has more than three decimals, or is out of all reason.
+/// The price for this many credits per minute; `None` if it has more than three decimals, is negative or is
+/// unreasonably high.
 pub fn price(credits: f64) -> Option<Price> {
     let millicredits = (credits * 1_000.0).round();
     let exact = (millicredits / 1_000.0 - credits).abs() < 1e-9;

@@ -1,4 +1,4 @@
-//! What time it is: by the machine, by the database that processes share, and within one call.
+//! The time: of the machine, of the database that processes share, and within one call.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -12,19 +12,19 @@ use crate::Result;
 use crate::shared::Shared;
 use crate::workers::Turns;
 
-/// How often the database is asked for the time.
+/// How often the database is queried for the time.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 
-/// An answer that took longer says too little.
+/// A slower response is too imprecise.
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);
 
-/// Less than this is not worth a jump: it is as much the way of the answer as it is the clock.
+/// A smaller difference is not worth a jump: it may be due to the response's travel time.
 const JUMP_MICROS: i64 = 100_000;
 
-/// A machine further off than this is worth a word.
+/// Log a machine clock that is off by more than this.
 const FAR_MICROS: i64 = 2_000_000;
 
-/// The clock of the machine: the only place that reads it.
+/// The machine's clock. No other code reads it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -41,7 +41,7 @@ impl Clock for SystemClock {
         Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     }
 
-    /// The machine's time when this was first asked, and what has passed since by the clock that nobody can turn.
+    /// The machine's time at the first call, plus what has passed since by the monotonic clock.
     fn steady(&self) -> Timestamp {
         static BEGAN: LazyLock<(Timestamp, Instant)> =
             LazyLock::new(|| (SystemClock.now(), Instant::now()));
@@ -49,20 +49,18 @@ impl Clock for SystemClock {
     }
 }
 
-/// The clock of the processes that share a PostgreSQL: the database's. Each carries it on by a clock that nobody can
-/// turn, so that a machine whose own clock is wrong, or is stepped, reads the same time as all others: a batch begins, a
-/// month is entered and a signature is made at a time that the others agree with.
+/// The clock of processes that share a PostgreSQL: the database's. Each process extrapolates it with its monotonic
+/// clock. A machine whose own clock is wrong or stepped therefore agrees with all others on when a batch begins, a
+/// month is entered and a signature is made.
 pub struct SharedClock {
-    /// How far the database's clock was ahead of [`SystemClock::steady`] at the start, and is now.
+    /// How far the database's clock is ahead of [`SystemClock::steady`]: at the start, and now.
     began_ahead: i64,
     ahead: AtomicI64,
 }
 
 impl SharedClock {
-    /// The clock of those who share this store: the machine's where nobody does.
-    ///
-    /// # Errors
-    /// `StoreError` if the database does not say what time it is.
+    /// The clock of the processes that share this store; the machine's clock if the store is embedded. Fails if the
+    /// database does not return the time.
     pub async fn of(store: &Store) -> Result<Arc<dyn Clock>> {
         if store.is_embedded() {
             return Ok(Arc::new(SystemClock));
@@ -104,7 +102,7 @@ impl Clock for SharedClock {
     }
 }
 
-/// What the database's clock read when [`SystemClock::steady`] read the second, and how long it took to say so.
+/// The database's time, the [`SystemClock::steady`] time at which it was read, and the duration of the query.
 async fn ask(store: &Store) -> Result<(Timestamp, Timestamp, Duration)> {
     let asked = SystemClock.steady();
     let told = store.shared_time(asked).await?;
@@ -112,14 +110,14 @@ async fn ask(store: &Store) -> Result<(Timestamp, Timestamp, Duration)> {
     Ok((told, asked.plus(took / 2), took))
 }
 
-/// Follows the database's clock until `stop`, where processes share one.
+/// Follows the database's clock until `stop`, if processes share one.
 pub(crate) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
     if shared.store.is_embedded() {
         return;
     }
     let mut turns = Turns::new(ASK_EVERY, &stop);
     while turns.next().await {
-        // Without an answer this machine's oscillator is good enough.
+        // Without a response, this machine's oscillator is good enough.
         if let Ok((told, at, took)) = ask(&shared.store).await
             && took <= ANSWER_WITHIN
         {
@@ -137,8 +135,8 @@ fn warn_of(micros: i64) {
     }
 }
 
-/// The clock of one call: it begins as another one and is not turned with it, so that a call has lasted as long as it
-/// did.
+/// The clock of one call. It starts at another clock's time but does not follow its changes, so that a call's duration
+/// is right.
 pub(crate) struct CallClock {
     clock: Arc<dyn Clock>,
     began: Timestamp,

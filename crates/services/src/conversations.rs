@@ -1,4 +1,4 @@
-//! Reading conversations inside the plan's retention window.
+//! Reads conversations within the plan's retention window.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -16,22 +16,20 @@ use tokio::time::Instant;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
 use crate::{Caller, Page, PageRequest, Recording, Result, Shared, UseCaseError};
 
-/// Turns that a conversation is read with at most.
+/// Turns returned with a conversation at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;
 
 /// Moments that a follower reads at once.
 const FOLLOW_BATCH: i64 = 200;
 
-/// What a conversation has come to.
+/// A conversation's duration and cost so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoFar {
     /// Seconds since it was answered.
     pub seconds: i64,
-    /// What it costs.
     pub credits: Credits,
 }
 
-/// Conversations.
 #[derive(Clone)]
 pub struct Conversations(pub(crate) Arc<Shared>);
 
@@ -41,10 +39,7 @@ impl Conversations {
         retained_since(&self.0, caller)
     }
 
-    /// A page of conversations, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists conversations, newest first.
     pub async fn list(
         &self,
         caller: &Caller,
@@ -60,10 +55,7 @@ impl Conversations {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// A conversation, or only if it is a voice one.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// A conversation; with `voice_only`, only a voice one.
     pub async fn get(
         &self,
         caller: &Caller,
@@ -77,9 +69,6 @@ impl Conversations {
     }
 
     /// A conversation with its first 1,000 turns.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn transcript(
         &self,
         caller: &Caller,
@@ -92,10 +81,7 @@ impl Conversations {
             .await
     }
 
-    /// What a conversation that the caller may read has come to: while it lasts, as it would be if it ended now.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// The duration and cost of a conversation that the caller may read; while it lasts, as if it ended now.
     pub async fn so_far(&self, conversation: &Conversation) -> Result<SoFar> {
         let until = conversation.ended_at.unwrap_or_else(|| self.0.clock.now());
         let seconds = conversation.duration_seconds.unwrap_or_else(|| {
@@ -115,11 +101,8 @@ impl Conversations {
         Ok(SoFar { seconds, credits })
     }
 
-    /// What was extracted from a conversation that the caller may read. `None` while it lasts, and where nothing is to be
-    /// extracted.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// The data extracted from a conversation that the caller may read. `None` while it lasts, and if there is nothing
+    /// to extract.
     pub async fn analysis(&self, view: &ConversationView) -> Result<Option<Analysis>> {
         let conversation = &view.conversation;
         if !conversation.state.is_terminal() {
@@ -129,11 +112,8 @@ impl Conversations {
         self.0.store.analysis(account, id).await
     }
 
-    /// The recording of a conversation, if there is one. One whose row tells of it and that is not where recordings are
-    /// is none, and is logged.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] if the rows or the recordings are out of reach.
+    /// The recording of a conversation, if there is one. A recording that is missing from the object store is logged
+    /// and returned as `None`.
     pub async fn recording(
         &self,
         caller: &Caller,
@@ -150,10 +130,7 @@ impl Conversations {
         Ok(found)
     }
 
-    /// A page of a conversation's turns, the first ones first, behind moment `after`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists a conversation's turns after moment `after`, oldest first.
     pub async fn turns(
         &self,
         caller: &Caller,
@@ -168,10 +145,8 @@ impl Conversations {
         Ok(Some(Page::of(rows, limit)))
     }
 
-    /// The last turns of a conversation before moment `before`, the oldest first; there is more if older ones are left.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// The last turns of a conversation before moment `before`, oldest first. The page says whether older ones are
+    /// left.
     pub async fn turns_before(
         &self,
         caller: &Caller,
@@ -184,18 +159,15 @@ impl Conversations {
         }
         let store = &self.0.store;
         let mut rows = store.turns_before(id, before, i64::from(limit) + 1).await?;
-        // The one too many is the oldest.
+        // The extra row is the oldest.
         rows.reverse();
         let mut page = Page::of(rows, limit);
         page.items.reverse();
         Ok(Some(page))
     }
 
-    /// Notes how many streams of the caller's key are open in this process; with `most`, `false` if there would be more
-    /// of them in all processes together.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Records how many streams of the caller's key are open in this process. With `most`, returns `false` if all
+    /// processes together would have more.
     pub async fn note_streams(
         &self,
         (account, key): (AccountId, KeyId),
@@ -212,7 +184,7 @@ impl Conversations {
         noted.await
     }
 
-    /// What happens in a conversation, from behind moment `after` to its end. The stream ends with the terminal state.
+    /// Streams a conversation's moments after `after`. The stream ends with the terminal state.
     pub fn follow(
         &self,
         caller: &Caller,
@@ -248,14 +220,14 @@ struct Follower {
     id: ConversationId,
     after: i32,
     touched: Arc<Notify>,
-    /// When other processes were told last that somebody follows.
+    /// When this follower was last announced to other processes.
     said_at: Option<Instant>,
     ready: std::vec::IntoIter<Moment>,
     ended: bool,
 }
 
 impl Follower {
-    /// Tells the call's owner, elsewhere, that somebody follows.
+    /// Tells the process that owns the call that it has a follower.
     fn say(&mut self) {
         let is_due = self
             .said_at
@@ -266,7 +238,7 @@ impl Follower {
         }
     }
 
-    /// How long to wait for a touch.
+    /// How long to wait for a notification.
     fn pause(&self) -> Duration {
         let looks = &self.shared.calls.looks;
         match self.shared.signals.hears() {
@@ -284,7 +256,7 @@ impl Follower {
             if self.ended {
                 return None;
             }
-            // Registered before the look, so that a touch in between is not missed.
+            // Registered before the read, so that a notification in between is not missed.
             self.say();
             let touched = self.touched.clone();
             let touch = touched.notified();

@@ -1,4 +1,4 @@
-//! Whether this process counts requests in the same Redis as the others on its database.
+//! Whether this process counts requests in the same Redis as the other processes on its database.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use tokio::time::Instant;
 
 use crate::Services;
 
-/// The name of the Redis that a process counts in, as far as it is known at present.
+/// The name of the Redis that a process counts in, if currently known.
 pub(crate) type RedisName = Option<Arc<str>>;
 
-/// A Redis that comes back empty has another name, and each process tells it in its own time: for so long they may
-/// differ.
+/// A Redis that comes back empty has a new name, and processes notice it at different times. They may differ for this
+/// long.
 const APART_FOR: Duration = Duration::from_secs(25);
 
-/// Where this process counts.
+/// The Redis that this process counts in, compared with the others'.
 #[derive(Default)]
 pub(crate) struct Counting {
     redis: OnceLock<watch::Receiver<RedisName>>,
@@ -25,21 +25,22 @@ pub(crate) struct Counting {
 
 #[derive(Debug, Default, Clone, Copy)]
 enum Standing {
-    /// It has never known its own Redis and the others'.
+    /// It has never known both its own Redis and the others'.
     #[default]
     Unknown,
-    /// As those that were there before it.
+    /// The same Redis as the processes before it.
     Together,
-    /// No more, since then.
+    /// A different Redis since then.
     Since(Instant),
-    /// It never was.
+    /// A different Redis from the start.
     Apart,
 }
 
 impl Services {
-    /// Has this process say to the others on its database in which Redis it counts: by a name that is kept there.
+    /// Publishes the name of this process's Redis to the other processes on its database. The name is stored in that
+    /// Redis.
     pub fn counts_in(&self, redis: watch::Receiver<Option<Arc<str>>>) {
-        // There is one Redis in a process's life.
+        // A process has one Redis all its life.
         let _ = self.shared.counting.redis.set(redis);
     }
 }
@@ -53,7 +54,7 @@ impl Counting {
         self.redis.get().and_then(|redis| redis.borrow().clone())
     }
 
-    /// Takes in what the database has said, when this process told it the name of its Redis.
+    /// Records the database's response when this process reported the name of its Redis.
     pub(crate) fn note(&self, is_apart: bool, at: Instant) {
         let mut standing = self.standing.lock();
         *standing = match (*standing, is_apart) {
@@ -64,7 +65,7 @@ impl Counting {
         };
     }
 
-    /// Whether this process shares its limits with nobody, and has for long enough.
+    /// Whether this process has shared its limits with no other for long enough.
     pub(crate) fn is_apart(&self, at: Instant) -> bool {
         match *self.standing.lock() {
             Standing::Unknown | Standing::Together => false,
@@ -74,7 +75,7 @@ impl Counting {
     }
 }
 
-/// Waits until the name changes; for ever without a Redis.
+/// Waits until the name changes; forever without a Redis.
 pub(crate) async fn renamed(redis: &mut Option<watch::Receiver<RedisName>>) {
     if let Some(redis) = redis
         && redis.changed().await.is_ok()

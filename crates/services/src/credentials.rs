@@ -1,4 +1,4 @@
-//! Credentials of accounts at providers, as the operator and admins store them.
+//! Accounts' credentials at providers, as the operator and admins store them.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::{Person, Shared};
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;
 
-/// Whether a provider gets its credential as it is, in a header of each request: Twilio's is encoded, those of WhatsApp and of
-/// models have parts of their own, and the others are sent nowhere.
+/// Whether the provider gets its credential unchanged in a header of each request. Twilio's is encoded, those of
+/// WhatsApp and of models have several parts, and the others are sent to no provider.
 const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
     match provider {
         CredentialProvider::Legacy | CredentialProvider::VoicesA | CredentialProvider::VoicesB => {
@@ -31,7 +31,6 @@ const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
     }
 }
 
-/// Credentials of accounts.
 #[derive(Clone)]
 pub struct Credentials(Arc<Shared>, Actor);
 
@@ -41,16 +40,12 @@ impl Credentials {
         Self(shared, Actor::Operator)
     }
 
-    /// The same in the hands of somebody who is signed in: the audit log says so.
+    /// The same on behalf of a signed-in user, whom the audit log names.
     pub fn by(&self, person: &Person) -> Self {
         Self(self.0.clone(), person.actor())
     }
 
-    /// Seals and stores a credential, in place of the one that the account had for this provider.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an empty or too long secret, one that is not of the provider's form, or without such
-    /// an account.
+    /// Encrypts and stores a credential. It replaces the account's credential for this provider.
     pub async fn set(
         &self,
         account: AccountId,
@@ -83,18 +78,11 @@ impl Credentials {
     }
 
     /// The account's credentials, without their secrets.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] without such an account.
     pub async fn list(&self, account: AccountId) -> Result<Vec<Credential>, InputError> {
         self.check_account(account).await?;
         Ok(self.0.store.credentials(account).await?)
     }
 
-    /// Removes a credential.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] if the account has none for this provider.
     pub async fn remove(
         &self,
         account: AccountId,

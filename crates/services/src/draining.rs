@@ -1,4 +1,4 @@
-//! The end of a process: what it waits for once its calls are reported.
+//! The end of a process: what it waits for after its calls are reported.
 
 use offhook_boxed::boxed;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use tokio::time::{Instant, sleep};
 
 use crate::{Result, Services};
 
-/// How often it is asked what is due.
+/// How often due deliveries are polled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Open deliveries of which none may be claimed are under way, or wait for one that is, or for a retry. How long their
-/// number must stay the same to be taken for the last.
+/// If no open delivery may be claimed, all are under way, or wait for one that is, or for a retry. If their number
+/// stays the same for this long, no more are expected.
 const QUIET_FOR: Duration = Duration::from_millis(400);
 
 #[boxed]
 impl Services {
-    /// Returns when no webhook delivery is due now, at once if none is open; the caller sets the limit. A database
-    /// that does not answer has nothing to wait for.
+    /// Returns when no webhook delivery is due now; at once if none is open. The caller sets the time limit. If the
+    /// database does not respond, there is nothing to wait for.
     pub async fn events_sent(&self) {
         let mut quiet: Option<(i64, Instant)> = None;
         loop {

@@ -1,4 +1,4 @@
-//! What an account has stored for the server of models that it runs or rents.
+//! An account's credential for the model server that it runs or rents.
 
 use std::sync::Arc;
 
@@ -9,20 +9,17 @@ use reqwest::Url;
 
 use crate::{Result, Shared};
 
-/// Characters that a key may have.
+/// The longest key, in characters.
 const KEY_CHARS: usize = 1_024;
 
-/// A key, and the one server that it is sent to: a JSON object of `origin` and `api_key`.
+/// A key and the only server that it is sent to: a JSON object of `origin` and `api_key`.
 pub(crate) struct EndpointKey {
     origin: Url,
     key: Arc<str>,
 }
 
 impl EndpointKey {
-    /// Reads a secret.
-    ///
-    /// # Errors
-    /// A sentence that names the field at fault, and holds nothing of the secret.
+    /// Parses a secret. The error names the wrong field and contains nothing of the secret.
     pub(crate) fn read(secret: &str) -> Result<Self, String> {
         let json = Json::parse(secret.as_bytes()).map_err(|error| match error {
             JsonError::NotJson => {
@@ -61,7 +58,7 @@ impl EndpointKey {
 }
 
 impl Shared {
-    /// The persona with what the account has stored for its endpoint, if it has one.
+    /// Adds the account's key to the persona's endpoint, if it has one.
     pub(crate) async fn with_key(
         &self,
         account: AccountId,

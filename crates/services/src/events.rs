@@ -1,4 +1,4 @@
-//! The bodies of events, frozen when they are written.
+//! The bodies of events, fixed when they are written.
 
 use offhook_domain::{
     CallHandle, CallOutcome, E164, EventId, EventType, FailureReason, TerminationReason, Timestamp,
@@ -54,7 +54,7 @@ fn event_with<D: Serialize>(id: EventId, kind: EventType, at: Timestamp, data: D
         created_at: at,
         data,
     };
-    // Serialising plain structs of strings and numbers does not fail.
+    // Serializing plain structs of strings and numbers does not fail.
     let body = serde_json::to_vec(&envelope).unwrap_or_default();
     NewEvent { id, kind, body }
 }
@@ -77,7 +77,7 @@ pub(crate) fn initiated(
     event(EventType::CallInitiated, at, data)
 }
 
-/// `call.completed` or `call.failed`. `agent_id` is what the client sent, or the uuid where nothing was sent.
+/// `call.completed` or `call.failed`. `agent_id` is what the client sent, or the UUID if it sent none.
 pub(crate) fn ended(
     call: &Conversation,
     outcome: CallOutcome,
@@ -112,12 +112,12 @@ pub(crate) fn ended(
     }
 }
 
-/// A test event of this type, with the handle that marks it.
+/// A test event of this type, with the handle that marks tests.
 pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
     test_with(mint(at), kind, at)
 }
 
-/// What a test event of this type looks like: the same at each call.
+/// An example of a test event of this type; always the same.
 pub(crate) fn example(kind: EventType, at: Timestamp) -> NewEvent {
     test_with(EventId::mint(at, [kind as u8; 10]), kind, at)
 }

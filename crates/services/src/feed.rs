@@ -1,4 +1,4 @@
-//! Wakes those who follow a conversation in this process.
+//! Wakes the followers of a conversation in this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -7,12 +7,12 @@ use offhook_domain::ConversationId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Who follows what. A conversation that nobody follows costs nothing.
+/// The followed conversations. A conversation without followers costs nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Feed(Arc<Mutex<HashMap<ConversationId, Weak<Notify>>>>);
 
 impl Feed {
-    /// Something happened in this conversation.
+    /// Reports that something happened in this conversation.
     pub(crate) fn touch(&self, id: ConversationId) {
         let follower = self.0.lock().get(&id).and_then(Weak::upgrade);
         if let Some(follower) = follower {
@@ -20,7 +20,7 @@ impl Feed {
         }
     }
 
-    /// What wakes the followers of this conversation.
+    /// Returns what wakes the followers of this conversation.
     pub(crate) fn follow(&self, id: ConversationId) -> Arc<Notify> {
         let mut followed = self.0.lock();
         if let Some(notify) = followed.get(&id).and_then(Weak::upgrade) {

@@ -1,4 +1,4 @@
-//! What the figures of the process say of the whole deployment and of its queues.
+//! Metrics of the whole deployment and of its queues.
 
 use offhook_boxed::boxed;
 use offhook_metrics::metrics;
@@ -7,11 +7,9 @@ use crate::{Result, Services, housekeeping};
 
 #[boxed]
 impl Services {
-    /// Looks at what waits, and notes it in the figures of the process. It asks the database a few cheap questions, so it
-    /// is for every few seconds, whoever reads the figures how often.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails; what needs no database is noted all the same.
+    /// Samples the queues and records them in this process's metrics. It runs a few cheap queries, so run it every few
+    /// seconds, however often the metrics are read. If the store fails, metrics without a query are recorded all the
+    /// same.
     pub async fn note_figures(&self) -> Result<()> {
         let shared = &self.shared;
         let metrics = metrics();

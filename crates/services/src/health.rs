@@ -8,32 +8,29 @@ use tokio::time::Instant;
 
 use crate::Shared;
 
-/// Whether this process can serve.
 #[derive(Clone)]
 pub struct Health(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Health {
-    /// From now on this process is not ready and places no calls: it is being stopped.
+    /// Marks this process as stopping: it is no longer ready and places no calls.
     pub fn stop(&self) {
         self.0.stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Whether this process is being stopped.
     pub fn is_stopping(&self) -> bool {
         self.0.stopping.load(Ordering::SeqCst)
     }
 
-    /// Whether what other processes on this PostgreSQL tell arrives here; until it does, everything is looked for often.
+    /// Whether notifications from other processes on this PostgreSQL arrive here. While they do not, the database is
+    /// polled often.
     pub fn hears_others(&self) -> bool {
         self.0.signals.hears()
     }
 
-    /// Whether requests should be sent here.
-    ///
-    /// # Errors
-    /// A sentence that says why not: stopping, the database out of reach or changed for newer versions, or a second
-    /// process without Redis, with another one, or without files that all share.
+    /// Whether this process should get requests. The error says why not: the process is stopping, the database is out
+    /// of reach or changed for newer versions, or this is a second process without Redis, with another Redis, or
+    /// without shared files.
     pub async fn ready(&self) -> Result<(), String> {
         if self.is_stopping() {
             return Err(
@@ -78,8 +75,9 @@ impl Health {
 }
 
 impl Shared {
-    /// Whether other processes may stand beside this one: they count requests together, and what one takes in another one
-    /// reads. One that shares less gives way to those that do, and disturbs none that was there before it.
+    /// Whether other processes may run beside this one: they count requests together, and each reads the files of the
+    /// others. A process that shares less gives way to those that share everything, and does not disturb those that
+    /// started before it.
     pub(crate) const fn shares_everything(&self) -> bool {
         self.has_redis && self.files_are_shared
     }

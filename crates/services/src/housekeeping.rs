@@ -1,4 +1,4 @@
-//! What is written or deleted now and then, off every request's path.
+//! Periodic writes and deletions, off every request's path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::{Keys, Result, Shared, billing, people};
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How often it is looked for deliveries whose time is over.
+/// How often expired deliveries are polled.
 const RETENTION_EVERY: Duration = Duration::from_secs(60);
 
-/// Transactions of such a look at most, so that nothing else waits for long.
+/// Transactions per run at most, so that nothing else waits for long.
 const BATCHES: usize = 100;
 
-/// Keeps house until `stop`, and once more then.
+/// Runs maintenance until `stop`, and once more then.
 pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToken) {
     let mut turns = Turns::new(EVERY, &stop);
     let mut looked_at: Option<Instant> = None;
@@ -62,7 +62,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
     }
 }
 
-/// Deletes batches until none is left, or the worker is to stop.
+/// Deletes batches until none is left or the worker must stop.
 async fn in_batches<F: Future<Output = Result<bool>>>(
     stop: &CancellationToken,
     delete: impl Fn() -> F,
@@ -75,7 +75,7 @@ async fn in_batches<F: Future<Output = Result<bool>>>(
     Ok(())
 }
 
-/// Counts a run of a job in the figures of the process, and hands on what came of it.
+/// Counts a run of a job in the metrics, and passes its result on.
 pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, E> {
     metrics().jobs.ran(job, done.is_ok());
     done

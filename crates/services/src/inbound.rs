@@ -1,4 +1,4 @@
-//! Calls that come in: whose number it is, whether anybody may answer, and the conversation.
+//! Incoming calls: whose number is called, whether an agent may answer, and the conversation.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -22,30 +22,29 @@ use crate::dialer::{CameIn, Places, hold};
 use crate::network::Login;
 use crate::{Network, Shared};
 
-/// A call that came in, in what is known of it.
+/// What is known of an incoming call.
 pub struct InboundCall {
-    /// The conversation that it becomes, if somebody answers.
+    /// The conversation that it becomes if an agent answers.
     pub id: ConversationId,
-    /// Who calls; `None` if the caller's number is withheld, or is none.
+    /// The caller's number; `None` if it is withheld or invalid.
     pub from: Option<E164>,
     /// The number called.
     pub to: E164,
-    /// What another process needs to end the call, should this one die.
+    /// What another process needs to end the call if this one dies.
     pub dialog: Option<String>,
 }
 
-/// Without numbers.
+/// Prints no phone numbers.
 impl fmt::Debug for InboundCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("InboundCall")
     }
 }
 
-/// Calls that are looked up and written down at once; the others wait. So a flood of calls costs few of the database's
-/// connections, and the interface keeps the rest.
+/// Calls that are looked up and written at once; the others wait. A flood of calls thus uses few database connections
+/// and leaves the rest to the API.
 const AT_ONCE: usize = 8;
 
-/// Calls that come in.
 #[derive(Clone)]
 pub struct Inbound {
     shared: Arc<Shared>,
@@ -59,19 +58,19 @@ impl Inbound {
         Self { shared, places }
     }
 
-    /// A place among the calls that are answered at once, once there is one: to be had before [`answer`](Self::answer), and
-    /// given back behind it.
+    /// Waits for a slot among the calls answered at once. Acquire it before [`answer`](Self::answer) and release it
+    /// after.
     pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
         self.places.clone().acquire_owned().await.ok()
     }
 
-    /// The conversation of a call that comes in now.
+    /// Mints the conversation id of a call that comes in now.
     pub fn mint(&self) -> ConversationId {
         mint(self.shared.clock.now())
     }
 
-    /// Takes in a request of a carrier that says that a call comes in: what the carrier is to be answered. `None` if the
-    /// request is not the carrier's.
+    /// Handles a carrier's request that announces an incoming call, and returns the response. `None` if the request is
+    /// not the carrier's.
     pub async fn come_in(&self, callback: &Callback<'_>) -> Option<String> {
         let shared = &self.shared;
         let door = shared.carrier_door.get()?;
@@ -92,7 +91,7 @@ impl Inbound {
             to: came_in.to,
             dialog: Some(came_in.dialog),
         };
-        // A carrier that hangs up meanwhile does not leave a call that is half taken.
+        // Spawned, so that a carrier that hangs up meanwhile does not leave a half-accepted call.
         let inbound = self.clone();
         tokio::spawn(
             async move {
@@ -107,20 +106,17 @@ impl Inbound {
         came_in.answer.await.ok()
     }
 
-    /// Has the number's agent answer, or refuses. When this returns the caller has been told: it rings, or nobody
-    /// answers. A call that is taken goes on by itself, as one that was placed here does.
-    ///
-    /// # Errors
-    /// [`NotAnswered`] says why nobody answers.
+    /// Lets the number's agent answer, or refuses. When this returns, the caller hears ringing or has been refused. An
+    /// accepted call then runs by itself, like one placed here. The error says why no agent answers.
     pub async fn answer(
         &self,
         call: InboundCall,
         line: Box<dyn WaitingLine>,
     ) -> Result<ConversationId, NotAnswered> {
         let shared = &self.shared;
-        // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
+        // Taken before the check whether this process is stopping: the shutdown waits for calls that were let in.
         let held = shared.held.token();
-        // Its lease counts from before it was taken.
+        // The lease counts from before the call was accepted.
         let claimed_at = Moment::now();
         let (call, mut place) = match self.take(call).await {
             Ok(taken) => taken,
@@ -138,11 +134,11 @@ impl Inbound {
         let id = call.id;
         let control = CallControl::new();
         place.give(id, claim, control.clone());
-        // Its caller is there, which is all that a carrier could report.
+        // The caller is on the line, which is all that a carrier could report.
         shared.registry.mark_alive(id);
         shared.touch(id);
         if shared.stopping.load(Ordering::SeqCst) {
-            // Begun while it was written: whoever ends the calls here may not see this one any more.
+            // The shutdown began while the call was written, and may not see this call any more.
             control.end(EndRequest::Drain);
         }
         line.ring();
@@ -162,7 +158,7 @@ impl Inbound {
         Ok(id)
     }
 
-    /// Takes the call, with its place here.
+    /// Accepts the call, with its slot here.
     async fn take(&self, call: InboundCall) -> Result<(Conversation, Places<'_>), NotAnswered> {
         let shared = &self.shared;
         let place = shared.registry.keep(1, shared.calls.sessions_at_most);
@@ -184,7 +180,7 @@ impl Inbound {
         }
     }
 
-    /// The call as it is to be written, if the number's agent serves now.
+    /// The call to write, if the number's agent takes calls now.
     fn admit(
         &self,
         found: &CalledNumber,
@@ -214,7 +210,7 @@ impl Inbound {
             account_id: found.account.id,
             agent_id: agent.id,
             agent_version: agent.published_version,
-            // Whoever claims to call from the very number that is called does not.
+            // A caller id equal to the called number is forged.
             from: call.from.filter(|from| *from != call.to),
             to: call.to,
             price,

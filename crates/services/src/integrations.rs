@@ -1,4 +1,4 @@
-//! Integrations: the catalog, how an account stands to each of its toolkits, and their connecting and use.
+//! Integrations: the catalog, an account's connection to each toolkit, and their use.
 
 mod calling;
 mod connecting;
@@ -20,31 +20,26 @@ pub(crate) use calling::Functions;
 pub use connecting::{Begun, ConnectError, ConsentAnswer};
 pub use renewing::Renewals;
 
-/// A toolkit, and how an account stands to it.
+/// A toolkit, and the account's connection to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integration {
-    /// What is offered.
     pub toolkit: Toolkit,
     /// `available` if it was never connected.
     pub status: IntegrationStatus,
     /// When it was last connected.
     pub connected_at: Option<Timestamp>,
-    /// What is wrong, where something is.
+    /// The connection's error, if there is one.
     pub last_error: Option<String>,
-    /// Whether a member can connect it in the portal: this service is set up for it.
+    /// Whether this service is set up for it, so that a member can connect it in the portal.
     pub is_connectable: bool,
 }
 
-/// Integrations.
 #[derive(Clone)]
 pub struct Integrations(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Integrations {
-    /// A page of the whole catalog in the order of its keys, behind the key `after`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists the whole catalog in the order of its keys, after the key `after`.
     pub async fn list(
         &self,
         account: AccountId,
@@ -78,7 +73,7 @@ impl Integrations {
                 integration.connected_at = connection.connected_at;
                 integration.last_error = connection.last_error;
             }
-            // What works goes on working while it is connected anew.
+            // An active connection stays active while it is being reconnected.
             if integration.status != IntegrationStatus::Active
                 && connecting.contains(toolkit.toolkit)
             {
@@ -90,7 +85,7 @@ impl Integrations {
         Ok(Page::of(rows.collect(), limit))
     }
 
-    /// The toolkits to which a member is being asked for their consent.
+    /// The toolkits that are waiting for a member's consent.
     async fn connecting(&self, account: AccountId) -> Result<HashSet<String>> {
         if self.0.applications.get().is_none_or(Vec::is_empty) {
             return Ok(HashSet::new());
@@ -100,14 +95,14 @@ impl Integrations {
         Ok(asked_for.into_iter().collect())
     }
 
-    /// The worker that renews what nobody uses.
+    /// The worker that renews unused tokens.
     pub fn renewals(&self) -> Renewals {
         Renewals(self.0.clone())
     }
 }
 
 impl Shared {
-    /// The application behind a toolkit, if this service is set up for it.
+    /// The application of a toolkit, if this service is set up for it.
     pub(crate) fn application(&self, toolkit: &str) -> Option<Arc<dyn Application>> {
         let applications = self.applications.get()?;
         let found = applications

@@ -1,4 +1,4 @@
-//! API keys: made once shown, looked up by digest, revoked at once.
+//! API keys: shown once when created, looked up by digest, revoked at once.
 
 use offhook_boxed::boxed;
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::{Person, Result, Shared};
 
-/// What every token begins with.
+/// The prefix of every token.
 const TOKEN_PREFIX: &str = "service_live_";
 
-/// Hexadecimal characters behind it.
+/// Hexadecimal characters after the prefix.
 const TOKEN_HEX: usize = 64;
 
-/// Of these, those that are shown later.
+/// Hexadecimal characters that are shown later.
 const SHOWN_HEX: usize = 8;
 
 /// The longest name, in characters.
@@ -28,46 +28,39 @@ const NAME_CHARS: usize = 120;
 /// How often a key's last use is written at most.
 const LAST_USE_EVERY: Duration = Duration::from_secs(60);
 
-/// Who is asking: an account, with a key that is in force or as a member who is signed in, and what the plan grants.
+/// The caller: an account, with a valid key or as a signed-in member, and the plan's terms.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub account: Account,
-    /// The key; none of somebody who is signed in to the portal.
+    /// The key; `None` for a member signed in to the portal.
     pub key: Option<ApiKey>,
-    /// The plan's terms, with what the account overrides.
+    /// The plan's terms, with the account's overrides.
     pub terms: PlanTerms,
 }
 
-/// What is wrong with a key that is to be made; the sentences are those of the command line.
+/// Why a key cannot be created; the sentences are those of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
-    /// The name is empty or too long.
     #[error("--name must have 1 to {NAME_CHARS} characters")]
     Name,
-    /// It would open nothing.
+    /// A key without scopes gives access to nothing.
     #[error("--scopes must name at least one scope")]
     Scopes,
-    /// The budget is less than nothing.
     #[error("--monthly-credit-budget must not be negative")]
     Budget,
-    /// It would have ended before it began.
     #[error("--expires-at {0} has passed; name a time to come, or none for a key without an end")]
     Past(Timestamp),
-    /// There is no such account.
     #[error("--account {0}: no such account")]
     Account(AccountId),
-    /// The token cannot be made.
+    /// The token cannot be generated.
     #[error("the system gives no randomness")]
     Randomness,
 }
 
-/// Why a key was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// A value is wrong.
     #[error(transparent)]
     Invalid(#[from] KeyFault),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -89,7 +82,7 @@ impl Keys {
         }
     }
 
-    /// The same in the hands of somebody who is signed in: the audit log says so.
+    /// The same on behalf of a signed-in user, whom the audit log names.
     pub fn by(&self, person: &Person) -> Self {
         Self {
             actor: person.actor(),
@@ -97,7 +90,8 @@ impl Keys {
         }
     }
 
-    /// Who this token is; `None` for a malformed, unknown, expired or revoked one, all by the same path.
+    /// Returns the caller with this token. Malformed, unknown, expired and revoked tokens are `None`, all by the same
+    /// path.
     pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>> {
         let Some(hash) = token_digest(token) else {
             return Ok(None);
@@ -128,10 +122,8 @@ impl Keys {
         }
     }
 
-    /// Writes the last uses noted since the last time, off every request's path.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails; what was noted is kept for the next time.
+    /// Writes the last uses recorded since the last run, off every request's path. If the store fails, they are kept
+    /// for the next run.
     pub async fn write_last_uses(&self) -> Result<()> {
         let used = {
             let mut used = self.used.lock();
@@ -152,10 +144,7 @@ impl Keys {
         written
     }
 
-    /// Makes a key; the token is in the answer and nowhere else.
-    ///
-    /// # Errors
-    /// [`KeyError::Invalid`] for an unknown account, an empty name, no scope, or an end that has passed.
+    /// Creates a key. The token is in the result and stored nowhere.
     pub async fn create(
         &self,
         account: AccountId,
@@ -212,12 +201,12 @@ impl Keys {
         Ok((key, token))
     }
 
-    /// An account's keys, the oldest first.
+    /// Lists an account's keys, oldest first.
     pub async fn list(&self, account: AccountId) -> Result<Vec<ApiKey>> {
         self.shared.store.keys(account).await
     }
 
-    /// As [`Keys::revoke`], for a key of this account; `None` also if it is another's.
+    /// As [`Keys::revoke`], for a key of this account; `None` also if it is another account's.
     pub async fn revoke_of(&self, account: AccountId, id: KeyId) -> Result<Option<ApiKey>> {
         // A key never changes its account.
         let keys = self.list(account).await?;
@@ -227,7 +216,7 @@ impl Keys {
         }
     }
 
-    /// Revokes a key: a request that starts after this answered is refused. `None` if there is no such key.
+    /// Revokes a key: requests that start after this has returned are refused. `None` if there is no such key.
     pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>> {
         let store = self.shared.store.acting(self.actor);
         store.revoke_key(id, self.shared.clock.now()).await
@@ -235,7 +224,7 @@ impl Keys {
 }
 
 impl Shared {
-    /// What the account's plan grants, with what the account overrides.
+    /// The terms of the account's plan, with the account's overrides.
     pub(crate) fn terms_for(&self, account: &Account) -> PlanTerms {
         let mut terms = self.plans.terms(account.plan).clone();
         if let Some(engine_module) = account.engine_module {
@@ -245,7 +234,7 @@ impl Shared {
     }
 }
 
-/// The digest under which a token of the right form is kept.
+/// The stored digest of a well-formed token.
 fn token_digest(token: &str) -> Option<[u8; 32]> {
     let hex = token.strip_prefix(TOKEN_PREFIX)?;
     let well_formed =

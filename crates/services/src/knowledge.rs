@@ -1,4 +1,4 @@
-//! Knowledge: documents and folders, and what is found in them.
+//! Knowledge: documents and folders, and searching them.
 
 mod agent;
 mod content;
@@ -39,26 +39,22 @@ pub(crate) use selection::named;
 /// Characters of a document's name.
 const NAME: std::ops::RangeInclusive<usize> = 1..=255;
 
-/// Passages of a document's text that are read at once.
+/// Passages of a document's text per read.
 const TEXT_AT_ONCE: i64 = 256;
 
-/// A document that was deleted.
+/// A deleted document.
 #[derive(Debug, Clone)]
 pub struct Deleted {
     /// The agents whose published version answered from it.
     pub agents_affected: Vec<PinningAgent>,
 }
 
-/// Knowledge.
 #[derive(Clone)]
 pub struct Knowledge(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Knowledge {
-    /// A page of documents, newest first. `q` is compared without case.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists documents, newest first. `q` ignores case.
     pub async fn documents(
         &self,
         account: AccountId,
@@ -75,20 +71,12 @@ impl Knowledge {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// A document.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such document.
     pub async fn document(&self, account: AccountId, id: DocumentId) -> Result<Document> {
         let found = self.0.store.document(account, id).await?;
         found.ok_or(UseCaseError::NotFound)
     }
 
-    /// Takes a document in; its text is read afterwards.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, or a folder that the account has not; [`UseCaseError::Objects`] if
-    /// what was sent cannot be kept.
+    /// Adds a document; its text is read later.
     pub async fn add(&self, account: AccountId, content: NewContent) -> Result<Document> {
         let read = content::read(content)?;
         let at = self.0.clock.now();
@@ -112,7 +100,7 @@ impl Knowledge {
             updated_at: at,
         };
         let has_content = read.content.is_some();
-        // Before the row: what a crash in between leaves behind is collected.
+        // Before the row: an object that a crash in between leaves behind is collected.
         if let Some(content) = read.content {
             self.0.uploads.keep(account, document.id, content).await?;
         }
@@ -135,10 +123,7 @@ impl Knowledge {
         Ok(document)
     }
 
-    /// Renames a document or moves it: `{name?, folder_id?}`; a null `folder_id` is the root.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::NotFound`] if the account has no such document.
+    /// Renames or moves a document: `{name?, folder_id?}`; a null `folder_id` is the root.
     pub async fn change(
         &self,
         account: AccountId,
@@ -174,10 +159,7 @@ impl Knowledge {
         }
     }
 
-    /// Deletes a document with its passages.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such document.
+    /// Deletes a document and its passages.
     pub async fn delete(&self, account: AccountId, id: DocumentId) -> Result<Deleted> {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_document(account, id, at).await?;
@@ -186,11 +168,7 @@ impl Knowledge {
         Ok(Deleted { agents_affected })
     }
 
-    /// The text of a document.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such document, [`UseCaseError::Conflict`] while it is read
-    /// and if that failed.
+    /// The text of a document. A conflict while it is being read, and if reading failed.
     pub async fn text(&self, account: AccountId, id: DocumentId) -> Result<(Document, String)> {
         let document = self.document(account, id).await?;
         let refused = match document.status {
@@ -217,7 +195,7 @@ impl Knowledge {
     }
 }
 
-/// What passages come to: each but the first begins with some of the one before.
+/// Joins passages: each but the first begins with a part of the previous one.
 fn joined(passages: Vec<(i32, String)>) -> String {
     let pieces = passages.iter().map(|(repeats, content)| {
         let repeats = usize::try_from(*repeats).unwrap_or(0);
@@ -234,13 +212,13 @@ fn no_document(path: &str) -> FieldError {
     FieldError::new(path, Rule::NoDocument)
 }
 
-/// The first of `named` that is not `known`, by its place.
+/// The position of the first id in `named` that is not `known`.
 fn first_unknown<Id: PartialEq>(named: &[Id], known: &[Id]) -> Option<usize> {
     named.iter().position(|id| !known.contains(id))
 }
 
 impl Shared {
-    /// That the account has what a configuration names, apart from what is `kept`.
+    /// Checks that the account has what a configuration names, except for what is `kept`.
     pub(crate) async fn check_selection(
         &self,
         account: AccountId,

@@ -1,5 +1,5 @@
-//! How claimed work is kept: renewed by its owner, given up before others may take it, and taken from an owner that is
-//! gone. Tests of dead processes run all of it faster.
+//! Leases of claimed work: the owner renews a claim, gives the work up before others may claim it, and others take it
+//! over from an owner that is gone. Tests of dead processes run all of it faster.
 
 use std::time::Duration;
 
@@ -10,23 +10,22 @@ use offhook_storage::Fenced;
 use crate::Result;
 use crate::workers::every;
 
-/// How often a claim is renewed.
 pub(crate) fn renew_every() -> Duration {
     scaled(Duration::from_secs(10))
 }
 
-/// An owner that could not renew its claim for this long gives the work up: another may soon take it.
+/// An owner that could not renew its claim for this long gives the work up: another may claim it soon.
 pub(crate) fn renewed_within() -> Duration {
     scaled(Duration::from_secs(40))
 }
 
-/// A node judges others' leases only after so long of its own successful renewals: when a database comes back, each owner
-/// has had its turn by then.
+/// A node judges others' leases only after this long of its own successful renewals. When a database comes back, each
+/// owner has had time to renew by then.
 pub(crate) fn judge_after() -> Duration {
     scaled(Duration::from_secs(45))
 }
 
-/// Renews a claim; resolves when it is another's, or may be.
+/// Renews a claim; resolves when another owner has it, or may have it.
 pub(crate) async fn keep<F: Future<Output = Result<Fenced>>>(renew: impl Fn() -> F) {
     let mut tick = every(renew_every());
     tick.reset();

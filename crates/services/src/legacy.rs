@@ -23,16 +23,16 @@ use crate::housekeeping::counted;
 use crate::workers::Turns;
 use crate::{Refusal, Result, Shared};
 
-/// How often an account's legacy agents are asked for.
+/// How often an account's legacy agents are synchronized.
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);
 
-/// How long one node has for it before another one may try.
+/// How long one node may take for it before another one may try.
 const SYNC_LEASE: Duration = Duration::from_secs(300);
 
-/// How often due synchronisations are looked for: a new credential is used this soon.
+/// How often due synchronizations are polled: a new credential is used this soon.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Accounts that are brought in step at once.
+/// Accounts synchronized at once.
 const BATCH: i64 = 8;
 
 pub(crate) use looks::{Look, Looks};
@@ -41,32 +41,26 @@ pub use reports::ReportError;
 /// The language of an agent whose provider names none.
 const DEFAULT_LANGUAGE: &str = "en";
 
-/// Why an account's legacy agents were not brought in step.
+/// Why an account's legacy agents were not synchronized.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// The account has no credential for the provider.
     #[error(
         "account {0} has no credential for the legacy provider: store one with `offhook account credential set`"
     )]
     NoCredential(AccountId),
-    /// The provider did not say.
+    /// The provider did not respond.
     #[error(transparent)]
     Provider(#[from] LegacyError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Legacy agents.
 #[derive(Clone)]
 pub struct Legacy(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Legacy {
-    /// Brings an account's legacy agents and their numbers to what the provider lists now.
-    ///
-    /// # Errors
-    /// [`SyncError`] says what was missing.
+    /// Synchronizes an account's legacy agents and their numbers with the provider's list.
     pub async fn sync(&self, account: AccountId) -> Result<Synced, SyncError> {
         sync(&self.0, account).await
     }
@@ -78,7 +72,7 @@ struct Terms {
     credits_per_minute: f64,
 }
 
-/// What a minute of a legacy agent's call costs.
+/// The price per minute of a legacy agent's call.
 pub(crate) fn price(plans: &Plans) -> Result<Price, CatalogError> {
     if let Some(price) = plans.prices.get(catalog::LEGACY) {
         return Ok(*price);
@@ -95,7 +89,7 @@ pub(crate) fn price(plans: &Plans) -> Result<Price, CatalogError> {
 }
 
 impl Shared {
-    /// What a legacy call costs a minute, and what to hold before it has begun.
+    /// A legacy call's price per minute, and the credits to hold before it begins.
     pub(crate) fn legacy_terms(&self) -> (Price, Credits) {
         (
             self.legacy_price,
@@ -109,7 +103,7 @@ impl Shared {
         self.store.credential_secret(account, provider).await
     }
 
-    /// Renames an agent where it lives, before it is renamed here.
+    /// Renames an agent at its provider, before it is renamed here.
     pub(crate) async fn rename_at_provider(
         &self,
         agent: &Agent,
@@ -126,8 +120,8 @@ impl Shared {
     }
 }
 
-/// Asks for the legacy agents of every account that has a credential, now and then and soon after it was stored. Nodes
-/// share the work: a due account is taken by one of them.
+/// Synchronizes the legacy agents of every account that has a credential: periodically, and soon after the credential
+/// was stored. Nodes share the work: one of them claims a due account.
 pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
     let mut turns = Turns::new(LOOK_EVERY, &stop);
     while turns.next().await {
@@ -140,13 +134,13 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
         };
         for account in due {
             let synced = tokio::select! {
-                // What is not in step is due again when its lease has run out.
+                // An account not synchronized is due again when its lease has expired.
                 () = stop.cancelled() => return,
                 synced = sync(&shared, account) => synced,
             };
             match counted("legacy_sync", synced) {
                 Ok(synced) => tracing::info!(%account, ?synced, "legacy agents are in step"),
-                // The lease runs out, and then it is due again.
+                // The lease expires, and then the account is due again.
                 Err(error) => tracing::warn!(%account, %error, "legacy agents are not in step"),
             }
         }
@@ -169,7 +163,7 @@ async fn sync(shared: &Arc<Shared>, account: AccountId) -> Result<Synced, SyncEr
     let listed = match shared.legacy.agents(&credential).await {
         Ok(listed) => listed,
         Err(error) => {
-            // The account reads it where its credentials are.
+            // The account sees it beside its credentials.
             let (store, why) = (&shared.store, error.to_string());
             let noted =
                 store.credential_unanswered(account, CredentialProvider::Legacy, began, &why);
@@ -191,7 +185,7 @@ async fn sync(shared: &Arc<Shared>, account: AccountId) -> Result<Synced, SyncEr
 }
 
 fn listed_agent(mut agent: LegacyAgent) -> ListedAgent {
-    // What is no tag names no language.
+    // An invalid tag names no language.
     agent.language = agent.language.filter(|tag| is_bcp47_shape(tag));
     let config = summary(&agent).to_compact();
     let language = agent
@@ -212,7 +206,7 @@ fn listed_agent(mut agent: LegacyAgent) -> ListedAgent {
     }
 }
 
-/// What is stored of an agent's configuration: unknown members are null.
+/// The stored summary of an agent's configuration: unknown members are null.
 fn summary(agent: &LegacyAgent) -> Json {
     let text = |text: &Option<String>| text.clone().map_or(Json::Null, Json::String);
     let object = |members: Vec<(&str, Json)>| {

@@ -1,4 +1,4 @@
-//! Offhook's use cases: the rules that need data. HTTP, portal and command line all come through here.
+//! Offhook's use cases: the rules that need data. The HTTP API, portal and command line all use them.
 
 mod accounts;
 mod agents;
@@ -110,5 +110,5 @@ pub use webhooks::{Registered, Webhooks, event_example};
 pub use whatsapp::{WhatsApp, WhatsAppError};
 pub use widgets::Widgets;
 
-/// What a use case comes to that fails only where the store does.
+/// The result of a use case that fails only if the store does.
 type Result<T, E = store::StoreError> = std::result::Result<T, E>;

@@ -15,19 +15,19 @@ use crate::Shared;
 /// The phone network of a process.
 #[derive(Clone)]
 pub enum Network {
-    /// Its people read and write: the simulated one.
+    /// The simulated network: its callers exchange text.
     Text(Arc<dyn Carrier>),
-    /// Its people hear and speak. Each call gets an ear and a voice of its own, as its agent says.
+    /// A network with audio. Each call gets a recognizer and a voice by its agent's configuration.
     Spoken(Arc<dyn AudioCarrier>),
 }
 
 impl Network {
-    /// Whether its people hear and speak, so that agents need an ear and a voice.
+    /// Whether calls have audio, so that agents need speech-to-text and a voice.
     pub(crate) const fn is_spoken(&self) -> bool {
         matches!(self, Self::Spoken(_))
     }
 
-    /// Whether the network is known to be out of reach now (`upstream_unreachable`).
+    /// Whether the network is known to be unreachable now (`upstream_unreachable`).
     pub(crate) fn is_down(&self) -> bool {
         match self {
             Self::Text(carrier) => carrier.is_down(),
@@ -43,7 +43,7 @@ impl Network {
         }
     }
 
-    /// Whose numbers calls go out from; `None`: anybody's.
+    /// The provider whose numbers calls go out from; `None` allows any.
     pub(crate) fn number_provider(&self) -> Option<NumberProvider> {
         match self {
             Self::Text(_) => None,
@@ -51,8 +51,8 @@ impl Network {
         }
     }
 
-    /// Whose credential of an account opens its numbers, and whose they are then. `None`: a trunk is the deployment's, and
-    /// its numbers are the operator's to give.
+    /// The provider of the account credential that lists its numbers, and of those numbers. `None` for a trunk: it
+    /// belongs to the deployment, and the operator assigns its numbers.
     pub(crate) fn lists_numbers(&self) -> Option<(CredentialProvider, NumberProvider)> {
         match self {
             Self::Text(_) => Some((CredentialProvider::Simulator, NumberProvider::Simulator)),
@@ -66,7 +66,7 @@ impl Network {
         }
     }
 
-    /// The numbers that an account's own credential opens.
+    /// The numbers that an account's own credential lists.
     pub(crate) async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
         match self {
             Self::Text(carrier) => carrier.numbers(credential).await,
@@ -74,7 +74,7 @@ impl Network {
         }
     }
 
-    /// Has calls to these numbers, which an account's own credential opens, come in here.
+    /// Routes calls to these numbers, which an account's own credential lists, to this service.
     pub(crate) async fn receive(
         &self,
         credential: &str,
@@ -94,7 +94,7 @@ impl Network {
         }
     }
 
-    /// What another process needs, beside the handle, to end an answered call of this one.
+    /// What another process needs, besides the handle, to end this process's answered call.
     pub(crate) fn dialog(&self, handle: CallHandle) -> Option<String> {
         match self {
             Self::Text(_) => None,
@@ -102,7 +102,7 @@ impl Network {
         }
     }
 
-    /// The same of a call that nobody has answered yet.
+    /// The same for a call that is not answered yet.
     pub(crate) fn early_dialog(&self, handle: CallHandle) -> Option<String> {
         match self {
             Self::Text(_) => None,
@@ -110,10 +110,8 @@ impl Network {
         }
     }
 
-    /// Ends a call whose owner died, if it still goes on, by what was kept of its [`dialog`](Self::dialog).
-    ///
-    /// # Errors
-    /// [`DialError`] if the network did not confirm; it may be asked again.
+    /// Ends a call whose owner died, if it still continues, by its stored [`dialog`](Self::dialog). After an error, the
+    /// network did not confirm, and the caller may retry.
     pub(crate) async fn hang_up_orphan(
         &self,
         handle: CallHandle,
@@ -127,16 +125,16 @@ impl Network {
     }
 }
 
-/// By whose login at the carrier a number's calls go.
+/// The login at the carrier that a number's calls use.
 pub(crate) enum Login {
     /// The deployment's.
     Ours,
-    /// That of the account which has the number; `None` if it has removed its credential.
+    /// That of the number's account; `None` if it has removed its credential.
     Own(Option<String>),
 }
 
 impl Shared {
-    /// By whose login the calls of a number go. With `account` the number counts only as that account's.
+    /// The login that a number's calls use. With `account`, the number counts only as that account's.
     pub(crate) async fn own_login(
         &self,
         number: &E164,
@@ -155,7 +153,7 @@ impl Shared {
         ))
     }
 
-    /// The network of a call: as the account has it by whose number it goes.
+    /// The network of a call, with the login of our number's account.
     pub(crate) async fn network_of(&self, call: &Conversation) -> Result<Network, StoreError> {
         let ours = match call.is_inbound() {
             true => call.to_number.as_ref(),
@@ -174,7 +172,7 @@ impl Shared {
     }
 }
 
-/// The network of an account that has no login any more.
+/// The network of an account that no longer has a login.
 struct NoLogin;
 
 #[async_trait]

@@ -14,28 +14,23 @@ use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 use crate::error::{Result, UseCaseError};
 use crate::{Page, PageRequest, Refusal, Shared};
 
-/// The longest label.
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// Numbers that are the account's from now on.
+    /// Numbers that are new to the account.
     pub imported: usize,
-    /// Numbers that it had already.
+    /// Numbers that it already had.
     pub already_present: usize,
 }
 
-/// Phone numbers.
 #[derive(Clone)]
 pub struct Numbers(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Numbers {
-    /// A page of the account's numbers, newest first; with `agent` only that agent's.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists the account's numbers, newest first; with `agent`, only that agent's.
     pub async fn list(
         &self,
         account: AccountId,
@@ -48,10 +43,6 @@ impl Numbers {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// A number.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such number.
     pub async fn get(&self, account: AccountId, id: PhoneNumberId) -> Result<PhoneNumber> {
         self.0
             .store
@@ -61,10 +52,6 @@ impl Numbers {
     }
 
     /// Takes a number of the simulated network: `{phone_number, label?, agent_id?}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a number that the simulated network does
-    /// not list or another account has, or an archived agent.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<PhoneNumber> {
         let mut fields = Fields::of(body, "")?;
         let number: E164 = fields
@@ -101,11 +88,7 @@ impl Numbers {
         written(self.0.store.add_number(number, false).await?)
     }
 
-    /// Gives a number to an account: the operator's way. An agent that is named answers the calls to it.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] without such an account, if an account has the number, or for an archived agent;
-    /// [`UseCaseError::Invalid`] for a label that is too long, or an agent that the account has not.
+    /// Gives a number to an account, on the operator's behalf. A named agent answers the calls to it.
     pub async fn add(
         &self,
         account: AccountId,
@@ -139,7 +122,7 @@ impl Numbers {
         }
     }
 
-    /// Whether accounts can take numbers by themselves here; else they are the operator's to give.
+    /// Whether accounts can take numbers themselves here; otherwise the operator assigns them.
     pub fn are_taken_by_accounts(&self) -> bool {
         self.0.network.lists_numbers().is_some()
     }
@@ -149,18 +132,14 @@ impl Numbers {
         !self.0.network.is_spoken()
     }
 
-    /// Whether an account can take numbers by itself here.
+    /// Checks that an account can take numbers itself here.
     fn check_network(&self) -> Result<(CredentialProvider, NumberProvider)> {
         let lists = self.0.network.lists_numbers();
         lists.ok_or(UseCaseError::Conflict(Refusal::NumbersByOperator))
     }
 
-    /// Takes over the numbers that the account's own carrier credential opens, and has calls to them come in here. Whatever
-    /// is not done may be asked for again.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
-    /// [`UseCaseError::Upstream`] if the carrier did not list them, or does not send calls to them here.
+    /// Imports the numbers that the account's own carrier credential lists, and routes their calls to this service. A
+    /// partly failed import can be retried.
     pub async fn import(&self, account: AccountId) -> Result<Imported> {
         let (provider, of) = self.check_network()?;
         let store = &self.0.store;
@@ -197,7 +176,7 @@ impl Numbers {
                     imported.already_present += 1;
                     ours.push(phone_number);
                 }
-                // Another account was first: a number belongs to one.
+                // Another account was first: a number belongs to one account.
                 NumberWrite::Taken
                 | NumberWrite::Absent
                 | NumberWrite::NoSuchAgent
@@ -210,11 +189,7 @@ impl Numbers {
         Ok(imported)
     }
 
-    /// Changes a number: `{label?, agent_id?}`; a null `agent_id` takes it from its agent.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for an archived agent,
-    /// [`UseCaseError::NotFound`] if the account has no such number.
+    /// Changes a number: `{label?, agent_id?}`; a null `agent_id` removes the agent.
     pub async fn update(
         &self,
         account: AccountId,
@@ -241,10 +216,7 @@ impl Numbers {
         written(self.0.store.change_number(account, id, change, at).await?)
     }
 
-    /// Gives a number back.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such number.
+    /// Releases a number.
     pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<()> {
         if self.0.store.delete_number(account, id).await? {
             Ok(())
@@ -254,10 +226,10 @@ impl Numbers {
     }
 }
 
-/// Why a carrier did not list an account's numbers, with nothing of what it said.
+/// Why a carrier did not list an account's numbers, without the carrier's own words.
 fn not_listed(provider: CredentialProvider, error: DialError) -> UseCaseError {
     match (provider, error) {
-        // To try again later would not help.
+        // A retry would not help.
         (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => {
             UseCaseError::Conflict(Refusal::CredentialRefused)
         }
@@ -273,7 +245,7 @@ fn not_listed(provider: CredentialProvider, error: DialError) -> UseCaseError {
     }
 }
 
-/// Why calls to numbers that were taken over do not come in.
+/// Why calls to imported numbers do not come in.
 fn not_received(provider: CredentialProvider, error: DialError) -> UseCaseError {
     tracing::warn!(provider = provider.as_str(), %error, "calls to imported numbers do not come in");
     UseCaseError::Upstream(

@@ -1,4 +1,5 @@
-//! What happens in an account now and in its last day. Each of these costs the same however many conversations there are.
+//! An account's activity now and in the last day. The cost of each query does not depend on the number of
+//! conversations.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -8,33 +9,28 @@ use offhook_storage::{CallLatency, LiveCall, UsageHour};
 
 use crate::{Caller, Result, Shared};
 
-/// Hours of the last day, the present one included.
+/// Hours of the last day, the current one included.
 const HOURS: i32 = 24;
 
-/// Calls whose latencies are looked at.
+/// Calls whose latencies are read.
 const MEASURED_CALLS: i64 = 200;
 
-/// What an account does.
 #[derive(Clone)]
 pub struct Overview(pub(crate) Arc<Shared>);
 
 /// The last 24 hours of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastDay {
-    /// Each of the 24 hours once, the oldest first; a call counts in the hour that it began, once it has ended.
+    /// Each of the 24 hours once, oldest first. An ended call counts in the hour that it began.
     pub hours: Vec<UsageHour>,
-    /// How long customers waited for replies in each of the newest 200 calls that were measured.
+    /// How long customers waited for replies in each of the newest 200 measured calls.
     pub measured: Vec<CallLatency>,
-    /// The same in a typical one of these: the medians. `None` if none was measured.
+    /// The medians of these; `None` if none was measured.
     pub latency: Option<CallLatency>,
 }
 
 #[boxed]
 impl Overview {
-    /// The last 24 hours.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails.
     pub async fn last_day(&self, caller: &Caller) -> Result<LastDay> {
         let (store, account) = (&self.0.store, caller.account.id);
         let now = self.0.clock.now();
@@ -59,10 +55,7 @@ impl Overview {
         })
     }
 
-    /// Up to `most` calls that are dialing, ringing, talking or closing, the newest first.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails.
+    /// Up to `most` calls that are dialing, ringing, talking or closing, newest first.
     pub async fn live(&self, caller: &Caller, most: u32) -> Result<Vec<LiveCall>> {
         let store = &self.0.store;
         store
@@ -71,7 +64,7 @@ impl Overview {
     }
 }
 
-/// The medians over calls, each call counted by its replies.
+/// The medians over calls, each call weighted by its replies.
 fn typical(calls: &[CallLatency]) -> Option<CallLatency> {
     let turns = calls.iter().map(|call| i64::from(call.turns)).sum::<i64>();
     let median = |of: fn(&CallLatency) -> i32| {

@@ -1,4 +1,4 @@
-//! People who sign in to the portal: passwords, sessions, links and first run.
+//! Users who sign in to the portal: passwords, sessions, links and first run.
 
 mod first;
 mod joining;
@@ -28,14 +28,14 @@ pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
 pub use sessions::{ChangePasswordError, SignInError, SignedIn};
 pub use teamwork::TeamRefusal;
 
-/// How long the answer to a deed waits for its line in the audit log.
+/// How long a response waits for its change's entry in the audit log.
 const NOTED_WITHIN: Duration = Duration::from_secs(5);
 
-/// For how long a form that is sent again is the same one: the life of an `Idempotency-Key`, and the time that its line may
-/// have taken.
+/// How long a form that is sent again counts as the same one: the lifetime of an `Idempotency-Key`, plus the time that
+/// its audit entry may have taken.
 const SENT_AGAIN_WITHIN: Duration = Duration::from_secs(25 * 3_600);
 
-/// Waits for a line of the audit log to be written, [`NOTED_WITHIN`] at most. What takes longer goes on by itself.
+/// Waits for an audit entry to be written, [`NOTED_WITHIN`] at most. A slower write continues in the background.
 async fn noted(action: &str, writing: impl Future<Output = Result<()>> + Send + 'static) {
     let action = action.to_owned();
     let writing = tokio::spawn(
@@ -49,21 +49,21 @@ async fn noted(action: &str, writing: impl Future<Output = Result<()>> + Send + 
     let _ = timeout(NOTED_WITHIN, writing).await;
 }
 
-/// Somebody who is signed in: as a member, in one of their accounts.
+/// A signed-in user, as a member of one of their accounts.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// The account, and what its plan grants; it has no key.
+    /// The account and its plan's terms, without a key.
     pub caller: Caller,
-    /// Who they are in it.
+    /// The user's membership in it.
     pub member: Member,
-    /// Every account that they may be in: its id and name, the one that they joined first in front.
+    /// The id and name of every account of the user, the one joined first at the front.
     pub accounts: Vec<(AccountId, String)>,
     /// The digest of the session's token.
     pub(crate) session: [u8; 32],
 }
 
 impl Person {
-    /// The person, as the audit log calls them.
+    /// The user as the audit log names them.
     pub const fn actor(&self) -> Actor {
         Actor::Member(self.member.id)
     }
@@ -73,9 +73,9 @@ impl Person {
 pub struct People {
     shared: Arc<Shared>,
     passwords: passwords::Passwords,
-    /// The code that begins the service, once somebody asked for it.
+    /// The code that creates the first account, once requested.
     first_code: Arc<Mutex<Option<String>>>,
-    /// There is an account: that never changes back.
+    /// There is an account; this never changes back.
     has_begun: Arc<AtomicBool>,
 }
 
@@ -90,9 +90,9 @@ impl People {
         }
     }
 
-    /// Writes to the audit log that the person has done something: `action` such as `agent.publish`, `target` an id or a
-    /// name, never a secret. It is done, so where the database is away it is written once that is back, and whoever has to
-    /// be told of the deed waits no longer than for [`NOTED_WITHIN`].
+    /// Writes to the audit log that the user has done something: `action` such as `agent.publish`, `target` an id or a
+    /// name, never a secret. The change is already made. If the database is unavailable, the entry is written once it
+    /// is back, and the response waits no longer than [`NOTED_WITHIN`].
     pub async fn note(&self, person: &Person, action: &str, target: &str) {
         let words = (action.to_owned(), target.to_owned());
         let (account, at) = (person.member.account_id, self.shared.clock.now());
@@ -103,7 +103,7 @@ impl People {
         .await;
     }
 
-    /// The same of what may have been done, and noted, by the same form before, sent with the same `Idempotency-Key`.
+    /// The same for a form that may have been handled and recorded before with the same `Idempotency-Key`.
     pub async fn note_once(&self, person: &Person, action: &str, target: &str) {
         let words = (action.to_owned(), target.to_owned());
         let (account, at) = (person.member.account_id, self.shared.clock.now());
@@ -115,7 +115,7 @@ impl People {
         .await;
     }
 
-    /// A page of the account's audit log, the newest line first.
+    /// Lists the account's audit log, newest first.
     pub async fn audit(
         &self,
         account: AccountId,
@@ -126,7 +126,7 @@ impl People {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// The account as one who has no key asks for things in it.
+    /// A caller in this account without a key.
     fn caller(&self, account: Account) -> Caller {
         Caller {
             terms: self.shared.terms_for(&account),
@@ -135,7 +135,6 @@ impl People {
         }
     }
 
-    /// How many seats a plan has.
     fn seats_max(&self, plan: Plan) -> Option<u32> {
         self.shared.plans.terms(plan).seats_max
     }

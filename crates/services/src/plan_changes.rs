@@ -1,4 +1,4 @@
-//! Moving an account to another plan: what it loses is said first.
+//! Moves an account to another plan, and lists the losses first.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -12,27 +12,25 @@ use crate::retention::{HELD, of_days, renewed};
 /// Why an account was not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanChangeError {
-    /// No such account.
     #[error("no such account")]
     NotFound,
-    /// Its plan has changed since the change was looked at.
+    /// Its plan has changed since the preview.
     #[error("the account's plan has just been changed by another: look again")]
     Changed,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What a move to another plan would do.
+/// A preview of a move to another plan.
 #[derive(Debug, Clone)]
 pub struct PlanChange {
-    /// The account as it is.
+    /// The account before the move.
     pub account: Account,
-    /// The plan that it would be on.
+    /// The new plan.
     pub to: Plan,
     /// How many conversations would be hidden at once.
     pub hidden: i64,
-    /// Those from before this; `None`: the window becomes no shorter.
+    /// Conversations from before this are hidden; `None` if the window does not shrink.
     pub hidden_before: Option<Timestamp>,
     /// When they would be deleted.
     pub deleted_from: Option<Timestamp>,
@@ -44,7 +42,7 @@ pub struct PlanChange {
 }
 
 impl PlanChange {
-    /// What would go, in sentences; none if nothing does.
+    /// The losses as sentences; empty if there are none.
     pub fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
         if let (Some(before), Some(deleted)) = (self.hidden_before, self.deleted_from) {
@@ -63,22 +61,18 @@ impl PlanChange {
     }
 }
 
-/// Changes of plan.
 #[derive(Clone)]
 pub struct PlanChanges(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl PlanChanges {
-    /// What moving the account to `to` would do.
-    ///
-    /// # Errors
-    /// [`PlanChangeError::NotFound`] if there is no such account.
+    /// Previews moving the account to `to`.
     pub async fn look(&self, id: AccountId, to: Plan) -> Result<PlanChange, PlanChangeError> {
         let store = &self.0.store;
         let account = store.account(id).await?.ok_or(PlanChangeError::NotFound)?;
         let now = self.0.clock.now();
         let (old, new) = (self.terms(&account, account.plan), self.terms(&account, to));
-        // As it is, then as it would be: a window that nobody has noted yet is the old plan's.
+        // First the current window, then the new one: a window not recorded yet is the old plan's.
         let noted = store.retention_window(id).await?;
         let present = renewed(id, noted, old.retention_days, now);
         let window = renewed(id, Some(present), new.retention_days, now);
@@ -103,10 +97,8 @@ impl PlanChanges {
         })
     }
 
-    /// Moves the account as looked at; returns it as it is then.
-    ///
-    /// # Errors
-    /// [`PlanChangeError::Changed`] if it is not on the plan any more that the change was looked at from.
+    /// Moves the account as previewed, and returns it. [`PlanChangeError::Changed`] if it is no longer on the plan of
+    /// the preview.
     pub async fn make(&self, change: PlanChange) -> Result<Account, PlanChangeError> {
         let PlanChange {
             account,
@@ -129,7 +121,7 @@ impl PlanChanges {
         })
     }
 
-    /// What the account would have on a plan, with what it overrides.
+    /// The account's terms on a plan, with the account's overrides.
     fn terms(&self, account: &Account, plan: Plan) -> PlanTerms {
         let mut terms = self.0.plans.terms(plan).clone();
         if let Some(engine_module) = account.engine_module {

@@ -1,4 +1,4 @@
-//! What a minute of a call costs: every model of the catalog that is at work in it.
+//! The price of a minute of a call: the sum over the catalog models that it uses.
 
 use offhook_domain::{AgentConfig, Plan, Price};
 
@@ -7,8 +7,8 @@ use crate::catalog::{Catalog, ModelKind};
 use crate::speech::{Ear, Mouth};
 
 impl Shared {
-    /// The price of a minute of a call: the dearest language model that may answer and, where calls are spoken, the ear
-    /// and the dearest voice that may speak.
+    /// The price of a minute of a call: the most expensive language model that may answer and, where calls are spoken,
+    /// speech-to-text and the most expensive voice that may speak.
     pub(crate) fn price_of_a_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
         if self.network.is_spoken() {
             return self.price_of_a_spoken_minute(plan, config);
@@ -16,7 +16,7 @@ impl Shared {
         self.catalog.dearest(plan, config)
     }
 
-    /// The price of a minute that is spoken, whatever network calls are placed on.
+    /// The price of a spoken minute, whichever network calls are placed on.
     pub(crate) fn price_of_a_spoken_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
         let answers = self.catalog.dearest(plan, config);
         let (ears, voices) = (self.ears(config), self.voices(config));
@@ -24,7 +24,7 @@ impl Shared {
     }
 }
 
-/// What listening and speaking cost. A model that the catalog does not have is the operator's own, and free.
+/// The price of speech-to-text and text-to-speech. A model missing from the catalog is the operator's own, and free.
 fn of_speech(catalog: &Catalog, plan: Plan, ears: &[Ear], voices: &[Mouth]) -> Price {
     let of = |kind, provider: &str, model: &str| {
         let model = catalog.find(kind, provider, model);

@@ -1,5 +1,5 @@
-//! Recordings: objects under `recordings/<account id>/<conversation id>.wav`; those of calls under way, and those that
-//! the object store has not taken yet, are files of this machine.
+//! Recordings: objects at `recordings/<account id>/<conversation id>.wav`. Recordings of calls under way, and those
+//! that the object store does not have yet, are files on this machine.
 
 mod fetched;
 mod keeper;
@@ -24,13 +24,12 @@ pub(crate) use fetched::Wanted;
 use kept::Busy;
 use spool::Spool;
 
-/// Recordings that are sent to the object store at once; of each, 5 MiB are in memory.
+/// Recordings uploaded at once; each needs 5 MiB of memory.
 const SENT_AT_ONCE: usize = 4;
 
-/// Recordings that are fetched at once; each may be 64 MiB on its way here, and 346 MB as it is kept.
+/// Recordings fetched at once; each may take 64 MiB in transit, and 346 MB as stored.
 const FETCHED_AT_ONCE: usize = 4;
 
-/// Recordings that are deleted at once.
 const DELETED_AT_ONCE: usize = 8;
 
 /// A recording that can be read.
@@ -43,10 +42,7 @@ pub struct Recording {
 
 #[boxed]
 impl Recording {
-    /// The bytes from `first` to before `end`, as they arrive; `None` if the recording is gone meanwhile.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the object store is out of reach.
+    /// The bytes from `first` to before `end`, as they arrive; `None` if the recording has been deleted meanwhile.
     pub async fn part(&self, first: u64, end: u64) -> Result<Option<Content>, ObjectError> {
         if first >= end {
             return Ok(Some(stream::empty().boxed()));
@@ -55,12 +51,12 @@ impl Recording {
     }
 }
 
-/// Where recordings are.
+/// The store of recordings.
 pub(crate) struct Recordings {
     objects: Objects,
-    /// Where those are that are on their way.
+    /// Holds recordings that are not uploaded yet.
     spool: OnceLock<Spool>,
-    /// Those that this process is making or sending.
+    /// Recordings that this process is making or uploading.
     busy: Busy,
     sending: Semaphore,
     fetching: Semaphore,
@@ -77,7 +73,7 @@ impl Recordings {
         }
     }
 
-    /// The first directory that is given stays.
+    /// The first call wins.
     pub(crate) fn spool_in(&self, directory: PathBuf) {
         let _ = self.spool.set(Spool::new(directory));
     }
@@ -86,8 +82,8 @@ impl Recordings {
         format!("recordings/{account}/{id}.wav")
     }
 
-    /// Deletes the recordings that there are of conversations, also what a process left behind that died before it
-    /// could say so in the conversation's row. Those that could not be deleted, and why.
+    /// Deletes the recordings of conversations, also those whose process died before it updated the conversation's row.
+    /// Returns those that could not be deleted, and why.
     pub(crate) async fn remove(
         &self,
         account: AccountId,

@@ -1,9 +1,10 @@
-//! What the state of things forbids, by kind: a page says it in its reader's language, the interface by its `Display`.
+//! Refusals because of the current state, by kind: a page shows them in its reader's language, the API by their
+//! `Display`.
 
 use offhook_domain::{AccountId, AgentStatus, BatchStatus, CredentialProvider, FieldError};
 use offhook_storage::BatchStep;
 
-/// Why something cannot be done now, with the remedy where there is one.
+/// Why an operation is not possible now, with the remedy if there is one.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
     // Agents.
@@ -17,7 +18,7 @@ pub enum Refusal {
     AgentStatus { now: AgentStatus, next: AgentStatus },
     #[error("`{field}`: the agent is at version {head}; read it again and make the change on that")]
     StaleVersion { field: &'static str, head: i32 },
-    /// What a configuration must have before it is published.
+    /// A configuration lacks something that publishing requires.
     #[error("{0}")]
     Unpublishable(Box<FieldError>),
     #[error(
@@ -74,7 +75,7 @@ pub enum Refusal {
          it comes with the next sync; if the number is here already, give it to the agent by PATCH /v1/phone-numbers/{{id}}"
     )]
     NoLegacyNumber,
-    /// They open in so many seconds.
+    /// They open in this many seconds.
     #[error("outside the agent's calling hours")]
     OutsideHours(u64),
     #[error("the agent's calling hours never open: name at least one day")]
@@ -100,7 +101,7 @@ pub enum Refusal {
     LinesBusy,
     #[error("the agent cannot be talked to: it has no ear or no voice here")]
     Speechless,
-    /// They open in so many seconds, if any day of the week does.
+    /// They open in this many seconds, if any day of the week does.
     #[error("it is outside the agent's calling hours")]
     TalkOutsideHours(Option<u64>),
 
@@ -184,7 +185,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// After how many seconds waiting alone cures it, where it does.
+    /// The seconds after which a plain retry can succeed, if waiting helps.
     pub const fn retry_after_s(&self) -> Option<u64> {
         match self {
             Self::InFlight | Self::BeingAnswered | Self::LinesBusy => Some(1),

@@ -1,4 +1,4 @@
-//! The request log: entries are left in a bounded buffer on a request's path and written off it.
+//! The request log: a request leaves its entry in a bounded buffer, and a worker writes it.
 
 use futures_util::Stream;
 use offhook_boxed::boxed;
@@ -24,11 +24,11 @@ use crate::{Page, PageRequest, Result, Shared};
 /// Entries that wait to be written at most; further ones are dropped, never the request.
 pub(crate) const BUFFER: usize = 8_192;
 
-/// Entries written in one transaction: few enough that other writes wait for them only a moment.
+/// Entries per transaction: few enough that other writes wait only a moment.
 const BATCH: usize = 256;
 
-/// How often a batch is written. With [`BATCH`] that is 2,560 entries a second and process for as long as one likes; what
-/// comes faster than that for longer than the buffer lasts is dropped, so that logs never take the machine from requests.
+/// How often a batch is written. With [`BATCH`] that sustains 2,560 entries a second and process. Entries that arrive
+/// faster for longer than the buffer lasts are dropped, so that logging never starves requests.
 const WRITE_EVERY: Duration = Duration::from_millis(100);
 
 /// How often drops are reported at most.
@@ -37,30 +37,28 @@ const REPORT_EVERY: Duration = Duration::from_secs(60);
 /// How long entries are kept.
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
-/// An authenticated request and how it was answered, as the REST adapter sees it.
+/// An authenticated request and its response, as the REST adapter sees them.
 #[derive(Debug)]
 pub struct Logged {
-    /// Whose key it came with.
+    /// The account of its key.
     pub account: AccountId,
     pub key: KeyId,
-    /// That key's prefix.
+    /// The key's prefix.
     pub key_prefix: String,
-    /// Its id.
     pub request: RequestId,
     pub method: String,
     /// Its path, without the query string.
     pub path: String,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// The code of an error's envelope.
+    /// The code of an error response.
     pub error: Option<&'static str>,
-    /// The address that the limits count it by.
+    /// The IP address that rate limits count.
     pub ip: Option<IpAddr>,
-    /// How long it took.
     pub took: Duration,
-    /// When it came.
+    /// When it arrived.
     pub at: Timestamp,
-    /// What it made or was about.
+    /// The resource that it created or concerned.
     pub about: Option<Resource>,
 }
 
@@ -72,7 +70,7 @@ pub struct RequestLogs {
     dropped: Arc<AtomicU64>,
 }
 
-/// What is to be written: the batch whose writing failed, and what came since.
+/// The entries to write: the batch whose writing failed, and those that came since.
 struct Waiting {
     batch: Vec<LogEntry>,
     receiver: mpsc::Receiver<Logged>,
@@ -94,8 +92,8 @@ impl RequestLogs {
         }
     }
 
-    /// Leaves an entry to be written. It takes no longer when the database does; with a full buffer it is dropped and
-    /// counted.
+    /// Queues an entry to be written. A slow database does not slow it down; if the buffer is full, the entry is
+    /// dropped and counted.
     pub fn push(&self, logged: Logged) {
         if self.sender.try_send(logged).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -113,17 +111,14 @@ impl RequestLogs {
         self.sender.max_capacity() - self.sender.capacity()
     }
 
-    /// Writes what waits now, in as many batches as it takes.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails; the batch that was not written is kept for the next time.
+    /// Writes all waiting entries, in batches. If the store fails, the unwritten batch is kept for the next run.
     pub async fn flush(&self) -> Result<()> {
         let mut waiting = self.waiting.lock().await;
         while self.write_batch(&mut waiting).await? {}
         Ok(())
     }
 
-    /// Writes until `stop`, and then what is left.
+    /// Writes until `stop`, and then the rest.
     pub async fn run(self, stop: CancellationToken) {
         let mut turns = Turns::new(WRITE_EVERY, &stop);
         let (mut reported, mut reported_at) = (0, Instant::now());
@@ -175,7 +170,7 @@ impl RequestLogs {
         Ok(full)
     }
 
-    /// A page of an account's log of the last 30 days, newest first.
+    /// Lists an account's log of the last 30 days, newest first.
     pub async fn list(
         &self,
         account: AccountId,
@@ -216,7 +211,8 @@ impl RequestLogs {
         .await
     }
 
-    /// The request that placed the account's call; `None` if it is older than the log, or if no request with a key did.
+    /// The request that placed the account's call; `None` if it is older than the log, or if no request with a key
+    /// placed it.
     pub async fn placing(
         &self,
         account: AccountId,

@@ -1,4 +1,5 @@
-//! What becomes of a database that was restored from a backup: it is the past, and nobody is called twice for that.
+//! Makes a database that was restored from a backup safe to serve. It is a past state, and its recipients must not be
+//! called twice.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -6,25 +7,22 @@ use std::time::Duration;
 
 use crate::{Result, Shared};
 
-/// What was held in a restored database.
+/// What was stopped in a restored database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     /// Queued calls that ended as `expired`: they may have been dialed after the backup.
     pub expired_calls: usize,
-    /// Batches that were paused: recipients that wait in them may have been called after the backup.
+    /// Batches that were paused: their waiting recipients may have been called after the backup.
     pub paused_batches: usize,
 }
 
-/// A database that was restored from a backup.
 #[derive(Clone)]
 pub struct Restored(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Restored {
-    /// Ends every queued call as `expired` and pauses every batch, before anything serves the database.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails; it can be done again.
+    /// Ends every queued call as `expired` and pauses every batch, before any process serves the database. After an
+    /// error it can be repeated.
     pub async fn hold(&self) -> Result<Held> {
         let Shared { store, clock, .. } = &*self.0;
         let paused_batches = store.hold_restored(clock.now()).await?;

@@ -1,7 +1,7 @@
-//! What is deleted when its time is over: one process at a time is at it, in small transactions.
+//! Deletes expired data: one process at a time, in small transactions.
 //!
-//! Conversations are hidden as soon as the plan's window ends before them, and deleted then. When a window becomes
-//! shorter, by another plan or by configuration, what it hides is held for 30 more days.
+//! Conversations older than the plan's window are hidden at once, and then deleted. If a window shrinks, by another
+//! plan or by configuration, what it hides is kept for 30 more days.
 
 use offhook_boxed::boxed;
 use std::collections::HashSet;
@@ -16,43 +16,42 @@ use tokio_util::sync::CancellationToken;
 use crate::workers::Turns;
 use crate::{Result, Shared, request_logs};
 
-/// How often a process looks whether it is its turn.
+/// How often a process checks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often there is something to delete, by the clock of the database.
+/// How often a run is due, by the clock of the database.
 const DUE_EVERY: Duration = Duration::from_secs(600);
 
-/// The name under which processes take turns.
+/// The job name under which processes take turns.
 const JOB: &str = "retention";
 
-/// Log entries that one transaction deletes at most, so that other writes wait for it only a moment.
+/// Log entries deleted per transaction at most, so that other writes wait only a moment.
 const LOG_BATCH: i64 = 500;
 
-/// Conversations that one transaction deletes at most; each has some dozen rows.
+/// Conversations deleted per transaction at most; each has some dozen rows.
 const CONVERSATION_BATCH: i64 = 50;
 
-/// A breath for other writes between two transactions.
+/// A pause for other writes between two transactions.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// How long what a shorter window hides is held.
+/// How long conversations hidden by a shorter window are kept.
 pub(crate) const HELD: Duration = Duration::from_secs(30 * 86_400);
 
-/// Deletes what has been kept long enough.
+/// Deletes expired data.
 #[derive(Clone)]
 pub struct Retention(pub(crate) Arc<Shared>);
 
-/// Why a round ended before everything was deleted.
+/// Why a run ended before everything was deleted.
 enum Halt {
     /// The process stops, or another one has the turn.
     Left,
-    /// The store failed.
     Failed(StoreError),
 }
 
-/// What became of a batch of conversations.
+/// The result of a batch of conversations.
 struct Batch {
     seen: usize,
-    /// The last of them: the next batch begins behind it.
+    /// The last of them: the next batch starts after it.
     last: Option<(Timestamp, ConversationId)>,
     /// Those whose recordings could not be deleted.
     left: usize,
@@ -71,7 +70,7 @@ impl Retention {
         let mut turns = Turns::new(LOOK_EVERY, &stop);
         while turns.next().await {
             let swept = self.sweep(&stop).await;
-            // Nobody's turn is no run.
+            // Without a turn there was no run.
             if !matches!(swept, Ok(false)) {
                 metrics().jobs.ran(JOB, swept.is_ok());
             }
@@ -81,11 +80,8 @@ impl Retention {
         }
     }
 
-    /// Deletes everything whose time is over if that is due and no other process is at it; `false` if not, or if `stop`
-    /// came first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails; the rest is deleted the next time.
+    /// Deletes all expired data, if that is due and no other process is doing it. Returns `false` if not, or if `stop`
+    /// came first. If the store fails, the next run deletes the rest.
     pub async fn sweep(&self, stop: &CancellationToken) -> Result<bool> {
         let Shared {
             store, clock, node, ..
@@ -95,7 +91,7 @@ impl Retention {
         }
         let (done, pause) = match self.delete(stop).await {
             Ok(()) => (Ok(true), DUE_EVERY),
-            // Due at once for whoever comes next.
+            // Due at once for the next process.
             Err(Halt::Left) => (Ok(false), Duration::ZERO),
             Err(Halt::Failed(error)) => (Err(error), Duration::ZERO),
         };
@@ -103,10 +99,7 @@ impl Retention {
         done
     }
 
-    /// How much longer than it may be the oldest conversation is kept; 0 if none is.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// How long the oldest conversation has been kept past its expiry; 0 if none has.
     pub async fn behind(&self) -> Result<Duration> {
         let (store, now) = (&self.0.store, self.0.clock.now());
         let mut behind = Duration::ZERO;
@@ -161,8 +154,8 @@ impl Retention {
         Ok(())
     }
 
-    /// Deletes a batch of conversations, their recordings first: one that could not be deleted keeps its row, which
-    /// nobody sees any more, for the next time, and so does one that came in the meantime.
+    /// Deletes a batch of conversations, their recordings first. If a recording could not be deleted, or came in the
+    /// meantime, the conversation keeps its row, already hidden, for the next run.
     async fn delete_conversations(
         &self,
         account: &Account,
@@ -194,7 +187,7 @@ impl Retention {
         })
     }
 
-    /// Conversations from before this are to be deleted; `None`: none are.
+    /// Conversations from before this are deleted; `None` if none are.
     async fn deletes_before(
         &self,
         account: &Account,
@@ -209,7 +202,7 @@ impl Retention {
         Ok(kept_days(&window).map(|days| now.minus(of_days(days))))
     }
 
-    /// Renews the turn after each transaction; a process that has lost it leaves the rest to the one that has it.
+    /// Renews the turn after each transaction. A process that has lost it leaves the rest to the new holder.
     async fn go_on(&self, stop: &CancellationToken) -> Result<(), Halt> {
         tokio::time::sleep(BREATH).await;
         let shared = &self.0;
@@ -226,7 +219,7 @@ fn full(deleted: usize, batch: i64) -> bool {
     i64::try_from(deleted).is_ok_and(|deleted| deleted >= batch)
 }
 
-/// The window of an account that sees `days` back now. A window that has become shorter holds what it hides.
+/// The window of an account that now sees `days` back. A window that has shrunk keeps what it hides for a while.
 pub(crate) fn renewed(
     account: AccountId,
     noted: Option<RetentionWindow>,
@@ -251,7 +244,7 @@ pub(crate) fn renewed(
     window
 }
 
-/// Days within which nothing is deleted; `None`: nothing at all is.
+/// Days within which nothing is deleted; `None` if nothing is ever deleted.
 fn kept_days(window: &RetentionWindow) -> Option<i32> {
     match window.held_until {
         Some(_) => wider(window.held_days, window.days),
@@ -259,7 +252,7 @@ fn kept_days(window: &RetentionWindow) -> Option<i32> {
     }
 }
 
-/// The longer of two windows, of which `None` is for ever.
+/// The longer of two windows; `None` means forever.
 fn wider(a: Option<i32>, b: Option<i32>) -> Option<i32> {
     Some(a?.max(b?))
 }
@@ -309,7 +302,7 @@ mod tests {
         let second = renew(Some(first), Some(7), 20);
         assert_eq!((second.held_days, second.held_until), (None, Some(at(50))));
         assert_eq!(kept_days(&second), None);
-        // Widened again meanwhile, nothing is lost.
+        // Widened again in the meantime, so nothing is lost.
         let back = renew(Some(second), Some(365), 21);
         assert_eq!(kept_days(&back), None);
         assert_eq!(kept_days(&renew(Some(back), Some(365), 50)), Some(365));

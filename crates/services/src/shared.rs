@@ -1,4 +1,4 @@
-//! What the use cases share.
+//! The resources that the use cases share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -21,25 +21,24 @@ use crate::{
     signals, talks, uploads,
 };
 
-/// Wakes the workers of this process; each also polls, so that a lost wake costs a moment and nothing else.
+/// Wakes the workers of this process. Each also polls, so a lost wake-up costs only a moment.
 #[derive(Clone, Default)]
 pub struct Wakes {
-    /// A call has been queued, or a place has become free.
+    /// A call has been queued, or a slot has become free.
     pub dialer: Arc<Notify>,
     /// A delivery has become due.
     pub dispatcher: Arc<Notify>,
-    /// How often this process has changed a webhook endpoint: what the dispatcher has claimed before is looked at
-    /// again.
+    /// How often this process has changed a webhook endpoint: the dispatcher then reads again what it has claimed.
     pub endpoint_changes: Arc<AtomicU64>,
-    /// A batch is to be looked at.
+    /// A batch is due.
     pub batches: Arc<Notify>,
     /// A document waits to be read, or one was deleted.
     pub librarian: Arc<Notify>,
     /// A document waits to be embedded.
     pub embedder: Arc<Notify>,
-    /// A customer has written on WhatsApp.
+    /// A customer has sent a WhatsApp message.
     pub whatsapp: Arc<Notify>,
-    /// A conversation has ended that may be analysed.
+    /// A conversation has ended and may be analyzed.
     pub analyst: Arc<Notify>,
 }
 
@@ -69,24 +68,23 @@ pub(crate) struct Shared {
     pub(crate) signals: signals::Signals,
     pub(crate) wakes: Wakes,
     pub(crate) registry: dialer::Registry,
-    /// The calls that this process holds, as tasks: it ends when they have.
+    /// The calls that this process holds, as tasks; the process ends after them.
     pub(crate) held: TaskTracker,
-    /// What accounts can connect, where this service is set up for any.
+    /// The applications that accounts can connect, if this service is set up for any.
     pub(crate) applications: OnceLock<Vec<Arc<dyn Application>>>,
-    /// Search by meaning, where an embeddings endpoint is configured.
+    /// Search by meaning, if an embeddings endpoint is configured.
     pub(crate) meaning: OnceLock<knowledge::Meaning>,
-    /// Where a carrier that speaks HTTP comes in.
+    /// The webhook endpoint of a carrier that speaks HTTP.
     pub(crate) carrier_door: OnceLock<Arc<dyn CarrierDoor>>,
-    /// The requests that placed the calls that wait here.
+    /// The requests that placed the calls waiting here.
     pub(crate) placed_by: calls::PlacedBy,
-    /// Answers and endings of text conversations that are under way here.
+    /// Answers and endings of text conversations under way here.
     pub(crate) chats: chats::Work,
-    /// Pages that talk here, by their addresses.
+    /// Web pages with a voice conversation here, by IP address.
     pub(crate) talkers: talks::Addresses,
-    /// By which customers are written to on WhatsApp.
+    /// The API that writes to customers on WhatsApp.
     pub(crate) whatsapp: OnceLock<Arc<dyn WhatsAppApi>>,
-    /// Pages that are told of the conversations which they hold here.
+    /// The event listeners of pages with a voice conversation here.
     pub(crate) listeners: talks::Listeners,
-    /// This process is being stopped.
     pub(crate) stopping: AtomicBool,
 }

@@ -1,10 +1,10 @@
-//! What processes on one PostgreSQL tell each other at once: a word to look now, never the fact itself.
-//! Facts are rows, everybody also polls, and a word that is lost costs a moment.
+//! Notifications between the processes on one PostgreSQL: each asks to poll now, and never carries the fact itself.
+//! Facts are rows, every process also polls, and a lost notification costs only a moment.
 //!
-//! What is told: a hang-up that the call's owner is to obey, that a legacy call's provider knows more, that a call is
-//! followed by an event stream elsewhere, that something happened in such a call, that a webhook endpoint has changed. What is not: queued calls, deliveries,
-//! batches and documents, as the process that commits these wakes itself, and the others look for what it has no hands
-//! for several times a second; and keys and plans, which every request reads.
+//! Sent: a hangup for the call's owner, news of a legacy call at its provider, an event stream elsewhere that follows a
+//! call, an event in such a call, a changed webhook endpoint. Not sent: queued calls, deliveries, batches and
+//! documents, because the committing process wakes itself, and the others poll several times a second for what it
+//! cannot handle; and keys and plans, which every request reads.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -24,39 +24,39 @@ use tokio_util::sync::CancellationToken;
 use crate::workers::every;
 use crate::{Result, Shared};
 
-/// Signals that wait to be told; what comes on top is lost.
+/// Queued signals; any more are lost.
 const OUTBOX: usize = 4_096;
 
 /// Signals in one message, which PostgreSQL limits to 7,999 bytes.
 const AT_ONCE: usize = 150;
 
-/// How long what comes after a message waits for the next one.
+/// How long signals after a message wait for the next one.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(10);
 
-/// How often a process speaks to itself. A word that has not come back by the next time says that it hears nothing.
+/// How often a process sends a signal to itself. If it has not returned by the next time, the process receives nothing.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 
-/// How soon it listens anew after it has heard nothing.
+/// How soon it listens again after that.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// How long a call counts as followed elsewhere after that was said, and how often a follower says it.
+/// How long a call counts as followed elsewhere after an announcement, and how often a follower repeats it.
 const FOLLOWED_FOR: Duration = Duration::from_secs(60);
 pub(crate) const FOLLOW_AGAIN_AFTER: Duration = Duration::from_secs(20);
 
-/// One thing that a process tells the others.
+/// A notification to the other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Signal {
-    /// The owner of the call is to end it.
+    /// The owner of the call must end it.
     HangUp(ConversationId),
     /// An event stream in another process follows the call.
     Follow(ConversationId),
-    /// The provider of a legacy call has said of its own accord that it knows more.
+    /// The provider has reported news of a legacy call.
     Look(ConversationId),
     /// Something happened in a call that is followed elsewhere.
     Touched(ConversationId),
     /// A webhook endpoint was changed.
     Endpoints,
-    /// Nothing but a sign that words arrive.
+    /// Only tests whether notifications arrive.
     Probe,
 }
 
@@ -91,7 +91,7 @@ impl FromStr for Signal {
     }
 }
 
-/// A message: who speaks, then what. What a newer version says and this one does not know is passed over.
+/// A message: the sender, then its signals. Unknown signals of newer versions are skipped.
 fn message(node: NodeId, signals: &[Signal]) -> String {
     let mut text = node.uuid().to_string();
     for signal in signals {
@@ -107,13 +107,13 @@ fn read(message: &str) -> Option<(NodeId, impl Iterator<Item = Signal>)> {
     Some((node, words.filter_map(|word| word.parse().ok())))
 }
 
-/// What this process says and hears.
+/// The signals that this process sends and receives.
 pub(crate) struct Signals {
     outbox: mpsc::Sender<Signal>,
     waiting: Mutex<Option<mpsc::Receiver<Signal>>>,
-    /// Whether what is said arrives here.
+    /// Whether notifications arrive here.
     hears: AtomicBool,
-    /// Calls that streams of other processes follow, and until when that holds.
+    /// Calls that streams of other processes follow, and until when that counts.
     followed: Mutex<HashMap<ConversationId, Instant>>,
 }
 
@@ -130,14 +130,14 @@ impl Default for Signals {
 }
 
 impl Signals {
-    /// Whether words of other processes arrive here, so that looks may be rare.
+    /// Whether notifications of other processes arrive here, so that polling may be rare.
     pub(crate) fn hears(&self) -> bool {
         self.hears.load(Ordering::Relaxed)
     }
 
-    /// Leaves a signal to be told in a moment.
+    /// Queues a signal to be sent in a moment.
     pub(crate) fn say(&self, signal: Signal) {
-        // A full outbox loses it: it is a word to look, and everybody looks.
+        // A full queue drops it: it only asks for a poll, and every process polls.
         let _ = self.outbox.try_send(signal);
     }
 
@@ -157,7 +157,7 @@ impl Signals {
 }
 
 impl Shared {
-    /// Something happened in a conversation: whoever follows it looks, here and elsewhere.
+    /// Notifies the followers of a conversation, here and elsewhere, that something happened.
     pub(crate) fn touch(&self, id: ConversationId) {
         self.feed.touch(id);
         if self.signals.is_followed(id) {
@@ -166,7 +166,7 @@ impl Shared {
     }
 }
 
-/// Tells what is to be told and does what is heard, until `stop`.
+/// Sends queued signals and handles received ones, until `stop`.
 pub(crate) async fn exchange(shared: Arc<Shared>, stop: CancellationToken) {
     if shared.store.is_embedded() {
         return;
@@ -206,7 +206,7 @@ async fn listen(shared: &Shared, stop: &CancellationToken) {
         if let Err(error) = heard
             && (heard_before || !std::mem::replace(&mut was_deaf, true))
         {
-            // Said once: everybody looks more often meanwhile.
+            // Logged once: every process polls more often meanwhile.
             tracing::warn!(%error, "what other processes tell does not arrive");
         }
         tokio::select! {
@@ -216,7 +216,7 @@ async fn listen(shared: &Shared, stop: &CancellationToken) {
     }
 }
 
-/// Hears until nothing comes any more.
+/// Listens until nothing arrives any more.
 async fn hear(shared: &Shared) -> Result<()> {
     let Some(mut listener) = shared.store.listen().await? else {
         return Ok(());
@@ -232,7 +232,7 @@ async fn hear(shared: &Shared) -> Result<()> {
                 }
             }
             _ = probe.tick() => {
-                // A pooler between here and the database takes LISTEN, and passes nothing on.
+                // A pooler in front of the database may accept LISTEN and pass nothing on.
                 if std::mem::replace(&mut is_asked, true) {
                     return Err(StoreError::Unavailable("no word of its own came back".into()));
                 }
@@ -242,7 +242,7 @@ async fn hear(shared: &Shared) -> Result<()> {
     }
 }
 
-/// `true` for a word of this process itself.
+/// Handles a message; `true` for one of this process itself.
 fn do_as_told(shared: &Shared, message: &str) -> bool {
     let Some((node, signals)) = read(message) else {
         return false;
@@ -257,7 +257,7 @@ fn do_as_told(shared: &Shared, message: &str) -> bool {
             }
             Signal::Follow(id) => {
                 shared.signals.follow(id);
-                // What happened between the follower's look and now was not told.
+                // What happened between the follower's read and now was not announced.
                 if shared.registry.holds(id) {
                     shared.signals.say(Signal::Touched(id));
                 }

@@ -1,7 +1,7 @@
-//! How an agent listens and speaks, as its configuration says, with what this service fills in.
+//! The speech-to-text and the voices of an agent: its configuration, completed with this service's defaults.
 //!
-//! Who names no provider gets the only one that is set up here, for a voice only where it has no list to choose from.
-//! `scripted` is always there and is nobody's by default: it understands and says no word.
+//! An agent that names no provider gets the only one that is set up here; for a voice only if that provider has no list
+//! to choose from. `scripted` is always available and never a default: it neither understands nor speaks a word.
 
 use offhook_domain::{AgentConfig, VoiceProvider};
 use offhook_engine::ports::speech::{RecogniserSettings, Speech, SpeechError, VoiceSettings};
@@ -9,25 +9,25 @@ use offhook_engine::ports::speech::{RecogniserSettings, Speech, SpeechError, Voi
 use crate::Shared;
 use crate::catalog::{Catalog, ModelKind};
 
-/// The provider that needs nothing.
+/// The provider that needs no setup.
 const SCRIPTED: &str = "scripted";
 
-/// Settings of a provider that the agent says nothing to.
+/// The settings of a provider that the agent does not configure.
 const NO_SETTINGS: &str = "{}";
 
-/// A provider's name, and how the agent listens by it.
+/// A recognizer: its provider's name and its settings.
 pub(crate) type Ear = (String, RecogniserSettings);
 
-/// A provider's name, and how the agent speaks by it.
+/// A voice: its provider's name and its settings.
 pub(crate) type Mouth = (String, VoiceSettings);
 
 impl Shared {
-    /// How the agent listens: at most one way. None if it names no provider, and not exactly one is set up here.
+    /// The agent's recognizer, at most one. Empty if the agent names no provider and not exactly one is set up here.
     pub(crate) fn ears(&self, config: &AgentConfig) -> Vec<Ear> {
         ears(&self.catalog, &*self.speech, config)
     }
 
-    /// How the agent speaks: its voice, then its fallback voices in the catalog's order.
+    /// The agent's voices: the chosen one, then its fallback voices in the catalog's order.
     pub(crate) fn voices(&self, config: &AgentConfig) -> Vec<Mouth> {
         let voice = chosen_voice(&self.catalog, &*self.speech, config);
         let others = fallback_voices(&self.catalog, config);
@@ -55,8 +55,8 @@ pub(crate) fn ears(catalog: &Catalog, speech: &dyn Speech, config: &AgentConfig)
     ear.into_iter().collect()
 }
 
-/// The voice that speaks as long as it can. Its id is empty where the agent names none: there are programs and servers
-/// that have one voice alone.
+/// The voice used while it works. Its id is empty if the agent names none: some programs and servers have a single
+/// voice.
 pub(crate) fn chosen_voice(
     catalog: &Catalog,
     speech: &dyn Speech,
@@ -76,7 +76,7 @@ pub(crate) fn chosen_voice(
     Some((provider.to_owned(), settings))
 }
 
-/// The voices that step in, in the catalog's order.
+/// The fallback voices, in the catalog's order.
 pub(crate) fn fallback_voices(catalog: &Catalog, config: &AgentConfig) -> Vec<Mouth> {
     let others = &config.voice.fallback_voices;
     let of = |provider: &&str| others.iter().find(|(name, _)| name == provider);
@@ -87,7 +87,7 @@ pub(crate) fn fallback_voices(catalog: &Catalog, config: &AgentConfig) -> Vec<Mo
         .collect()
 }
 
-/// A provider's voice with its usual model and no settings: those that an agent names are words of one provider alone.
+/// A provider's voice with its default model and no settings: an agent's settings apply to one provider only.
 fn usual_voice(
     catalog: &Catalog,
     config: &AgentConfig,
@@ -105,7 +105,7 @@ fn usual_voice(
     }
 }
 
-/// The providers that are set up here to listen, but for `scripted`.
+/// The providers set up here for speech-to-text, without `scripted`.
 pub(crate) fn listening<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a str> {
     let set_up = |provider: &&str| {
         let settings = RecogniserSettings {
@@ -119,7 +119,7 @@ pub(crate) fn listening<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'
     providers.filter(set_up).collect()
 }
 
-/// The providers that are set up here to speak, but for `scripted`.
+/// The providers set up here for text-to-speech, without `scripted`.
 pub(crate) fn speaking<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a str> {
     let set_up = |provider: &&str| {
         let settings = VoiceSettings {

@@ -1,4 +1,4 @@
-//! The ear and the voice of one call, where the phone network is one of sound.
+//! The recognizer and the voice of one call, on a phone network with audio.
 
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use crate::Shared;
 use crate::dialer::{Meter, insist};
 use crate::speech::Mouth;
 
-/// Who called whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// The agent called.
@@ -25,7 +24,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// Who called in this conversation.
+    /// The direction of this conversation.
     pub(crate) fn of(call: &Conversation) -> Self {
         if call.is_inbound() {
             Self::Inbound
@@ -35,23 +34,20 @@ impl Direction {
     }
 }
 
-/// Why an agent cannot hold a spoken call here. It names providers, which are no secrets, and nothing of the call.
+/// Why an agent cannot hold a spoken call here. It names providers, which are not secret, and nothing of the call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Speechless {
-    /// Nobody understands for it.
+    /// No speech-to-text provider is usable.
     #[error("no recogniser can be had for the agent: {0}")]
     Deaf(String),
-    /// Nobody speaks for it.
+    /// No text-to-speech provider is usable.
     #[error("no voice can be had for the agent: {0}")]
     Mute(String),
 }
 
 impl Shared {
-    /// How the account's agent hears and speaks on one call. A provider that cannot be had is passed over as long as
-    /// another one is left: they step in for each other during the call as well.
-    ///
-    /// # Errors
-    /// [`Speechless`] if no recogniser or no voice is left.
+    /// The speech settings of the account's agent for one call. An unusable provider is skipped while another is left:
+    /// they also replace each other during the call.
     pub(crate) async fn spoken(
         &self,
         account: AccountId,
@@ -97,7 +93,7 @@ impl Shared {
         })
     }
 
-    /// The agent's voices, those of the account's own with its key; or why one cannot be had.
+    /// The agent's voices, the account's own with its key; or why a voice is unusable.
     async fn keyed_voices(
         &self,
         account: AccountId,
@@ -112,8 +108,8 @@ impl Shared {
         keyed
     }
 
-    /// The account's key, if the voice is its own: the deployment's opens all others, and never this one, nor one that was
-    /// the account's.
+    /// The account's key, if the voice is its own. The deployment's key opens all other voices, and never an account's
+    /// own, nor one that used to be.
     async fn own_key(
         &self,
         account: AccountId,
@@ -156,7 +152,7 @@ impl Shared {
     }
 }
 
-/// The agent as it is on a line that judges itself when a turn is over: nothing is waited for on top of that.
+/// The persona on a line that detects the end of turn itself: no further wait is added.
 pub(crate) fn on_a_spoken_line(persona: Persona) -> Persona {
     Persona {
         endpointing: Duration::ZERO,
@@ -164,7 +160,7 @@ pub(crate) fn on_a_spoken_line(persona: Persona) -> Persona {
     }
 }
 
-/// Those that can be had; why not, if that is none.
+/// The usable providers; if there are none, why not.
 fn within_reach<T>(found: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, String> {
     let mut within_reach = Vec::new();
     let mut faults = Vec::new();

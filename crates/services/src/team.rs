@@ -1,4 +1,4 @@
-//! The people who work with an account, and its seats.
+//! The members of an account, and its seats.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::InputError;
 use crate::keys::sha256;
 use crate::{Page, PageRequest, Shared};
 
-/// How long an invitation's link opens something.
+/// How long an invitation's link is valid.
 const INVITATION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Random bytes of a link's token.
@@ -20,34 +20,28 @@ const TOKEN_BYTES: usize = 32;
 
 type Result<T, E = InputError> = std::result::Result<T, E>;
 
-/// Seats of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seats {
     /// Active members and pending invitations.
     pub used: i64,
-    /// How many the plan has; `None` is unlimited.
+    /// The plan's seats; `None` is unlimited.
     pub max: Option<u32>,
 }
 
-/// An invitation that was just made.
+/// A new invitation.
 #[derive(Debug, Clone)]
 pub struct Invited {
-    /// The invitation.
     pub invitation: Invitation,
-    /// The token of its link; it is here and nowhere else.
+    /// The token of its link, which is stored nowhere.
     pub token: String,
 }
 
-/// Members and invitations.
 #[derive(Clone)]
 pub struct Team(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Team {
-    /// A page of the account's active members, the oldest first, and its seats, of which its plan has `seats_max`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists the account's active members, oldest first, and its seats, of which its plan has `seats_max`.
     pub async fn list(
         &self,
         account: AccountId,
@@ -61,10 +55,7 @@ impl Team {
         Ok((Page::of(members, page.limit), Seats { used, max }))
     }
 
-    /// A member of the account; `None` if there is none of this id.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// A member of the account.
     pub async fn member(
         &self,
         account: AccountId,
@@ -73,11 +64,7 @@ impl Team {
         self.0.store.member(account, id).await
     }
 
-    /// Makes a member of the team; a pending invitation of the same address ends with it.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an unknown account, an empty or too long name, an address that the account has
-    /// already, or if no seat is free.
+    /// Adds a member to the team; this ends a pending invitation of the same address.
     pub async fn add(
         &self,
         account: AccountId,
@@ -101,10 +88,7 @@ impl Team {
         Ok(member)
     }
 
-    /// Invites somebody to the team, for seven days.
-    ///
-    /// # Errors
-    /// As [`Team::add`], and [`InputError::Invalid`] for an address with a pending invitation.
+    /// Invites a user to the team, for seven days.
     pub async fn invite(
         &self,
         account: AccountId,
@@ -124,10 +108,7 @@ impl Team {
         Ok(invited)
     }
 
-    /// Takes a member out of the team; the seat is free again.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an unknown account, or an address that no member of it has.
+    /// Removes a member from the team and frees the seat.
     pub async fn remove(&self, account: AccountId, email: EmailAddress) -> Result<Member> {
         let (account, at) = (self.account(account).await?, self.0.clock.now());
         let removed = self.0.store.remove_member(account.id, email.clone(), at);
@@ -139,10 +120,7 @@ impl Team {
         })
     }
 
-    /// Withdraws a pending invitation; its link opens nothing from then on, and the seat is free again.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an unknown account, or an address that is not invited to it.
+    /// Withdraws a pending invitation, invalidates its link and frees the seat.
     pub async fn withdraw(&self, account: AccountId, email: EmailAddress) -> Result<Invitation> {
         let (account, at) = (self.account(account).await?, self.0.clock.now());
         let store = &self.0.store;
@@ -184,7 +162,7 @@ fn no_account(id: AccountId) -> InputError {
     InputError::Invalid(format!("--account {id}: no such account"))
 }
 
-/// An invitation with its token, and the digest under which it is kept; `None` if the system gives no randomness.
+/// An invitation with its token, and the digest under which it is stored; `None` if the system has no randomness.
 pub(crate) fn new_invitation(
     account: AccountId,
     (email, name, role): (EmailAddress, String, MemberRole),

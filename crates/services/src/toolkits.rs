@@ -2,14 +2,14 @@
 
 use offhook_domain::IntegrationCategory;
 
-/// Another application that agents can work with.
+/// An application that agents can work with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toolkit {
-    /// Its key, which accounts' connections name: it never changes. A cursor holds a whole one, of 24 bytes at most.
+    /// Its key, which accounts' connections name: it never changes. A cursor holds a whole key, of 24 bytes at most.
     pub toolkit: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub category: IntegrationCategory,
 }
 
@@ -28,12 +28,11 @@ pub(crate) const TOOLKITS: [Toolkit; 2] = [
 ];
 
 impl Toolkit {
-    /// The toolkit with this key.
     pub(crate) fn of(key: &str) -> Option<Self> {
         TOOLKITS.into_iter().find(|toolkit| toolkit.toolkit == key)
     }
 
-    /// What people call a toolkit; its key, if the catalog has it no more.
+    /// A toolkit's display name; its key, if the catalog no longer has it.
     pub(crate) fn name_of(key: &str) -> &str {
         Self::of(key).map_or(key, |toolkit| toolkit.name)
     }

@@ -1,4 +1,4 @@
-//! Tools: what agents may do besides speaking.
+//! Tools: what agents can do besides speaking.
 
 mod request;
 pub(crate) mod schema;
@@ -23,30 +23,25 @@ use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use toolbox::Toolbox;
 
-/// How often a change is made again on a tool that has changed meanwhile.
+/// How often a change is retried on a tool that has changed meanwhile.
 const TRIES: usize = 5;
 
-/// A tool as its page shows it.
+/// A tool as the API shows it.
 #[derive(Debug, Clone)]
 pub struct ToolView {
-    /// Its row.
     pub row: ToolRow,
-    /// Everything but the id and the times, header values hidden.
+    /// Everything but the id and the times, with header values hidden.
     pub definition: Json,
-    /// Whether it is a function of an integration: its name and description alone may be changed.
+    /// Whether it is a function of an integration: then only its name and description may change.
     pub is_function: bool,
 }
 
-/// Tools.
 #[derive(Clone)]
 pub struct ToolShelf(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl ToolShelf {
-    /// A page of tools, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists tools, newest first.
     pub async fn list(
         &self,
         account: AccountId,
@@ -58,19 +53,12 @@ impl ToolShelf {
         Ok(Page::of(views, page.limit))
     }
 
-    /// A tool.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such tool.
     pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView> {
         let row = self.0.store.tool(account, id).await?;
         Ok(view(row.ok_or(UseCaseError::NotFound)?)?)
     }
 
-    /// Makes a tool: `{name, description, kind, parameters?, http?, transfer?}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken or the 65th tool.
+    /// Creates a tool: `{name, description, kind, parameters?, http?, transfer?}`.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
@@ -98,10 +86,6 @@ impl ToolShelf {
 
     /// Changes a tool by a merge patch (RFC 7396); a header's `***` keeps the stored value. Published versions keep the
     /// tool as they pinned it.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken,
-    /// [`UseCaseError::NotFound`] if the account has no such tool.
     pub async fn update(&self, account: AccountId, id: ToolId, body: &Json) -> Result<ToolView> {
         for _ in 0..TRIES {
             let found = self.0.store.tool_with_headers(account, id).await?;
@@ -132,9 +116,6 @@ impl ToolShelf {
     }
 
     /// Deletes a tool. Published versions keep it as they pinned it.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such tool.
     pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<()> {
         if self.0.store.delete_tool(account, id).await? {
             Ok(())
@@ -143,8 +124,8 @@ impl ToolShelf {
         }
     }
 
-    /// What only this service can know of a tool: which name is its own, whether its schema is one, where its URL leads,
-    /// and which numbers are called here. The URL gets its normal form.
+    /// Checks that need this service: reserved names, the schema, where the URL leads, and which numbers may be called.
+    /// Normalizes the URL.
     fn check(&self, tool: &mut Tool) -> Result<(), FieldError> {
         if tool.name == SEARCH {
             let message = format!(
@@ -155,7 +136,7 @@ impl ToolShelf {
         }
         schema::check(&tool.parameters)
             .map_err(|message| FieldError::new("parameters", message))?;
-        // What an integration asks is the operator's to say, in the settings.
+        // The operator configures the URLs of integrations.
         if let (Some(http), None) = (&mut tool.http, &tool.function) {
             let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
                 .map_err(|error| FieldError::new("http.url", urls::fault(&error)))?;
@@ -170,7 +151,7 @@ impl ToolShelf {
             }
             target.as_str().clone_into(&mut http.url);
         }
-        // What POST /v1/calls may not dial, a transfer may not reach.
+        // A transfer may not reach a number that POST /v1/calls may not dial.
         let prefixes = &self.0.calls.allowed_prefixes;
         let targets = tool.targets.as_deref().unwrap_or_default();
         if let Some(at) = targets
@@ -185,7 +166,7 @@ impl ToolShelf {
 }
 
 impl Shared {
-    /// The tools that a configuration names, in its order; the fault names the first that the account does not have.
+    /// The tools that a configuration names, in its order; the error names the first that the account does not have.
     pub(crate) async fn tools_of(
         &self,
         account: AccountId,
@@ -214,7 +195,7 @@ impl Shared {
     }
 }
 
-/// Whether two tools differ in nothing but what models call them and are told of them.
+/// Whether two tools differ only in name and description.
 fn says_only_otherwise(before: &Tool, after: &Tool) -> bool {
     let same = Tool {
         name: before.name.clone(),
@@ -253,7 +234,7 @@ fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T> {
     })
 }
 
-/// Header values as they are sealed: one JSON object.
+/// Header values as one JSON object, to be encrypted.
 fn headers_to(headers: &[Header]) -> Option<String> {
     let members = headers
         .iter()
@@ -261,7 +242,7 @@ fn headers_to(headers: &[Header]) -> Option<String> {
     (!headers.is_empty()).then(|| Json::object(members).to_compact())
 }
 
-/// Header values as they were sealed.
+/// Header values from decrypted text.
 fn headers_from(text: Option<&str>) -> Result<Vec<Header>, StoreError> {
     let corrupt = || StoreError::Corrupt("a tool's sealed headers".to_owned());
     let Some(text) = text else {

@@ -1,8 +1,8 @@
-//! What was sent as a document, until it has been read: objects under `uploads/<account id>/<document id>`.
+//! Uploaded documents until they have been read: objects at `uploads/<account id>/<document id>`.
 //!
-//! An object is written before the document's row, so no row waits for an object that never was. It goes when the
-//! document has been read or deleted. What a process that died left behind is collected: one process at a time looks
-//! through the uploads for those that no document waits for.
+//! An object is written before the document's row, so no row waits for an object that never existed. It is deleted
+//! after the document has been read or deleted. Objects left by a dead process are collected: one process at a time
+//! lists the uploads and deletes those that no document waits for.
 
 use offhook_boxed::boxed;
 use std::collections::HashSet;
@@ -20,23 +20,23 @@ use crate::workers::Turns;
 
 const FOLDER: &str = "uploads";
 
-/// The name under which processes take turns.
+/// The job name under which processes take turns.
 const JOB: &str = "uploads";
 
-/// How often a process looks whether it is its turn.
+/// How often a process checks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often the uploads are looked through, by the clock of the database.
+/// How often the uploads are checked, by the clock of the database.
 const DUE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// A younger object may be that of a document whose row is being written. The age is by two clocks, this process's and
-/// the object store's: what they may differ by is within it.
+/// The row of a younger object may still be being written. The age depends on two clocks, this process's and the object
+/// store's; this is longer than they may differ.
 const MIN_AGE: Duration = Duration::from_secs(86_400);
 
-/// Objects that are looked at together.
+/// Objects checked together.
 const BATCH: usize = 500;
 
-/// Where uploads are.
+/// The store of uploads.
 pub(crate) struct Uploads(Objects);
 
 impl Uploads {
@@ -67,7 +67,7 @@ impl Uploads {
         Ok(content.map(Vec::from))
     }
 
-    /// Deletes an upload that nobody waits for any more. One that cannot be deleted now is collected later.
+    /// Deletes an upload that is no longer needed. One that cannot be deleted now is collected later.
     pub(crate) async fn remove(&self, account: AccountId, id: DocumentId) {
         if let Err(error) = self.0.delete(&Self::key(account, id)).await {
             tracing::warn!(%error, document = %id, "an upload could not be deleted: it is tried again within a day");
@@ -75,7 +75,7 @@ impl Uploads {
     }
 }
 
-/// Collects what nobody waits for.
+/// Collects unused uploads.
 #[derive(Clone)]
 pub struct UploadCollector(pub(crate) Arc<Shared>);
 
@@ -91,10 +91,8 @@ impl UploadCollector {
         }
     }
 
-    /// Looks through the uploads if that is due and no other process is at it; returns how many were collected.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] if the rows or the objects are out of reach; the rest is collected the next time.
+    /// Checks the uploads, if that is due and no other process is doing it; returns how many were collected. After an
+    /// error, the next run collects the rest.
     pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>> {
         let Shared {
             store, clock, node, ..
@@ -137,7 +135,7 @@ impl UploadCollector {
                 objects.delete(key).await?;
                 collected += 1;
             }
-            // A process that has lost its turn leaves the rest to the one that has it.
+            // A process that has lost its turn leaves the rest to the new holder.
             if stop.is_cancelled() || !store.take_job(JOB, *node, clock.now()).await? {
                 return Ok(collected);
             }
@@ -145,7 +143,7 @@ impl UploadCollector {
     }
 }
 
-/// The document that an object is of. What is called otherwise is not ours.
+/// The document of an object; `None` for objects with other names.
 fn named(listed: Listed) -> Option<(DocumentId, String)> {
     let id = listed.key.rsplit_once('/')?.1.parse().ok()?;
     Some((id, listed.key))

@@ -1,9 +1,9 @@
-//! What is wrong with an address, as a field's fault.
+//! Errors in a URL, as field errors.
 
 use offhook_domain::json::{Fault, Rule, UrlRule};
 use offhook_egress::TargetUrlError;
 
-/// The fault of a field that holds an address.
+/// The error of a field that holds a URL.
 pub(crate) fn fault(error: &TargetUrlError) -> Fault {
     let rule = match error {
         TargetUrlError::TooLong => UrlRule::Length,

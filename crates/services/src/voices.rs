@@ -1,8 +1,8 @@
-//! Voices that agents may speak with: the list that ships with the product, what the providers list,
-//! which is asked for once a day and kept in the database, and the private ones of single accounts.
+//! Voices that agents may speak with: the shipped list, the providers' lists, which are fetched once a day and stored
+//! in the database, and the private voices of single accounts.
 //!
-//! Each process keeps the whole list in memory in its order, some megabytes with 20,000 voices, and looks with each
-//! request whether it is still the database's.
+//! Each process keeps the whole sorted list in memory, some megabytes for 20,000 voices. Each request checks whether it
+//! is still the database's.
 
 mod adding;
 mod own;
@@ -28,21 +28,19 @@ use crate::{CatalogError, Page, Result, Shared};
 use shipped::Shipped;
 use snapshot::{Listing, Search, Snapshot};
 
-/// Voices that are read from the database at once.
+/// Voices read from the database at once.
 const READ_AT_ONCE: usize = 256;
 
-/// Which voices a list shows.
+/// Filters a list of voices.
 #[derive(Debug, Clone, Default)]
 pub struct VoiceFilter {
-    /// Only of this provider.
     pub provider: Option<VoiceProvider>,
-    /// Only those that speak this language, two or three letters.
+    /// Only voices that speak this language, two or three letters.
     pub language: Option<String>,
-    /// Only those that sound so.
     pub gender: Option<VoiceGender>,
     /// Only with this text in the name.
     pub q: Option<String>,
-    /// Only hand-picked ones, or none of them.
+    /// Only recommended ones, or only others.
     pub recommended: Option<bool>,
 }
 
@@ -52,7 +50,7 @@ pub struct ListedVoice {
     pub voice: Voice,
     /// Whether it is hand-picked for Mexican Spanish.
     pub recommended: bool,
-    /// Where it stands in the list.
+    /// Its position in the list.
     pub place: VoicePlace,
 }
 
@@ -79,7 +77,7 @@ impl Voices {
         })
     }
 
-    /// The same, with providers to ask.
+    /// Adds the providers whose voices can be listed.
     pub(crate) fn with_libraries(self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         Self {
             libraries: Arc::new(libraries),
@@ -87,7 +85,8 @@ impl Voices {
         }
     }
 
-    /// A page of the account's voices behind `after`: hand-picked ones first, then by provider, then by folded name, then by id.
+    /// Lists the account's voices after `after`: recommended ones first, then by provider, then by folded name, then by
+    /// id.
     pub async fn list(
         &self,
         account: AccountId,
@@ -120,13 +119,13 @@ impl Voices {
         if known.generation == generation {
             return Ok(known);
         }
-        // One request reads, the others that came meanwhile have what it read.
+        // One request reads; concurrent ones use its result.
         let _reading = self.reading.lock().await;
         let known = self.known();
         if known.generation == generation {
             return Ok(known);
         }
-        // What is written behind the look at the generation is read once more the next time.
+        // Whatever is written after this read of the generation is read again next time.
         let generation = store.voices_generation().await?;
         let mut listing = Listing::new(&self.shipped);
         let mut last = None;

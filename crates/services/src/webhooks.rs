@@ -27,28 +27,24 @@ use crate::tail::{READ_AT_ONCE, tail};
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Shared, events};
 
-/// Endpoints of an account at most.
 const ENDPOINTS_AT_MOST: i64 = 20;
 
-/// How far back `recover` reaches: as far as there are payloads.
+/// How far back `recover` reaches: as long as payloads are kept.
 const RECOVER_AT_MOST: Duration = BODIES_KEPT;
 
-/// How long enabling an endpoint waits for what is still being cancelled since it was disabled.
+/// How long enabling an endpoint waits for deliveries that are still being cancelled since it was disabled.
 const CANCELLING_AT_MOST: Duration = Duration::from_secs(2);
 
-/// The longest description.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 0..=500;
 
-/// An endpoint with its secret, which is shown this once.
+/// An endpoint with its secret, which is shown only here.
 #[derive(Debug, Clone)]
 pub struct Registered {
-    /// The endpoint.
     pub view: EndpointView,
     /// The whole secret.
     pub secret: String,
 }
 
-/// Webhooks.
 #[derive(Clone)]
 pub struct Webhooks(pub(crate) Arc<Shared>);
 
@@ -60,10 +56,7 @@ pub fn event_example(kind: EventType) -> Vec<u8> {
 
 #[boxed]
 impl Webhooks {
-    /// A page of endpoints, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists endpoints, newest first.
     pub async fn list(
         &self,
         account: AccountId,
@@ -96,10 +89,6 @@ impl Webhooks {
         .await
     }
 
-    /// An endpoint.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such endpoint.
     pub async fn get(&self, account: AccountId, id: EndpointId) -> Result<EndpointView> {
         self.0
             .store
@@ -109,9 +98,6 @@ impl Webhooks {
     }
 
     /// Registers an endpoint: `{url, description?}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for the 21st endpoint.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<Registered> {
         let mut fields = Fields::of(body, "")?;
         let url = fields.required_string("url", 1..=2_048)?;
@@ -153,10 +139,7 @@ impl Webhooks {
         })
     }
 
-    /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels what is due.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::NotFound`] if the account has no such endpoint,
+    /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels due deliveries.
     /// [`UseCaseError::StillCancelling`] if it is too soon to enable it.
     pub async fn update(
         &self,
@@ -211,17 +194,14 @@ impl Webhooks {
             .unwrap_or(Err(UseCaseError::StillCancelling))
     }
 
-    /// Whatever was claimed for an endpoint before is looked at again before it is sent, also if nobody knows whether the
-    /// change was made.
+    /// Has deliveries that were claimed for an endpoint before checked again before they are sent, also if it is
+    /// unknown whether the change was made.
     fn count_change(&self) {
         self.0.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
         self.0.signals.say(Signal::Endpoints);
     }
 
-    /// Deletes an endpoint and cancels what is due.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such endpoint.
+    /// Deletes an endpoint and cancels its due deliveries.
     pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<()> {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_endpoint(account, id, at).await;
@@ -233,10 +213,7 @@ impl Webhooks {
         }
     }
 
-    /// Puts a new secret in force: `{overlap_hours? 0–168}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::NotFound`] if the account has no such endpoint.
+    /// Sets a new secret: `{overlap_hours? 0–168}`.
     pub async fn rotate(
         &self,
         account: AccountId,
@@ -262,10 +239,7 @@ impl Webhooks {
         })
     }
 
-    /// Sends a test event to an endpoint: `{type?}`, `call.completed` unless said.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] on a disabled endpoint, [`UseCaseError::NotFound`] if the account has no such one.
+    /// Sends a test event to an endpoint: `{type?}`, by default `call.completed`.
     pub async fn test(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<Delivery> {
         let mut fields = Fields::of(body, "")?;
         let kind = fields.optional_choice::<EventType>("type", EventType::choices)?;
@@ -288,10 +262,7 @@ impl Webhooks {
         }
     }
 
-    /// A page of deliveries, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists deliveries, newest first.
     pub async fn deliveries(
         &self,
         account: AccountId,
@@ -305,9 +276,6 @@ impl Webhooks {
     }
 
     /// A delivery with its payload and attempts.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such delivery.
     pub async fn delivery(&self, account: AccountId, id: DeliveryId) -> Result<DeliveryStory> {
         self.0
             .store
@@ -316,22 +284,14 @@ impl Webhooks {
             .ok_or(UseCaseError::NotFound)
     }
 
-    /// Asks for one more attempt of a delivery.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] if its endpoint is disabled or gone, or its payload is kept no more,
-    /// [`UseCaseError::NotFound`] if the account has no such delivery.
+    /// Requests one more attempt of a delivery.
     pub async fn redeliver(&self, account: AccountId, id: DeliveryId) -> Result<Delivery> {
         let at = self.0.clock.now();
         let sent = self.0.store.resend_delivery(account, id, at).await?;
         self.asked(sent)
     }
 
-    /// Asks for one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] on a disabled endpoint,
-    /// [`UseCaseError::NotFound`] if the account has no such one.
+    /// Requests one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
     pub async fn recover(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<i64> {
         let mut fields = Fields::of(body, "")?;
         let since = fields.required_string("since", 1..=64)?;
@@ -370,7 +330,7 @@ impl Webhooks {
     }
 }
 
-/// Whether a change says anything new: what changes nothing does not move `updated_at`.
+/// Whether a change has an effect: one without does not move `updated_at`.
 fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
     change.url.as_ref().is_some_and(|url| *url != now.url)
         || (change.description.as_ref()).is_some_and(|text| *text != now.description)
@@ -381,7 +341,7 @@ fn disabled() -> UseCaseError {
     UseCaseError::Conflict(Refusal::EndpointDisabled)
 }
 
-/// In a PATCH, null clears a field that may be null; these may not.
+/// In a PATCH, null clears a nullable field; these fields are not nullable.
 fn not_null<'a>(fields: &Fields<'_>, name: &str, value: &'a Json) -> Result<&'a Json, FieldError> {
     match value {
         Json::Null => Err(fields.fault(name, Rule::Null)),

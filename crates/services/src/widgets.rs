@@ -12,26 +12,21 @@ use reqwest::Url;
 use crate::error::{Result, UseCaseError};
 use crate::{Refusal, Shared};
 
-/// Origins that one widget may name.
 const MAX_ORIGINS: usize = 20;
 
 /// Characters of an origin: a scheme, the longest host name, a port.
 const ORIGIN_CHARS: usize = 270;
 
-/// Sessions a minute of a widget that says nothing else, and the most that it may say.
+/// The default and the highest number of sessions per minute of a widget.
 const SESSIONS_PER_MINUTE: i64 = 10;
 const MOST_SESSIONS_PER_MINUTE: i64 = 600;
 
-/// Widgets.
 #[derive(Clone)]
 pub struct Widgets(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Widgets {
-    /// The widget of an agent: off, until something else was set.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such agent.
+    /// The widget of an agent; disabled until it is set.
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<WidgetSettings> {
         let agent = self.agent(account, id).await?;
         let settings = self.0.store.widget(agent.id).await?;
@@ -41,11 +36,7 @@ impl Widgets {
         }))
     }
 
-    /// Sets the widget of an agent, all of it.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::UnsupportedRuntime`] for a legacy agent,
-    /// [`UseCaseError::Conflict`] for one that is to be enabled and was never published, or is archived.
+    /// Replaces the widget of an agent.
     pub async fn set(
         &self,
         account: AccountId,
@@ -116,7 +107,7 @@ fn small(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// An origin as browsers write it in `Origin`: anything else would never match one.
+/// An origin as browsers write it in `Origin`: any other form would never match.
 fn origin(item: &Json) -> Result<String, String> {
     let form = "must be an origin such as https://www.example.com, without a path";
     let text = item.as_str().ok_or(form)?;
@@ -132,7 +123,7 @@ fn origin(item: &Json) -> Result<String, String> {
     if !secure {
         return Err("must begin with https://; http:// is for localhost alone".to_owned());
     }
-    // What is no name of one host is what no browser sends.
+    // Browsers never send a host that is not a single host name.
     let host = url.host_str().unwrap_or_default();
     let labels = host.strip_suffix('.').unwrap_or(host);
     if labels.contains('*') || labels.split('.').any(str::is_empty) {

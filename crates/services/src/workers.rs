@@ -1,4 +1,4 @@
-//! What the background workers of a process have in common.
+//! Shared parts of the background workers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio::task::{self, JoinSet};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// An interval that does not hurry after what it has missed.
+/// An interval that does not catch up on missed ticks.
 pub(crate) fn every(period: Duration) -> Interval {
     let mut tick = interval(period);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick
 }
 
-/// The turns of a worker, from now on until its stop.
+/// A worker's turns, from now until it stops.
 pub(crate) struct Turns {
     pub(crate) tick: Interval,
     stop: CancellationToken,
@@ -34,7 +34,7 @@ impl Turns {
         }
     }
 
-    /// Waits for the next turn; `false` if the worker is to stop.
+    /// Waits for the next turn; `false` if the worker must stop.
     pub(crate) async fn next(&mut self) -> bool {
         tokio::select! {
             biased;
@@ -43,7 +43,7 @@ impl Turns {
         }
     }
 
-    /// The same, but a wake brings the turn at once.
+    /// The same, but a wake-up starts the turn at once.
     pub(crate) async fn next_or(&mut self, wake: &Notify) -> bool {
         tokio::select! {
             biased;
@@ -54,8 +54,7 @@ impl Turns {
     }
 }
 
-/// Workers, each by its name. One that panics is lost: what it was there for is not done any more, and its process should end
-/// so that another one does it.
+/// Named workers. If one panics, its work is no longer done here, so the process should end and let another one do it.
 #[derive(Default)]
 pub(crate) struct Staff {
     working: JoinSet<()>,
@@ -76,7 +75,7 @@ impl Staff {
         self.names.insert(working.id(), name);
     }
 
-    /// The first one that is lost; `None` once all have ended well, as those do that have nothing to do here.
+    /// The first worker that panics; `None` once all have ended normally, as workers without work here do.
     pub(crate) async fn lost_one(&mut self) -> Option<&'static str> {
         while let Some(ended) = self.working.join_next_with_id().await {
             if let Err(error) = ended {
@@ -86,18 +85,18 @@ impl Staff {
         None
     }
 
-    /// Waits for all of them, which have been told to end.
+    /// Waits for all of them; they have been told to stop.
     pub(crate) async fn all_ended(mut self) {
         while self.working.join_next().await.is_some() {}
     }
 }
 
-/// Whether a worker's looks fail now: that is said once an outage, not at every look.
+/// Whether a worker's polls fail now: logged once per outage, not on every poll.
 #[derive(Default)]
 pub(crate) struct Outage(bool);
 
 impl Outage {
-    /// Whether the look failed. `what` cannot be done meanwhile.
+    /// Records a poll; returns whether it failed. `what` describes what is impossible meanwhile.
     pub(crate) fn note(&mut self, look: Result<()>, what: &str) -> bool {
         let was_away = std::mem::replace(&mut self.0, look.is_err());
         if let Err(error) = look

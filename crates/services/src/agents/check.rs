@@ -1,4 +1,4 @@
-//! What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
+//! Configuration checks that need this service: catalog, target URLs, time zones and features not built yet.
 
 use offhook_domain::config::CUSTOM_PROVIDER;
 use offhook_domain::json::{FieldError, Rule, member_path};
@@ -17,7 +17,7 @@ use crate::urls;
 use crate::voices::UnreadyVoice;
 
 impl Agents {
-    /// Makes sure that the agent can speak with the voice that is chosen, if there is one, and with those that step in.
+    /// Makes sure that the agent can speak with the chosen voice, if any, and with the fallback voices.
     pub(super) async fn ready_voices(
         &self,
         account: AccountId,
@@ -31,7 +31,7 @@ impl Agents {
             (path, provider.as_str(), id.as_str())
         });
         for (path, provider, id) in chosen.into_iter().chain(others) {
-            // Nobody lists the voices of a program or a server of one's own.
+            // A self-hosted program or server does not list its voices.
             if !lists_voices(provider) {
                 continue;
             }
@@ -52,7 +52,7 @@ impl Agents {
 }
 
 impl Shared {
-    /// What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
+    /// Checks a configuration against this service: catalog, target URLs, time zones and features not built yet.
     pub(super) fn check_config(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let llm = &config.llm;
         let named = llm.provider.as_deref().zip(llm.model.as_deref());
@@ -118,7 +118,7 @@ impl Shared {
         ))
     }
 
-    /// Whether a model can be asked here.
+    /// Whether this process can call a model.
     pub(super) fn has_model(&self, provider: &str, model: &str, endpoint: Option<&str>) -> bool {
         let endpoint = endpoint.map(|url| Endpoint {
             url: url.to_owned(),

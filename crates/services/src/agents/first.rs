@@ -1,4 +1,4 @@
-//! What a new agent begins with, and what an editor offers beside the catalogs.
+//! Defaults of a new agent, and choices an editor offers beside the catalogs.
 
 use offhook_boxed::boxed;
 use offhook_domain::config::{Llm, Stt, Voice};
@@ -11,18 +11,18 @@ use crate::VoiceFilter;
 use crate::catalog::{ANY_MODEL, Model, ModelKind};
 use crate::speech::{listening, lists_voices, speaking};
 
-/// The model that is always there.
+/// The provider of the model that is always available.
 const SCRIPTED: &str = "scripted";
 
 #[boxed]
 impl Agents {
-    /// The names of the background sounds that `conversation.audio.ambient` may say.
+    /// The background sounds that `conversation.audio.ambient` accepts.
     pub fn ambient_sounds() -> Vec<&'static str> {
         Ambient::ALL.map(Ambient::name).to_vec()
     }
 
-    /// The language models of the catalog that this process is set up for, in the catalog's order. A provider that
-    /// serves whatever its operator runs there has none by name.
+    /// The catalog's language models that this process is set up for, in the catalog's order. Omits providers that
+    /// serve whichever model their operator runs.
     pub fn usable_models(&self) -> Vec<&Model> {
         let models = self.0.catalog.models().iter();
         models
@@ -34,8 +34,8 @@ impl Agents {
             .collect()
     }
 
-    /// A configuration that wants only its texts to be published here: the first model that is set up, and where calls
-    /// are spoken an ear and a voice, where a choice among several has to be made.
+    /// A configuration that lacks only its texts to be published here. It picks the first model that is set up. Where
+    /// calls are spoken, it picks speech-to-text and a voice if there are several to choose from.
     pub async fn first_config(
         &self,
         account: AccountId,
@@ -61,7 +61,7 @@ impl Agents {
         }
     }
 
-    /// The only one is everybody's who names none; of several the first.
+    /// A single provider is the default and need not be named; of several, the first is.
     fn first_ear(&self) -> Stt {
         let set_up = listening(&self.0.catalog, &*self.0.speech);
         let provider = match set_up.as_slice() {

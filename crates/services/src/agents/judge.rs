@@ -1,7 +1,7 @@
 //! The status `error`: the published version cannot hold a call at all.
 //!
-//! What a version needs beyond itself is this process's: its catalog and the providers that it is set up for. Both
-//! change only with a start, so agents are judged at the start, and daily in case processes differ.
+//! A version depends on this process's catalog and the providers that it is set up for. Both change only at a start, so
+//! agents are checked at the start, and daily in case processes differ.
 
 use offhook_boxed::boxed;
 use std::time::Duration;
@@ -16,22 +16,19 @@ use crate::housekeeping::counted;
 use crate::workers::Turns;
 use crate::{Result, Shared};
 
-/// How often published versions are judged.
+/// How often published versions are checked.
 const EVERY: Duration = Duration::from_secs(86_400);
 
-/// Agents that are looked at in one read.
+/// Agents per read.
 const AT_ONCE: i64 = 200;
 
-/// How long to wait before the database is asked again.
+/// How long to wait before the database is queried again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 #[boxed]
 impl Agents {
-    /// Judges every published version: one that cannot hold a call turns its `active` agent to `error`, one that can
-    /// turns it back. Returns how many have turned.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails; what was judged so far stays.
+    /// Checks every published version. One that cannot hold a call turns its `active` agent to `error`; one that can
+    /// turns it back. Returns how many agents changed. If the store fails, the agents changed so far stay changed.
     pub async fn judge(&self) -> Result<usize> {
         let (shared, mut after, mut turned) = (&self.0, None::<AgentId>, 0);
         loop {
@@ -57,7 +54,7 @@ impl Agents {
         }
     }
 
-    /// Judges now and daily, until `stop`.
+    /// Checks now and daily, until `stop`.
     pub(crate) async fn keep_judging(self, stop: CancellationToken) {
         let mut turns = Turns::new(EVERY, &stop);
         while turns.next().await {
@@ -70,7 +67,8 @@ impl Agents {
 }
 
 impl Shared {
-    /// Whether one of the version's models can be asked and, where calls are spoken, one of its ears and of its voices.
+    /// Whether this process can call one of the version's models and, where calls are spoken, use one of its
+    /// recognizers and one of its voices.
     fn can_hold_a_call(&self, agent: &ServingAgent) -> bool {
         let Ok(config) = AgentConfig::from_stored(&agent.config) else {
             return false;

@@ -1,4 +1,4 @@
-//! What a PATCH of an agent asks for.
+//! The body of a PATCH of an agent.
 
 use offhook_domain::AgentStatus;
 use offhook_domain::config::is_bcp47_shape;
@@ -16,7 +16,6 @@ const READ_ONLY: [&str; 8] = [
     "published_version",
 ];
 
-/// What a PATCH asks for.
 pub(super) struct AgentPatch<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) language: Option<&'a str>,
@@ -60,7 +59,7 @@ impl<'a> AgentPatch<'a> {
         })
     }
 
-    /// Whether it asks for more than another status.
+    /// Whether the body changes more than the status.
     pub(super) const fn is_more_than_status(&self) -> bool {
         self.name.is_some() || self.language.is_some() || self.config.is_some()
     }

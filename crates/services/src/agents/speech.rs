@@ -1,7 +1,7 @@
-//! Ear and voices of a configuration: what saving asks of them, and what publishing does.
+//! Checks of a configuration's speech-to-text and voices when it is saved and when it is published.
 //!
-//! Where calls are simulated, nobody hears or speaks. An ear may be published there, and waits; so may a voice that is
-//! listed, even before its provider is set up, but for what only the provider's adapter can check.
+//! Simulated calls carry no audio. There, speech-to-text may be published before it is set up. So may a listed voice,
+//! even before its provider is set up, except for what only the provider's adapter can check.
 
 use offhook_domain::AgentConfig;
 use offhook_domain::config::{Stt, Voice};
@@ -17,17 +17,16 @@ const VOICE_PROVIDER: &str = "config.voice.provider";
 pub(super) const VOICE_ID: &str = "config.voice.voice_id";
 pub(super) const FALLBACK_VOICES: &str = "config.voice.fallback_voices";
 
-/// What stands in the way of an ear or a voice.
+/// Why a recognizer or a voice cannot be used.
 enum Obstacle {
     /// Its provider is not set up here.
     NotSetUp,
-    /// It cannot do what the agent asks.
+    /// It does not support what the agent requires.
     Unable(FieldError),
 }
 
 impl Shared {
-    /// What a configuration may say of ear and voices: names of the catalog, and what the adapters that are set up here
-    /// can follow.
+    /// Checks the names against the catalog, and the settings against the adapters that are set up here.
     pub(super) fn check_speech(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let (stt, voice) = (&config.stt, &config.voice);
         if let Some(provider) = &stt.provider {
@@ -56,7 +55,7 @@ impl Shared {
         if voice.provider.is_some()
             && let Some(chosen) = chosen_voice(&self.catalog, &*self.speech, config)
             && let Err(Obstacle::Unable(fault)) = self.try_voice(&chosen)
-            // Half of a pair may be saved.
+            // A saved configuration may lack the voice id of a provider.
             && (fault.path != VOICE_ID || voice.voice_id.is_some())
         {
             return Err(fault);
@@ -69,7 +68,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether ear and voices can be used on this service, as far as its calls have any.
+    /// Whether this service can use the speech-to-text and the voices, if its calls have audio.
     pub(super) fn check_speech_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
         self.check_ear_publishable(config)?;
         self.check_voices_publishable(config)
@@ -147,8 +146,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether calls with this configuration can be held at all: where they are spoken, one of its ears and one of its
-    /// voices must be of use.
+    /// Whether a call with this configuration is possible: where calls are spoken, at least one recognizer and one
+    /// voice must be usable.
     pub(super) fn can_be_spoken_with(&self, config: &AgentConfig) -> bool {
         let hears = || {
             self.ears(config)
@@ -209,7 +208,8 @@ fn obstacle<T>(found: Result<T, SpeechError>) -> Result<(), Obstacle> {
     }
 }
 
-/// A voice is a provider and an id. Programs and servers of one's own, and the scripted voice, may have one voice alone.
+/// A voice is a provider and an id. Self-hosted programs and servers, and the scripted voice, may have a single voice
+/// without an id.
 fn check_pair(voice: &Voice) -> Result<(), FieldError> {
     match (&voice.provider, &voice.voice_id) {
         (None, Some(_)) => Err(FieldError::new(
@@ -224,7 +224,7 @@ fn check_pair(voice: &Voice) -> Result<(), FieldError> {
     }
 }
 
-/// Whether the list of voices knows all that is said of this one.
+/// Whether a voice has only a provider and an id, so that the list of voices knows all of it.
 fn is_plain(voice: &Voice) -> bool {
     let plain = Voice {
         provider: voice.provider.clone(),
@@ -248,7 +248,7 @@ fn not_set_up(path: String, provider: &str, to: &str) -> FieldError {
     )
 }
 
-/// A fault of a voice that steps in: an agent says nothing of it but its id.
+/// An error in a fallback voice: the agent names only its id, so the path is the provider's member.
 fn of_fallback(provider: &str, fault: &FieldError) -> FieldError {
     let path = member_path(FALLBACK_VOICES, provider);
     if fault.path == VOICE_ID {

@@ -1,4 +1,4 @@
-//! An agent's versions, and its way into the archive.
+//! An agent's versions, and archiving it.
 
 use offhook_boxed::boxed;
 use offhook_domain::json::Json;
@@ -9,11 +9,11 @@ use super::{Agents, shown};
 use crate::error::{Result, UseCaseError};
 use crate::{Page, Refusal};
 
-/// A saved version as its page shows it.
+/// A saved version as the API shows it.
 #[derive(Debug, Clone)]
 pub struct AgentVersionView {
     pub version: AgentVersion,
-    /// Whether it is the one that serves calls.
+    /// Whether this version serves calls.
     pub is_published: bool,
     /// Its configuration with `version` first; `None` in lists.
     pub config: Option<Json>,
@@ -28,7 +28,7 @@ impl AgentVersionView {
         }
     }
 
-    /// What a page that begins behind this version is asked for with: pages of versions go by their number.
+    /// The cursor for the page after this version: pages of versions go by number.
     pub fn place(&self) -> Timestamp {
         Timestamp::from_micros(i64::from(self.version.version))
     }
@@ -36,10 +36,7 @@ impl AgentVersionView {
 
 #[boxed]
 impl Agents {
-    /// A page of an agent's versions, the highest first, behind `after` ([`AgentVersionView::place`]).
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such agent, [`UseCaseError::UnsupportedRuntime`] for a legacy one.
+    /// Lists an agent's versions, highest first, after `after` ([`AgentVersionView::place`]).
     pub async fn versions(
         &self,
         account: AccountId,
@@ -58,7 +55,7 @@ impl Agents {
         Ok(Page::of(views.collect(), limit))
     }
 
-    /// Whether calls here, which are simulated, have no sound for what a configuration asks of it: a recording, or a
+    /// Whether calls here are simulated and so lack the sound that a configuration requires: a recording or a
     /// background.
     #[must_use]
     pub fn has_no_sound_for(&self, config: &Json) -> bool {
@@ -69,11 +66,7 @@ impl Agents {
         asks && !self.0.network.is_spoken()
     }
 
-    /// A version of an agent with its configuration.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such agent or the agent no such version,
-    /// [`UseCaseError::UnsupportedRuntime`] for a legacy agent.
+    /// Returns a version of an agent with its configuration.
     pub async fn version(
         &self,
         account: AccountId,
@@ -89,9 +82,6 @@ impl Agents {
     }
 
     /// Archives an agent. Its conversations stay; archiving it again changes nothing.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such agent, [`UseCaseError::UnsupportedRuntime`] for a legacy one.
     pub async fn archive(&self, account: AccountId, id: AgentId) -> Result<()> {
         let at = self.0.clock.now();
         let agent = self.0.store.archive_agent(account, id, at).await?;

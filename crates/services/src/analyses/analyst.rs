@@ -1,5 +1,5 @@
-//! The worker that makes analyses. Conversations that have ended are claimed with a lease, on any node, once their end is
-//! settled and told: an analysis delays nothing.
+//! The analysis worker. Any node claims ended conversations with a lease, after their end is settled and reported: an
+//! analysis delays nothing.
 
 use futures_util::FutureExt as _;
 use std::collections::HashMap;
@@ -20,24 +20,24 @@ use crate::leases;
 use crate::workers::Outage;
 use crate::{Result, Shared};
 
-/// Backstop for a lost wake, and how soon another node's lost lease is seen.
+/// Backstop for a lost wake-up, and how soon another node's lost lease is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Analyses that a process makes at once, and of one account: a model that is slow keeps nobody else waiting.
+/// Analyses at once, per process and per account: a slow model holds up no other account.
 const AT_ONCE: usize = 64;
 const AT_ONCE_OF_ACCOUNT: usize = 16;
 
-/// How often an analysis is tried, and how long it is left alone after the first and the second time.
+/// How often an analysis is tried, and the pauses after the first and the second try.
 const TRIES: i32 = 3;
 const RESTS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(120)];
 
-/// The newest turns that a model is shown.
+/// The newest turns that a model sees.
 const TURNS: i64 = 1_000;
 
-/// Makes analyses until `stop`; those under way then are given back.
+/// Runs analyses until `stop`, then releases those under way.
 pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken) {
     if shared.store.is_embedded() {
-        // The process that had these is gone.
+        // The process that had claimed these is gone.
         tokio::select! {
             () = stop.cancelled() => return,
             released = insist(|| shared.store.release_analyses()) => if let Err(error) = released {
@@ -72,7 +72,7 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
     while tasks.join_next().await.is_some() {}
 }
 
-/// The next analysis for which there is room.
+/// Claims the next analysis, if there is room.
 async fn claim(shared: &Shared, accounts: &HashMap<Id, AccountId>) -> Result<Option<AnalysisJob>> {
     if accounts.len() >= AT_ONCE {
         return Ok(None);
@@ -90,9 +90,8 @@ async fn claim(shared: &Shared, accounts: &HashMap<Id, AccountId>) -> Result<Opt
     shared.store.claim_analysis(busy, now).await
 }
 
-/// What comes of a try.
+/// The result of a try.
 enum Made {
-    /// It is over.
     Ended(AnalysisEnd),
     /// No model answered.
     NoReply,
@@ -103,7 +102,7 @@ async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToke
         made = make(&shared, &job) => made,
         () = leases::keep(|| shared.store.renew_analysis(job.clone())) => return,
         () = stop.cancelled() => {
-            // Should this fail, the lease runs out.
+            // If this fails, the lease expires.
             let _ = shared.store.release_analysis(job, None).await;
             return;
         }
@@ -129,11 +128,11 @@ async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToke
 async fn finish(shared: &Shared, job: &AnalysisJob, end: AnalysisEnd) -> Result<()> {
     let at = shared.clock.now();
     let finish = || shared.store.finish_analysis(job.clone(), end.clone(), at);
-    // Lost is what another one has finished, or a conversation that was deleted.
+    // Lost if another worker has finished it, or the conversation was deleted.
     insist(finish).await.map(drop)
 }
 
-/// Until when an analysis is left alone; `None` after its last try.
+/// The pause before the next try; `None` after the last one.
 fn rest_after(tries: i32) -> Option<Duration> {
     let before = usize::try_from(tries.saturating_sub(1)).unwrap_or(0);
     RESTS.get(before).copied()
@@ -146,7 +145,7 @@ fn failed(reason: &str) -> AnalysisEnd {
 async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
     let ended = |reason| Ok(Made::Ended(failed(reason)));
     if job.tries > TRIES {
-        // Whoever tried did not live to say what came of it.
+        // The worker that tried died before it recorded a result.
         return ended("the analysis was interrupted too often");
     }
     let Some(definition) = &job.definition else {

@@ -1,4 +1,4 @@
-//! Whether a model's answer is the data that a schema asks for.
+//! Checks whether a model's answer is the data that a schema requires.
 
 use offhook_domain::json::Json;
 use offhook_engine::{EXTRACTION_MAX_BYTES, Misfit};
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::tools::schema::Measure;
 
-/// Faults that a model is told.
+/// Errors reported to the model.
 const FAULTS: usize = 5;
 
-/// Characters of one of them.
+/// Characters per error.
 const FAULT_CHARS: usize = 300;
 
-/// Braces behind an object that are looked at for another one, each to the end of the answer: more of them are no
-/// polite sentence.
+/// Braces after the object that are searched for another object, each to the end of the answer. An answer with more of
+/// them does not merely end in a polite sentence.
 const BRACES: usize = 64;
 
-/// An answer of so many bytes was cut short, maybe before a character that would have been cut in two.
+/// An answer of this many bytes was cut off, possibly before a character that would have been split.
 const CUT: usize = EXTRACTION_MAX_BYTES - 3;
 
 /// Reads answers by one schema.
@@ -26,10 +26,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// By the schema of this text.
-    ///
-    /// # Errors
-    /// It is none; a sentence.
+    /// Compiles the schema in this text. The error is a sentence.
     pub(super) fn of(definition: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
         Ok(Self {
@@ -37,10 +34,7 @@ impl Judge {
         })
     }
 
-    /// The data of an answer, as compact JSON text.
-    ///
-    /// # Errors
-    /// [`Misfit`] says why it is none.
+    /// Returns an answer's data as compact JSON text. [`Misfit`] says why it does not fit.
     pub(super) fn read(&self, answer: &str) -> Result<String, Misfit> {
         let no_object = || Misfit {
             for_the_model: "Your answer is not one JSON object.".to_owned(),
@@ -76,20 +70,21 @@ impl Judge {
         let faults = faults.join("; ");
         Err(Misfit {
             for_the_model: format!("Your answer does not fit the schema ({faults})."),
-            // Where in the schema, which the account wrote: what stands in the answer is no business of an error.
+            // Names the place in the schema, which the account wrote. The content of the answer does not belong in an
+            // error.
             for_people: format!("the model's answer did not fit the schema at `{place}`"),
         })
     }
 }
 
 /// The one object in an answer, without what models write around it: their thoughts, fences, a polite sentence. A draft
-/// among the thoughts is no answer, and of two objects nobody can tell which one is meant.
+/// among the thoughts is not an answer. Of two objects, it is unclear which one is meant.
 fn object_in(answer: &str) -> Option<&str> {
     let (before, behind) = answer.split_at(answer.find('{')?);
     let (object, rest) = if before.contains("<think>") {
         first_object(answer.split_once("</think>")?.1)?
     } else {
-        // Thoughts need not say where they begin. What ends them may be quoted in the object, too.
+        // Thoughts may lack an opening tag. The closing tag may also be quoted in the object.
         match first_object(behind) {
             Some((object, rest)) => {
                 let thought = rest.rsplit_once("</think>");
@@ -108,7 +103,7 @@ fn object_in(answer: &str) -> Option<&str> {
     (is_only.is_none() && more.next().is_none()).then_some(object)
 }
 
-/// The object that begins at the first brace, and what follows it.
+/// The object that begins at the first brace, and the text after it.
 fn first_object(text: &str) -> Option<(&str, &str)> {
     let object = text.get(text.find('{')?..)?;
     let mut values = serde_json::Deserializer::from_str(object).into_iter::<IgnoredAny>();

@@ -1,11 +1,12 @@
-//! Which row of a spreadsheet a record of a CSV file is.
+//! Maps a record of a CSV file to its row in a spreadsheet.
 
 use csv::{ByteRecord, Position};
 
-/// The rows of a CSV file as spreadsheets count them: a blank line is one, and a line break within a cell begins none.
+/// Counts the rows of a CSV file as spreadsheets do: a blank line is a row, and a line break within a cell does not
+/// start one.
 pub struct CsvRows<'a> {
     file: &'a [u8],
-    /// Where the last record begins, in bytes, and in which row.
+    /// Where the last record begins, in bytes, and its row.
     begins: usize,
     row: usize,
     /// The line breaks within its cells.
@@ -13,7 +14,7 @@ pub struct CsvRows<'a> {
 }
 
 impl<'a> CsvRows<'a> {
-    /// Those of the bytes that a reader is given.
+    /// The bytes must be the ones the reader gets.
     pub const fn of(file: &'a [u8]) -> Self {
         Self {
             file,
@@ -23,11 +24,11 @@ impl<'a> CsvRows<'a> {
         }
     }
 
-    /// The row of the next record. Every record is asked about once, in order, the names of the columns first.
+    /// The row of the next record. Call it once per record, in order, starting with the column names.
     pub fn row_of(&mut self, record: &ByteRecord) -> usize {
         let read = record.position().map_or(0, Position::byte);
         let read = usize::try_from(read).unwrap_or(usize::MAX);
-        // The reader skips blank lines only once it looks for the record behind them.
+        // The reader skips blank lines only when it reads the record after them.
         let ahead = self.file.get(read..).unwrap_or_default();
         let blank = ahead.iter().take_while(|byte| is_break(**byte)).count();
         let begins = read.saturating_add(blank);
@@ -43,7 +44,7 @@ const fn is_break(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
-/// How many lines end: with `\n`, `\r` or both.
+/// Counts the line ends: `\n`, `\r` or both.
 fn breaks(text: &[u8]) -> usize {
     let mut before = 0;
     let ends = text.iter().filter(|byte| {

@@ -1,4 +1,4 @@
-//! What a client sends for a batch: JSON, or fields with a CSV file.
+//! The body of a batch request: JSON, or fields with a CSV file.
 
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{AgentId, PhoneNumberId, Timestamp};
@@ -6,10 +6,8 @@ use offhook_storage::AgentRef;
 
 use super::recipients::{Row, from_csv, from_json};
 
-/// The body of a request for a batch.
 #[derive(Debug, Clone)]
 pub enum BatchBody {
-    /// All in one JSON object.
     Json(Json),
     /// The fields as an object, and the recipients as a CSV file.
     Csv {
@@ -19,7 +17,7 @@ pub enum BatchBody {
     },
 }
 
-/// A body of the right form.
+/// A valid body.
 pub(super) struct Request {
     pub(super) name: String,
     pub(super) agent: AgentRef,
@@ -28,7 +26,7 @@ pub(super) struct Request {
     pub(super) rows: Vec<Row>,
 }
 
-/// The canonical text of a batch, in which a recipient's metadata that is absent, null or `{}` is one and the same.
+/// The canonical text of a batch. A recipient's metadata that is absent, null or `{}` counts as the same.
 fn same(batch: &Json) -> String {
     let Some(recipients) = batch.get("recipients").and_then(Json::as_array) else {
         return batch.canonical();
@@ -44,7 +42,7 @@ fn same(batch: &Json) -> String {
 }
 
 impl BatchBody {
-    /// What two bodies that mean the same have in common.
+    /// Equal for two bodies that mean the same.
     pub(super) fn fingerprint(&self) -> Vec<u8> {
         match self {
             Self::Json(json) => same(json).into_bytes(),

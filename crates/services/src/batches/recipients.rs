@@ -1,4 +1,4 @@
-//! The recipients of a batch, from JSON or a CSV file. Every bad row is named.
+//! The recipients of a batch, from JSON or a CSV file. Errors name every bad row.
 
 use std::fmt::Write as _;
 
@@ -7,22 +7,20 @@ use offhook_domain::{E164, E164Error, Metadata};
 
 use super::CsvRows;
 
-/// Recipients of a batch at most.
 pub const RECIPIENTS_AT_MOST: usize = 10_000;
 
-/// Bad rows that an answer names.
+/// Bad rows that an error names.
 const NAMED_AT_MOST: usize = 100;
 
-/// The column, or the member, with the number.
+/// The column or member with the number.
 const TO: &str = "to";
 
-/// A recipient.
 pub(super) struct Row {
     pub(super) to: E164,
     pub(super) metadata: Metadata,
 }
 
-/// The rows read so far, and what is wrong with the others.
+/// The rows read so far, and the errors in the others.
 #[derive(Default)]
 struct Rows {
     good: Vec<Row>,
@@ -97,7 +95,7 @@ fn number(text: &str, prefixes: &[String]) -> Result<E164, String> {
     Ok(to)
 }
 
-/// The field of the form that holds the CSV file.
+/// The form field that holds the CSV file.
 const FILE: &str = "file";
 
 pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, FieldError> {

@@ -1,4 +1,4 @@
-//! The scheduler: looks at batches that are due and places their calls, a few at a time. Nodes share the work.
+//! The scheduler: polls due batches and places their calls, a few at a time. Nodes share the work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::housekeeping::counted;
 use crate::workers::Turns;
 use crate::{Result, Shared};
 
-/// Its name in the figures: each look around is a run of it, and each look at a batch.
+/// Its name in the metrics: each poll is a run of it, and each batch handled.
 const JOB: &str = "batches";
 
-/// How often due batches are looked for, and how soon a running one is looked at again.
+/// How often due batches are polled, and how soon a running one is polled again.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a batch that lacks credits, budget or an active agent waits for the next look.
+/// The pause of a batch that lacks credits, budget or an active agent.
 const LATER: Duration = Duration::from_secs(30);
 
-/// How long one node has for a look before another one may try.
+/// How long a node may take for a batch before another node may claim it.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Batches that are looked at in turn.
+/// Batches claimed at once.
 const BATCH: i64 = 32;
 
-/// Calls that one look places at most.
+/// Calls placed at most each time a batch is handled.
 const CALLS: i64 = 50;
 
 /// Places the calls of batches until `stop`.
@@ -48,7 +48,7 @@ async fn look_around(shared: &Shared) -> Result<()> {
     }
     for (account, id) in shared.store.take_due_batches(BATCH, LEASE, now).await? {
         if let Err(error) = counted(JOB, look_at(shared, account, id).await) {
-            // Its lease runs out, and it is due again.
+            // The lease expires, and the batch is due again.
             tracing::warn!(%error, batch = %id, "a batch could not be looked at");
         }
     }
@@ -81,8 +81,8 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<()>
     Ok(())
 }
 
-/// What batches may bring the account's calls up to: a tenth of the plan's live calls, at least one, stays free, so that
-/// single calls never wait for a batch. Of one live call, batches have it all.
+/// How many of an account's calls batches may use. A tenth of the plan's live calls, at least one, stays free, so that
+/// single calls never wait for a batch. If the plan has one live call, batches may use it.
 fn share(live_calls: u32) -> i64 {
     let live = i64::from(live_calls);
     (live - (live / 10).max(1)).max(live.min(1))

@@ -1,7 +1,7 @@
-//! The look whether the books add up (`offhook doctor`): what is wrong in whose, and how to put it right.
+//! Checks that the books add up (`offhook doctor`), and says which account is wrong and how to fix it.
 //!
-//! The service writes a ledger's entry, the wallet's row, the reservation and the day's total in one transaction, so
-//! each fault means that something else wrote to the database, or that a part of it was restored.
+//! The service writes a ledger entry, the wallet's row, the reservation and the day's total in one transaction. Each
+//! fault therefore means that something else wrote to the database, or that a part of it was restored.
 
 use offhook_boxed::boxed;
 use offhook_storage::Books;
@@ -9,13 +9,14 @@ use offhook_storage::Books;
 use super::Billing;
 use crate::Result;
 
-/// What to do where entries or what they are compared with were changed: nothing in the database tells what they were.
+/// What to do if entries, or the totals they are compared with, were changed: nothing in the database holds the old
+/// values.
 const RESTORE: &str = "the service never changes what is written there, so restore it from the last backup in which \
                        `offhook doctor` finds nothing";
 
 #[boxed]
 impl Billing {
-    /// What does not add up in the books of any account, a sentence each.
+    /// Describes each fault in the books of any account, one sentence each.
     pub async fn faults(&self) -> Result<Vec<String>> {
         let mut faults = Vec::new();
         for account in self.0.store.accounts().await? {
@@ -55,7 +56,7 @@ fn of_ledger(books: &Books) -> Vec<String> {
             books.last_seq, books.newest_seq
         )];
     }
-    // The ledger is whole; the wallet's row only repeats what it says.
+    // The ledger is whole; the wallet's row only repeats its sums.
     let mut faults = Vec::new();
     if books.balance != books.ledger_sum {
         let (balance, sum) = (books.balance, books.ledger_sum);
@@ -137,7 +138,7 @@ fn of_days(books: &Books) -> Vec<String> {
             books.debits, books.usage_credits
         ));
     }
-    // Old conversations are deleted; their days stay.
+    // Old conversations are deleted; their daily totals stay.
     let (said, ended) = (books.usage_conversations, books.ended_conversations);
     if said < ended {
         faults.push(format!(

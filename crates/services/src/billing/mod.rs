@@ -1,4 +1,4 @@
-//! What an account pays and uses.
+//! An account's balance, invoices and usage.
 
 mod doctor;
 mod months;
@@ -15,39 +15,31 @@ use crate::{Caller, Page, Result, Shared};
 
 pub(crate) use months::{enter, enter_months};
 
-/// Days that one answer about usage may cover.
+/// Days that one usage response may cover.
 pub const USAGE_DAYS: i32 = 366;
 
-/// Days that it covers unless said.
+/// Days that it covers by default.
 const USAGE_DEFAULT_DAYS: i32 = 30;
 
-/// Billing.
 #[derive(Clone)]
 pub struct Billing(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Billing {
-    /// What the caller's wallet holds.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails, or the account has no wallet.
     pub async fn wallet(&self, account: AccountId) -> Result<Wallet> {
         let wallet = self.0.store.wallet(account).await?;
         wallet.ok_or_else(|| StoreError::Corrupt("an account without a wallet".to_owned()))
     }
 
-    /// When the plan's credits come and its fee falls due again: the first instant of the next UTC month. `None` for
-    /// one that has neither, and for one by contract.
+    /// When the plan's credits and its fee are next due: the first instant of the next UTC month. `None` for a plan
+    /// with neither, and for a plan by contract.
     pub fn renews_at(&self, terms: &PlanTerms) -> Option<Timestamp> {
         let has = |amount: Option<u32>| amount.is_some_and(|amount| amount > 0);
         let renews = has(terms.usd_per_month) || has(terms.credits_per_month);
         renews.then(|| Timestamp::of_utc_month(self.0.clock.now().utc_month() + 1))
     }
 
-    /// A page of the wallet's ledger behind number `after`, the newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists the wallet's ledger after number `after`, newest first.
     pub async fn transactions(
         &self,
         account: AccountId,
@@ -62,10 +54,7 @@ impl Billing {
         Ok(Page::of(rows, limit))
     }
 
-    /// A page of invoices behind month `after`, the newest month first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists invoices after month `after`, newest month first.
     pub async fn invoices(
         &self,
         account: AccountId,
@@ -77,10 +66,7 @@ impl Billing {
         Ok(Page::of(rows, limit))
     }
 
-    /// An invoice as a PDF; `None` if the account has no such invoice.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Renders an invoice as a PDF; `None` if the account has no such invoice.
     pub async fn invoice_pdf(&self, caller: &Caller, id: InvoiceId) -> Result<Option<Vec<u8>>> {
         let found = self.0.store.invoice(caller.account.id, id).await?;
         found
@@ -88,11 +74,8 @@ impl Billing {
             .transpose()
     }
 
-    /// The days that a question about usage covers: both ends with their days; `to` is today unless said, and `from` so
-    /// that 30 days are covered.
-    ///
-    /// # Errors
-    /// A clause that says what is wrong with `from`: more than 366 days.
+    /// The days that a usage request covers, both ends included. `to` defaults to today, and `from` to 30 days in all.
+    /// The error says what is wrong with `from`: more than 366 days.
     pub fn usage_days(
         &self,
         from: Option<Timestamp>,
@@ -113,10 +96,7 @@ impl Billing {
         Ok((first, last))
     }
 
-    /// A page of the totals of these days, each day once, behind day `after`, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Lists the totals of these days after day `after`, oldest first, each day once.
     pub async fn usage(
         &self,
         account: AccountId,

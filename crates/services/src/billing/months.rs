@@ -1,4 +1,5 @@
-//! The turn of the month: credits, fees and invoices of every account, once each, also for months that were slept through.
+//! The turn of the month: credits, fees and invoices of every account, once per month, also for months in which no
+//! process ran.
 
 use offhook_boxed::boxed;
 use offhook_domain::AccountId;
@@ -7,25 +8,21 @@ use offhook_storage::{Account, NewMonth};
 use super::Billing;
 use crate::{Result, Shared};
 
-/// Accounts that are read at once.
+/// Accounts per read.
 const BATCH: i64 = 200;
 
-/// Months that are caught up with at most; an account is not older than that.
+/// Months caught up with at most; no account is older.
 const MONTHS: i32 = 1_200;
 
 #[boxed]
 impl Billing {
-    /// Enters the months that accounts have reached since they were last looked at; returns how many. Every node may do
-    /// this at any time: a month is entered by the first.
-    ///
-    /// # Errors
-    /// `StoreError` if the store fails; the next time goes on from there.
+    /// Enters the months that accounts have reached since the last run, and returns how many. Every node may run this
+    /// at any time: the first one enters a month. If the store fails, the next run continues from there.
     pub async fn enter_months(&self) -> Result<usize> {
         enter_months(&self.0).await
     }
 }
 
-/// As [`Billing::enter_months`].
 pub(crate) async fn enter_months(shared: &Shared) -> Result<usize> {
     let month = shared.clock.now().utc_month();
     let (mut entered, mut after): (usize, Option<AccountId>) = (0, None);
@@ -41,7 +38,7 @@ pub(crate) async fn enter_months(shared: &Shared) -> Result<usize> {
     }
 }
 
-/// Enters an account's months behind `last`, or from the one that it was made in.
+/// Enters an account's months after `last`, or from the month of its creation.
 pub(crate) async fn enter(shared: &Shared, account: &Account, last: Option<i32>) -> Result<usize> {
     let now = shared.clock.now();
     let made = account.created_at.utc_month();
@@ -53,7 +50,7 @@ pub(crate) async fn enter(shared: &Shared, account: &Account, last: Option<i32>)
         let new = NewMonth {
             month,
             plan: account.plan,
-            // The first month's were given when the account was made.
+            // The first month's credits were given at the account's creation.
             credits: if month == made { 0 } else { credits },
             cents: terms.usd_per_month.map_or(0, i64::from) * 100,
             at: now,

@@ -1,4 +1,4 @@
-//! What the operator does with wallets and invoices.
+//! The operator's changes to wallets and invoices.
 
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
@@ -8,7 +8,7 @@ use super::Billing;
 use crate::Result;
 use crate::error::InputError;
 
-/// The most credits that one entry moves: sums stay far below 2^63.
+/// The most credits that one entry moves, so that sums stay far below 2^63.
 const MAX_CREDITS: Credits = 1_000_000_000;
 
 fn invalid<T>(message: impl Into<String>) -> Result<T, InputError> {
@@ -17,12 +17,8 @@ fn invalid<T>(message: impl Into<String>) -> Result<T, InputError> {
 
 #[boxed]
 impl Billing {
-    /// Writes an entry of the operator's and returns the wallet behind it. A purchase is billed with `cents`, or what
-    /// its credits cost on the account's plan.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an unknown account, a type that is not the operator's, credits that are not from 1
-    /// to 1,000,000,000, a description that is empty or too long, or a debit that is not covered.
+    /// Writes an operator's entry and returns the wallet after it. A purchase costs `cents`, or by default the price of
+    /// its credits on the account's plan.
     pub async fn credit(
         &self,
         account: AccountId,
@@ -71,11 +67,8 @@ impl Billing {
         Ok(self.wallet(account).await?)
     }
 
-    /// Sets auto-refill, `(threshold, credits, cents)`, or ends it; what is due is bought at once. Without cents, the
-    /// credits cost what they do on the account's plan today.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for an unknown account, or credits that are not from 1 to 1,000,000,000.
+    /// Sets auto-refill, `(threshold, credits, cents)`, or ends it. A refill that is due happens at once. Without
+    /// cents, the credits cost their price on the account's plan today.
     pub async fn set_auto_refill(
         &self,
         account: AccountId,
@@ -108,10 +101,7 @@ impl Billing {
         Ok(self.wallet(account).await?)
     }
 
-    /// Says that an open invoice has been paid, or is not to be.
-    ///
-    /// # Errors
-    /// [`InputError::Invalid`] for another status, an unknown invoice, or one that is not open.
+    /// Marks an open invoice as paid or void.
     pub async fn mark(&self, id: InvoiceId, status: InvoiceStatus) -> Result<Invoice, InputError> {
         if !matches!(status, InvoiceStatus::Paid | InvoiceStatus::Void) {
             return invalid("--status must be paid or void");
@@ -132,7 +122,6 @@ impl Billing {
         }
     }
 
-    /// An account's newest invoices.
     pub async fn newest_invoices(&self, account: AccountId) -> Result<Vec<Invoice>> {
         Ok(self.invoices(account, None, 100).await?.items)
     }
@@ -144,7 +133,7 @@ impl Billing {
         }
     }
 
-    /// What so many credits cost in US cents where the plan says it; by contract elsewhere, which is none here.
+    /// The price of credits in US cents by the plan's terms; 0 for plans by contract.
     fn list_price(&self, plan: Plan, credits: Credits) -> i64 {
         let terms = self.0.plans.terms(plan);
         let of_month = terms.usd_per_month.zip(terms.credits_per_month);

@@ -1,4 +1,4 @@
-//! An invoice as a PDF of A4 pages.
+//! Renders an invoice as a PDF of A4 pages.
 
 mod typeface;
 
@@ -14,14 +14,14 @@ const WIDTH: f32 = 595.0;
 const HEIGHT: f32 = 842.0;
 const LEFT: f32 = 56.0;
 const RIGHT: f32 = WIDTH - 56.0;
-/// Where the values of the head begin, and the descriptions.
+/// The left edge of the header's values and of the descriptions.
 const VALUES: f32 = LEFT + 80.0;
-/// Where the column of credits ends, and the widest number in it.
+/// The right edge of the credits column, and the widest number in it.
 const CREDITS: f32 = 450.0;
 const CREDITS_WIDTH: f32 = 80.0;
 const LINES_ON_A_PAGE: usize = 32;
 
-/// A size of the typeface, and whether it is bold.
+/// A font size, and whether it is bold.
 type Style = (f32, bool);
 
 const TITLE: Style = (20.0, true);
@@ -30,10 +30,7 @@ const BOLD: Style = (10.0, true);
 const TOTAL: Style = (11.0, true);
 const SMALL: Style = (8.0, false);
 
-/// Draws the invoice.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] if the typeface in the binary is broken.
+/// Fails only if the typeface in the binary is broken.
 pub(super) fn render(
     account: &Account,
     invoice: &Invoice,
@@ -129,7 +126,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// The lines under their heading; where the next thing goes.
+    /// Draws the lines under their heading; returns where the next thing goes.
     fn table(&mut self, lines: &[InvoiceLine]) -> f32 {
         let mut y = 625.0;
         self.text(BOLD, (LEFT, y), "Date");
@@ -161,13 +158,13 @@ impl Sheet<'_> {
         self.typeface.write(&mut self.content, style, at, text);
     }
 
-    /// Text that ends before `end`, shortened if need be.
+    /// Writes text that ends before `end`, shortened if necessary.
     fn text_within(&mut self, style: Style, at: (f32, f32), end: f32, text: &str) {
         let fitting = self.typeface.shortened(style.0, text, end - at.0);
         self.text(style, at, &fitting);
     }
 
-    /// Text that ends at `x`.
+    /// Writes text that ends at `x`.
     fn text_to(&mut self, style: Style, (x, y): (f32, f32), text: &str) {
         let width = self.typeface.width(style.0, text);
         self.text(style, (x - width, y), text);

@@ -10,14 +10,14 @@ use offhook_domain::config::CallingHours;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hours {
     Open,
-    /// Closed, and for so many seconds.
+    /// Closed for this many seconds.
     ClosedFor(u64),
     /// No day of the week opens.
     Never,
 }
 
-/// Whether `hours` are open at `now`. A range whose end is before its start crosses midnight and belongs to the day on
-/// which it begins; one whose end is its start lasts the whole day.
+/// Whether `hours` are open at `now`. A range whose end is before its start crosses midnight and belongs to the day it
+/// begins on. A range whose end is its start lasts the whole day.
 pub(crate) fn opening(hours: &CallingHours, now: Timestamp) -> Hours {
     let Ok(zone) = TimeZone::get(&hours.timezone) else {
         return Hours::Never;
@@ -27,7 +27,7 @@ pub(crate) fn opening(hours: &CallingHours, now: Timestamp) -> Hours {
     };
     let today = now.to_zoned(zone.clone()).date();
     let mut next: Option<Moment> = None;
-    // Yesterday's range may still be open; a week ahead every day has had its turn.
+    // Yesterday's range may still be open; a week ahead covers every weekday.
     for ahead in -1..=8 {
         let Ok(day) = today.checked_add(Span::new().days(ahead)) else {
             continue;
@@ -73,7 +73,7 @@ fn instant(zone: &TimeZone, day: jiff::civil::Date, minutes: u16) -> Option<Mome
         i8::try_from(minutes / 60).ok()?,
         i8::try_from(minutes % 60).ok()?,
     );
-    // A local time that a change of clocks skips or repeats is the one that the zone's rules say.
+    // For a local time that a clock change skips or repeats, the zone's rules decide.
     zone.to_ambiguous_zoned(day.at(hour, minute, 0, 0))
         .compatible()
         .ok()

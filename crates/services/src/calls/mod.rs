@@ -1,4 +1,4 @@
-//! Placing calls and ending them.
+//! Placing and ending calls.
 
 mod hours;
 mod place;
@@ -28,30 +28,30 @@ pub(crate) use placed_by::PlacedBy;
 /// How calls are placed and kept.
 #[derive(Debug, Clone)]
 pub struct CallSettings {
-    /// Numbers may only be dialed under these prefixes; empty allows every number.
+    /// Allowed prefixes of dialed numbers; empty allows every number.
     pub allowed_prefixes: Vec<String>,
     /// A call not claimed this long after acceptance is never dialed.
     pub max_queue: Duration,
-    /// How long live calls go on after the process is asked to stop.
+    /// How long live calls continue after the process is told to stop.
     pub drain: Duration,
     /// Calls that may wait before new ones are refused.
     pub queue_at_most: i64,
-    /// How many of an account's live calls pages may take, in percent: strangers begin them.
+    /// The share of an account's live calls that web pages may use, in percent: strangers start these calls.
     pub page_share: u32,
     /// Calls that this process holds at once.
     pub sessions_at_most: usize,
-    /// How often what other processes also tell is looked for.
+    /// How often the database is polled for changes by other processes.
     pub looks: Looks,
 }
 
-/// How often what other processes also tell is looked for: the backstop for a lost word.
+/// How often the database is polled for changes by other processes: the backstop for a lost notification.
 #[derive(Debug, Clone, Copy)]
 pub struct Looks {
-    /// Requests to hang up; they are obeyed within 500 ms.
+    /// For requests to hang up; they take effect within 500 ms.
     pub hangups: Duration,
-    /// What happens in a call that a stream follows, while words of other processes arrive.
+    /// For events of a call that a stream follows, while notifications arrive from other processes.
     pub streams: Duration,
-    /// The same while they do not.
+    /// The same while they do not arrive.
     pub deaf_streams: Duration,
 }
 
@@ -79,26 +79,19 @@ impl Default for CallSettings {
     }
 }
 
-/// Calls.
 #[derive(Clone)]
 pub struct Calls(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Calls {
-    /// How many calls of an account are dialing, ringing, talking or closing.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// How many of an account's calls are dialing, ringing, talking or closing.
     pub async fn live(&self, account: AccountId) -> Result<i64> {
         self.0.store.live_calls(account).await
     }
 
-    /// Ends a call: a queued one in this transaction (`cancelled`), a dialing or live one by asking its owner, on
-    /// whatever node, who obeys within 500 ms. Returns the call's status as a read by id says it.
-    ///
-    /// # Errors
-    /// [`UseCaseError::NotFound`] if the account has no such call, [`UseCaseError::Conflict`] if it has ended, or nobody
-    /// here can end it.
+    /// Ends a call. A queued call ends in this transaction (`cancelled`). For a dialing or live call, this requests a
+    /// hangup from its owner, on any node, which obeys within 500 ms. Returns the call's status as a read by id shows
+    /// it.
     pub async fn hang_up(
         &self,
         caller: &Caller,
@@ -106,7 +99,7 @@ impl Calls {
     ) -> Result<&'static str, UseCaseError> {
         let (id, account) = (handle.0, caller.account.id);
         let since = retained_since(&self.0, caller);
-        // A call may be claimed between the look and the step; then the next look sees it dialing.
+        // A dialer may claim the call between the read and the write; the next read then finds it dialing.
         for _ in 0..5 {
             let view = self.0.store.conversation(account, id, since).await?;
             let call = view.filter(|view| view.conversation.is_voice());
@@ -161,7 +154,7 @@ pub(crate) async fn end_queued(
     Ok(ended)
 }
 
-/// Ends a queued call that nobody dialed in time.
+/// Ends a queued call that no dialer claimed in time.
 pub(crate) async fn expire_queued(
     shared: &Shared,
     account: AccountId,

@@ -24,39 +24,36 @@ use crate::{Caller, Refusal, Shared, events};
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
 
-/// What a retry tells of where a COMMIT does not.
+/// The error for an unknown COMMIT: a retry tells what happened.
 const IN_DOUBT: &str =
     "The call may have been placed: a retry with the same Idempotency-Key tells.";
 
 const STOPPING: &str = "This process is being stopped and places no more calls. Nothing was placed; try again shortly.";
 
-/// What a plan without lines says.
+/// The error for a plan without calls.
 pub(crate) const NO_CALLS: &str = "The account's plan holds no calls: choose one that does.";
 
-/// Seconds that are held at most before the call has begun.
+/// Seconds of credits held at most before the call begins.
 pub(crate) const RESERVED_SECONDS: i64 = 600;
 
-/// A request to place a call.
 pub struct PlaceCall<'a> {
-    /// Who asks.
     pub caller: &'a Caller,
-    /// The Idempotency-Key, of the right form.
+    /// The Idempotency-Key, already validated.
     pub idempotency_key: Option<String>,
     pub body: Json,
     /// The request, for the logs of its call.
     pub request_id: RequestId,
 }
 
-/// The answer to an accepted call: the same bytes each time it is asked for again.
+/// The response to an accepted call: the same bytes for each retry.
 #[derive(Debug, Clone)]
 pub struct PlacedReply {
-    /// HTTP status.
     pub status: u16,
     /// The `Location` header.
     pub location: String,
     /// The exact body.
     pub body: Vec<u8>,
-    /// Whether this is the answer to an earlier request.
+    /// Whether this replays an earlier request's response.
     pub replayed: bool,
 }
 
@@ -69,7 +66,7 @@ struct CallPlaced<'a> {
     created_at: Timestamp,
 }
 
-/// A body of the right form.
+/// A valid body.
 struct Request<'a> {
     agent_ref: &'a str,
     to: E164,
@@ -78,10 +75,8 @@ struct Request<'a> {
 
 #[boxed]
 impl Calls {
-    /// Accepts a call, or answers a retry as the first time.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] says which rule refused: the first one, in a fixed order.
+    /// Accepts a call, or replays the first response to a retry. The rules are checked in a fixed order, and the first
+    /// that fails is the error.
     pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply> {
         let PlaceCall {
             caller,
@@ -94,8 +89,8 @@ impl Calls {
         let (mut call, reply) = match self.prepare(caller, &body, at).await {
             Ok(prepared) => prepared,
             Err(UseCaseError::Store(error)) => return Err(error.into()),
-            // Only a call that is refused looks for its stored answer: one that is not learns of it as it takes the key,
-            // and most are new.
+            // Only a refused call looks up its stored response. A call that passes learns of it when it claims the key,
+            // and most calls are new.
             Err(refused) => {
                 let key = idempotency_key.as_ref();
                 let stored = self
@@ -118,7 +113,7 @@ impl Calls {
         });
         let id = call.id;
         failpoints::hit(failpoints::PLACE_BEFORE_TRANSACTION);
-        // Noted before the commit, behind which the dialer may be quicker than this task.
+        // Noted before the commit: after it, the dialer may be quicker than this task.
         self.0.placed_by.note(id, request_id);
         let placed = self.0.store.place_call(call).await;
         if !matches!(placed, Ok(Placed::Accepted(_))) {
@@ -142,7 +137,7 @@ impl Calls {
         }
     }
 
-    /// The call as it is to be written and answered, if no rule refuses it.
+    /// The call to write and its response, if no rule refuses it.
     async fn prepare(
         &self,
         caller: &Caller,
@@ -152,7 +147,7 @@ impl Calls {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
         }
-        // It would wait for a line that there never is.
+        // It would wait forever for a line.
         if caller.terms.live_calls == 0 {
             return Err(UseCaseError::PlanLimit(NO_CALLS));
         }
@@ -182,7 +177,7 @@ impl Calls {
         let reply = accepted(CallHandle(id), &request, at);
         let metadata = request.metadata.as_json_text();
         let key = caller.key.as_ref();
-        // `call.initiated` tells of POST /v1/calls alone, and who asks there has a key.
+        // `call.initiated` reports POST /v1/calls only, and its callers have a key.
         let event = key.map(|_| {
             events::initiated(CallHandle(id), request.agent_ref, &request.to, metadata, at)
         });
@@ -235,7 +230,8 @@ impl Calls {
         })
     }
 
-    /// The agent that the client named, and the configuration that serves its calls; a legacy agent's is at its provider.
+    /// The agent that the client named, and the configuration that serves its calls; a legacy agent's configuration is
+    /// at its provider.
     async fn agent(
         &self,
         caller: &Caller,
@@ -262,7 +258,7 @@ impl Calls {
         Ok((agent, Some(config), number))
     }
 
-    /// Refuses early what the transaction would refuse, so that the rules are judged in one order.
+    /// Refuses early what the transaction would refuse, so that the rules are checked in one order.
     async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<()> {
         if reserve == 0 {
             return Ok(());
@@ -276,7 +272,8 @@ impl Calls {
         }
     }
 
-    /// The agent's number, else the account's oldest that its runtime can call from, else the simulated network's.
+    /// The agent's number, else the account's oldest number that the runtime can call from, else the simulated
+    /// network's.
     fn calling_number(&self, runtime: Runtime, number: Option<E164>) -> Result<E164> {
         number
             .or_else(|| self.0.shared_number(runtime))
@@ -284,7 +281,7 @@ impl Calls {
     }
 }
 
-/// That an agent of this runtime has nothing to call from.
+/// The refusal for an agent of this runtime that has no number to call from.
 pub(crate) const fn no_number(runtime: Runtime) -> Refusal {
     match runtime {
         Runtime::Engine => Refusal::NoNumber,
@@ -293,7 +290,7 @@ pub(crate) const fn no_number(runtime: Runtime) -> Refusal {
 }
 
 impl Shared {
-    /// The answer that was given under this Idempotency-Key.
+    /// The response stored under this Idempotency-Key.
     pub(crate) async fn stored_answer(
         &self,
         account: AccountId,
@@ -309,7 +306,7 @@ impl Shared {
         Ok(stored.await?)
     }
 
-    /// Which numbers calls can go out from.
+    /// The numbers that calls can go out from.
     pub(crate) fn lines(&self) -> Lines {
         Lines {
             carrier: self.network.number_provider(),
@@ -324,13 +321,13 @@ impl Shared {
             .filter(|_| self.calls_by_network(runtime))
     }
 
-    /// Whether this runtime's calls go by the phone network here, and not by lines of its provider's.
+    /// Whether this runtime's calls use the phone network here, and not its provider's lines.
     fn calls_by_network(&self, runtime: Runtime) -> bool {
         runtime == Runtime::Engine || self.legacy.is_simulated()
     }
 
-    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute. The price is
-    /// held now, before anybody knows which models will be at work: it is that of the dearest that may.
+    /// The price per minute, and the credits to hold: for min(max_duration, 10 min), at least a minute. The price is
+    /// fixed now, before it is known which models the call will use, so it is that of the most expensive ones.
     pub(crate) fn terms_of(&self, plan: Plan, config: &AgentConfig) -> (Price, Credits) {
         let price = self.price_of_a_minute(plan, config);
         let seconds = config
@@ -341,7 +338,7 @@ impl Shared {
     }
 }
 
-/// The answer to a retry with the body of the first request.
+/// Replays the response if a retry has the body of the first request.
 pub(crate) fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply> {
     if answer.fingerprint != fingerprint {
         return Err(UseCaseError::IdempotencyConflict);
@@ -365,7 +362,7 @@ fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedR
     PlacedReply {
         status: 201,
         location: format!("/v1/calls/{handle}"),
-        // Serialising a plain struct of strings does not fail.
+        // Serializing a plain struct of strings does not fail.
         body: serde_json::to_vec(&body).unwrap_or_default(),
         replayed: false,
     }

@@ -1,4 +1,4 @@
-//! The answer to a message: one at a time in a session, under a claim that others can see.
+//! The answer to a message: one at a time per session, under a claim that other processes can see.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -31,43 +31,40 @@ use crate::leases;
 use crate::tools::Toolbox;
 use crate::{Refusal, Shared};
 
-/// Bytes that a message may have.
 const MAX_TEXT_BYTES: usize = 4_096;
 
-/// Characters of a client's id of a message.
+/// Characters of a client's message id.
 const MESSAGE_ID_CHARS: usize = 64;
 
-/// Turns that an answer is made from; the dialogue shows the models as many messages.
+/// Turns that an answer is based on; the dialogue sends the models at most this many messages.
 const REMEMBERED_TURNS: i64 = 200;
 
-/// How long an answer may take in all, tools included.
+/// How long an answer may take in total, tools included.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
-/// Something of an answer, as it happens; it ends with `Completed` or `Failed`.
+/// An event of an answer; the last is `Completed` or `Failed`.
 #[derive(Debug)]
 pub enum ChatEvent {
-    /// More text.
     Delta(String),
-    /// A tool of this name is set to work.
+    /// The agent calls the tool of this name.
     ToolStarted(String),
-    /// It has answered.
+    /// The tool has responded.
     ToolFinished(String),
-    /// The answer is written down.
+    /// The answer is stored.
     Completed(ChatReply),
     /// There is no answer.
     Failed(UseCaseError),
 }
 
-/// The answer to a message.
 #[derive(Debug)]
 pub enum Answering {
-    /// It was answered before.
+    /// The message was answered earlier.
     Before(ChatReply),
-    /// It is being answered.
+    /// The answer is being written.
     Now(mpsc::UnboundedReceiver<ChatEvent>),
 }
 
-/// A message of the right form.
+/// A valid message.
 struct Message {
     text: String,
     id: Option<String>,
@@ -75,12 +72,10 @@ struct Message {
 
 #[boxed]
 impl Chats {
-    /// Takes a message in a session that was entered, and has the agent answer it. With an id of the client's it is answered
-    /// to the end, whoever listens, and a retry is told the same. Without one, the answer ends where it stands when nobody
-    /// listens any more.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] says which rule refused; then nothing was written, save perhaps in [`UseCaseError::UnknownCommit`].
+    /// Accepts a message in an entered session and has the agent answer it. With a client's message id, the answer is
+    /// completed even if the client disconnects, and a retry gets the same answer. Without one, the answer stops when
+    /// the client disconnects. After an error nothing was written, except perhaps after
+    /// [`UseCaseError::UnknownCommit`].
     pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
@@ -88,7 +83,7 @@ impl Chats {
         self.answer(view, read(body)?).await
     }
 
-    /// As [`send`](Self::send), with what came in another way under an id of its own.
+    /// As [`send`](Self::send), for a message from another channel with an id of that channel.
     pub(crate) async fn send_text(
         &self,
         view: &ChatView,
@@ -164,7 +159,7 @@ impl Chats {
         Ok(moments)
     }
 
-    /// The agent as the version has it with which the conversation began.
+    /// The agent in the version that the conversation began with.
     async fn prepare(&self, call: &Conversation) -> Result<Ready> {
         let shared = &self.0;
         let version = Some(call.agent_version);
@@ -190,7 +185,6 @@ impl Chats {
     }
 }
 
-/// What an answer is made with.
 struct Ready {
     persona: Arc<Persona>,
     tools: Arc<dyn Tools>,
@@ -218,7 +212,7 @@ fn read(body: &Json) -> Result<Message, FieldError> {
     })
 }
 
-/// What the agent may use in writing: nothing that needs a line.
+/// The tools that a text conversation can use: those that need no phone line.
 async fn tools(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -239,7 +233,7 @@ async fn tools(
     Ok(Arc::new(toolbox.with_functions(functions)))
 }
 
-/// Turns as a dialogue recalls them.
+/// Turns in the form that a dialogue takes as history.
 pub(crate) fn recalled(history: Vec<Moment>) -> impl Iterator<Item = (TurnRole, String)> {
     history.into_iter().filter_map(|moment| {
         let role = moment.role.as_deref()?.parse();
@@ -247,19 +241,18 @@ pub(crate) fn recalled(history: Vec<Moment>) -> impl Iterator<Item = (TurnRole, 
     })
 }
 
-/// Writes one answer.
 struct Writer {
     shared: Arc<Shared>,
     id: ConversationId,
     claim: ClaimId,
     seq: i32,
-    /// The last moment that is written.
+    /// The last moment written.
     last: AtomicI32,
-    /// Answers that were charged before.
+    /// Answers charged earlier.
     answers: i32,
     price: Price,
     events: mpsc::UnboundedSender<ChatEvent>,
-    /// It is written to the end though nobody listens.
+    /// The answer is completed even if the client disconnects.
     is_kept: bool,
 }
 
@@ -294,7 +287,7 @@ impl Writer {
             answered = answering => answered,
             () = leases::keep(|| self.shared.store.renew_chat(self.id, self.claim)) => Err(ClaimLost),
         };
-        // Whoever took the session over has ended it, or answers in it.
+        // The process that took over the session has ended it, or is answering in it.
         let answered =
             answered.map_err(|ClaimLost| UseCaseError::Conflict(Refusal::SessionEnded))?;
         let end = answered.end;
@@ -311,9 +304,9 @@ impl Writer {
         Ok(ChatReply::of(&moments, charged, end == ChatEnd::Farewell))
     }
 
-    /// Writes down what is left of the answer, charges it, and gives the claim back. The last moment of the conversation.
+    /// Writes the rest of the answer, charges it and releases the claim. Returns the conversation's last moment.
     async fn finish(&self, answered: ChatAnswer) -> Result<i32> {
-        // A model that wrote nothing at all did not answer.
+        // A model that wrote nothing did not answer.
         let is_answer = answered.end != ChatEnd::NoReply && answered.is_begun;
         let (turns, last) = self.placed(answered.last);
         let rest = ChatAnswered {
@@ -335,7 +328,7 @@ impl Writer {
         }
     }
 
-    /// Resolves when the answer is to end where it stands.
+    /// Resolves when the answer must stop where it is.
     async fn stopped(&self) {
         let nobody_listens = async {
             if self.is_kept {
@@ -381,7 +374,7 @@ impl ChatSink for Writer {
 }
 
 impl Writer {
-    /// Turns with their places in the conversation, and the last one's.
+    /// Numbers the turns in the conversation; returns them and the last number.
     fn placed(&self, turns: impl IntoIterator<Item = Turn>) -> (Vec<NewTurn>, i32) {
         let mut last = self.last.load(Ordering::Relaxed);
         let placed = turns.into_iter().map(|turn| {
@@ -394,7 +387,7 @@ impl Writer {
         (placed.collect(), last)
     }
 
-    /// An error that no waiting cures costs what was to be written, and not the answer.
+    /// A permanent error loses the turns to be written, but not the answer.
     fn written(
         &self,
         written: Result<Fenced, StoreError>,

@@ -1,4 +1,4 @@
-//! What a page may do with an agent, before it does anything.
+//! What a page may do with an agent before a conversation starts.
 
 use offhook_boxed::boxed;
 use offhook_domain::AgentId;
@@ -12,16 +12,13 @@ use crate::error::{Result, UseCaseError};
 pub struct WidgetDoor {
     /// The agent's name.
     pub name: String,
-    /// Whether it can be talked to now.
+    /// Whether a voice conversation is possible now.
     pub voice: bool,
 }
 
 #[boxed]
 impl Chats {
-    /// What the agent's widget may do on pages of this origin.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] says why it serves none of them.
+    /// What the agent's widget may do on pages of this origin. The error says why it serves none of them.
     pub async fn door(&self, origin: &str, agent: AgentId) -> Result<WidgetDoor> {
         let found = self.0.store.widget_agent(agent).await?;
         let found = found.ok_or(UseCaseError::NotFound)?;

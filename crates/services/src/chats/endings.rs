@@ -1,4 +1,4 @@
-//! The end of a text conversation: closed, summarised, settled. Whoever dies in between leaves the rest to another process.
+//! The end of a text conversation: closed, summarized, settled. If a process dies in between, another one finishes.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -15,22 +15,23 @@ use crate::Shared;
 use crate::dialer::{insist, persona_in};
 use crate::workers::{Outage, Turns};
 
-/// A conversation in which nothing happens for so long has ended.
+/// How long a conversation may be idle before it ends.
 const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 
-/// The same on WhatsApp, where people answer when they see a message: as long as the window in which they may be written to.
+/// The same on WhatsApp, where customers answer when they see a message: as long as the window in which the agent may
+/// write to them.
 const IDLE_ON_WHATSAPP_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
-/// How often silent conversations are looked for.
+/// How often idle conversations are polled.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Conversations that are ended at one look.
+/// Conversations ended per poll.
 const AT_ONCE: i64 = 64;
 
-/// Turns that a summary is made of.
+/// Turns that a summary covers.
 const SUMMARISED_TURNS: i64 = 1_000;
 
-/// Ends silent conversations, and carries on the endings that other processes have left, until `stop`.
+/// Ends idle conversations, and finishes the endings that other processes left, until `stop`.
 pub(crate) async fn end_the_silent(shared: Arc<Shared>, stop: CancellationToken) {
     let mut turns = Turns::new(LOOK_EVERY, &stop);
     let mut outage = Outage::default();
@@ -66,7 +67,7 @@ async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ends an open conversation now; `false` if it is open no more.
+/// Ends an open conversation now; `false` if it is no longer open.
 pub(crate) async fn end(
     shared: &Arc<Shared>,
     id: ConversationId,
@@ -123,7 +124,7 @@ async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreErro
     Ok(())
 }
 
-/// What it was about, if the customer said anything and a model tells in time.
+/// The conversation's summary, if the customer said anything and a model responds in time.
 async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<String>, StoreError> {
     let call = &chat.conversation;
     let history = insist(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;

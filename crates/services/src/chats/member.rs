@@ -1,6 +1,5 @@
-//! Text conversations of an account's own members: an agent is tried before a page shows it. The rules of other
-//! conversations hold, save those of widgets: channel `chat`, no origin, and no token, as members are let in by their
-//! account.
+//! Text conversations of an account's own members, who try an agent before a page shows it. The rules of other
+//! conversations hold, except those of widgets: channel `chat`, no origin and no token, because membership admits them.
 
 use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
@@ -17,10 +16,8 @@ use crate::{Caller, Refusal};
 
 #[boxed]
 impl Chats {
-    /// Begins a conversation of a member with a published agent of the account: `{agent_id, metadata?}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] says which rule refused; then nothing was written, save perhaps in [`UseCaseError::UnknownCommit`].
+    /// Starts a member's conversation with a published agent of the account: `{agent_id, metadata?}`. After an error
+    /// nothing was written, except perhaps after [`UseCaseError::UnknownCommit`].
     pub async fn open_for_member(&self, caller: &Caller, body: &Json) -> Result<ConversationId> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
@@ -49,7 +46,7 @@ impl Chats {
             metadata: metadata.as_json_text().to_owned(),
             price: self.0.catalog.dearest(caller.account.plan, &config),
             origin: String::new(),
-            // Of a token that nobody was given.
+            // The digest of a token that no client receives.
             token_digest: unknown_token()?,
             token_expires_at: at.plus(TOKEN_LIFE),
             first_message: Some(first_message).filter(|text| !text.trim().is_empty()),
@@ -62,13 +59,13 @@ impl Chats {
                 Ok(id)
             }
             ChatOpened::WalletTooLow => Err(UseCaseError::PaymentRequired(AN_ANSWER)),
-            // Only widgets have these.
+            // Only widgets return these.
             ChatOpened::Refused | ChatOpened::TooMany => Err(UseCaseError::NotFound),
             ChatOpened::CapReached => Err(cap_reached(at)),
         }
     }
 
-    /// A conversation that a member of the account began; [`send`](Self::send) and [`end`](Self::end) take it.
+    /// A conversation that a member of the account began; [`send`](Self::send) and [`end`](Self::end) accept it.
     pub async fn of_member(&self, caller: &Caller, id: ConversationId) -> Result<ChatView> {
         let found = self.0.store.member_chat(caller.account.id, id).await?;
         found.ok_or(UseCaseError::NotFound)

@@ -1,5 +1,5 @@
-//! Text conversations with agents: begun by a page that the agent's widget names, answered by the same dialogue as calls,
-//! ended by either side or by silence.
+//! Text conversations with agents. A page that the agent's widget lists starts them, the same dialogue as in calls
+//! answers them, and either side or silence ends them.
 
 mod answering;
 mod door;
@@ -28,61 +28,53 @@ pub(crate) use open::{admit, cap_reached, too_many};
 pub use reply::ChatReply;
 pub(crate) use work::Work;
 
-/// What every session's token begins with.
+/// The prefix of every session token.
 const TOKEN_PREFIX: &str = "chat_";
 
-/// Hexadecimal characters behind it.
+/// Hexadecimal characters after the prefix.
 const TOKEN_HEX: usize = 64;
 
-/// Turns that a session shows when its page is loaded again.
+/// Turns that a session shows when its page reloads.
 const SHOWN_TURNS: i64 = 1_000;
 
-/// What a retry tells of where a COMMIT does not.
+/// The error for an unknown COMMIT: a retry tells what happened.
 pub(crate) const IN_DOUBT: &str =
     "It may have been done: a retry with the same `message_id` tells.";
 
 pub(crate) const STOPPING: &str = "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.";
 
-/// What a plan without an API says.
+/// The error for a plan without the API.
 const NO_API: &str = "The account's plan has no API, and so no widget.";
 
-/// What the wallet of a conversation in writing pays for.
+/// What the wallet pays for in a text conversation.
 pub(crate) const AN_ANSWER: &str = "an answer";
 
-/// Text conversations.
 #[derive(Clone)]
 pub struct Chats(pub(crate) Arc<Shared>);
 
 /// A session as its page may see it.
 #[derive(Debug, Clone)]
 pub struct ChatTranscript {
-    /// The session.
     pub id: ConversationId,
     /// Whether it takes messages.
     pub is_open: bool,
     /// Whether a message is being answered.
     pub is_answering: bool,
-    /// From when on its token opens nothing.
+    /// When its token expires.
     pub token_expires_at: Timestamp,
-    /// What customer and agent said, oldest first. What tools were asked and answered is the account's alone.
+    /// What customer and agent said, oldest first. Tool requests and responses are visible to the account only.
     pub turns: Vec<Moment>,
 }
 
 #[boxed]
 impl Chats {
-    /// Whether a widget that is on names this origin, whosever it is: what a browser's preflight is answered by.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Whether any account's enabled widget lists this origin; CORS preflights depend on it.
     pub async fn knows_origin(&self, origin: &str) -> Result<bool, StoreError> {
         self.0.store.is_widget_origin(origin.to_owned()).await
     }
 
-    /// The session that the token opens for a page of this origin. An unknown, a forged and an expired token take the same
+    /// The session that the token opens for a page of this origin. Unknown, forged and expired tokens take the same
     /// path.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Unauthorized`], [`UseCaseError::Origin`].
     pub async fn enter(&self, id: ConversationId, token: &str, origin: &str) -> Result<ChatView> {
         let digest = token_digest(token).ok_or(UseCaseError::Unauthorized)?;
         let view = self.0.store.chat(id, digest.to_vec()).await?;
@@ -96,10 +88,7 @@ impl Chats {
         Ok(view)
     }
 
-    /// What was said in a session that was entered.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Store`] if the store fails.
+    /// What was said in an entered session.
     pub async fn transcript(&self, view: &ChatView) -> Result<ChatTranscript> {
         let id = view.session.conversation_id;
         let mut turns = self.0.store.chat_history(id, SHOWN_TURNS).await?;
@@ -113,10 +102,7 @@ impl Chats {
         })
     }
 
-    /// Ends a session that was entered, and the answer that is being written in it. Ending it twice is the same as once.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Store`] if the store fails.
+    /// Ends an entered session, and the answer being written in it. Ending it again changes nothing.
     pub async fn end(&self, view: &ChatView) -> Result<()> {
         let reason = TerminationReason::CustomerHangup;
         let ended = endings::end(&self.0, view.session.conversation_id, reason).await;
@@ -124,12 +110,12 @@ impl Chats {
     }
 }
 
-/// The digest of a token that nobody has: a session on WhatsApp is opened by none.
+/// The digest of a random token that no client receives, for sessions that no token opens.
 pub(crate) fn unknown_token() -> Result<Vec<u8>, StoreError> {
     Ok(sha256(open::new_token()?.as_bytes()).to_vec())
 }
 
-/// The digest under which a token of the right form is kept.
+/// The stored digest of a well-formed token.
 fn token_digest(token: &str) -> Option<[u8; 32]> {
     let hex = token.strip_prefix(TOKEN_PREFIX)?;
     let well_formed =

@@ -1,4 +1,4 @@
-//! The beginning of a text conversation.
+//! Starts a text conversation.
 
 use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::error::{Result, UseCaseError};
 use crate::keys::sha256;
 use crate::{Refusal, Shared};
 
-/// How long a session's token opens it: longer than any sitting, and the session ends half an hour after its last message
+/// How long a session's token is valid: longer than any visit. The session ends half an hour after its last message
 /// anyway.
 pub(super) const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
 
@@ -27,24 +27,20 @@ const TOO_MANY: &str = "Too many sessions with this agent began in this minute."
 const CAP_REACHED: &str = "The widget's daily credits are used up, or held by conversations that are open. The next day begins at \
      midnight UTC.";
 
-/// A session that has begun.
 pub struct OpenedChat {
-    /// Its id, which is the conversation's.
+    /// Its id, which is also the conversation's.
     pub id: ConversationId,
-    /// What opens it; shown once.
+    /// The session's token; shown once.
     pub token: String,
-    /// From when on the token opens nothing.
     pub token_expires_at: Timestamp,
-    /// What the agent says first, if it does.
+    /// The agent's first message, if it has one.
     pub first_message: Option<String>,
 }
 
 #[boxed]
 impl Chats {
-    /// Begins a conversation for a page of this origin.
-    ///
-    /// # Errors
-    /// [`UseCaseError`] says which rule refused; then nothing was written, save perhaps in [`UseCaseError::UnknownCommit`].
+    /// Starts a conversation for a page of this origin. After an error nothing was written, except perhaps after
+    /// [`UseCaseError::UnknownCommit`].
     pub async fn open(&self, origin: &str, body: &Json) -> Result<OpenedChat> {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
@@ -92,7 +88,7 @@ impl Chats {
     }
 }
 
-/// The configuration that answers, if the widget is on, names the origin, and the agent serves.
+/// The configuration that answers, if the widget is enabled, lists the origin, and the agent takes conversations.
 pub(crate) fn admit(shared: &Shared, found: &WidgetAgent, origin: &str) -> Result<AgentConfig> {
     let settings = found.settings.as_ref();
     let settings = settings
@@ -129,7 +125,7 @@ pub(crate) fn too_many(at: Timestamp) -> UseCaseError {
     UseCaseError::RateLimited(TOO_MANY, seconds_to_the_next(MINUTE_US, at))
 }
 
-/// An id that is none names no agent.
+/// A malformed agent id is reported as an unknown agent.
 pub(super) fn read(body: &Json) -> Result<(AgentId, Metadata)> {
     let mut fields = Fields::of(body, "")?;
     let agent = fields.required_string("agent_id", 1..=255)?;

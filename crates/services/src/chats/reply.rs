@@ -4,23 +4,23 @@ use offhook_domain::Price;
 use offhook_engine::CHAT_BREAK;
 use offhook_storage::Moment;
 
-/// A whole answer. A retry of the same message reads the same.
+/// A whole answer. A retry of the same message gets the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatReply {
-    /// What the agent wrote: the texts of a stream, put together.
+    /// The agent's text: the texts of a stream, joined.
     pub text: String,
-    /// Whether it was cut.
+    /// Whether it was cut short.
     pub interrupted: bool,
-    /// Whether the session has ended with it.
+    /// Whether the session ended with it.
     pub is_last: bool,
-    /// Answers of the session that are charged.
+    /// Charged answers of the session.
     pub answers: i64,
-    /// What these come to.
+    /// The credits that these cost.
     pub credits: i64,
 }
 
 impl ChatReply {
-    /// The answer that these moments are.
+    /// Builds the answer from these moments.
     pub(super) fn of(moments: &[Moment], (answers, price): (i32, Price), is_last: bool) -> Self {
         let turns = moments
             .iter()

@@ -1,5 +1,5 @@
-//! Answers and endings that are under way in this process. They outlive the requests that asked for them, and are waited
-//! for when the process stops.
+//! Answers and endings under way in this process. They outlive the requests that started them, and the process waits
+//! for them when it stops.
 
 use futures_util::FutureExt as _;
 use std::time::Duration;
@@ -9,21 +9,20 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long answers may go on after the process is asked to stop.
+/// How long answers may continue after the process is told to stop.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// What is under way.
 #[derive(Default)]
 pub(crate) struct Work {
     tasks: TaskTracker,
-    /// Ends every answer where it stands.
+    /// Stops every answer where it is.
     hurry: CancellationToken,
-    /// The runtime that lives as long as the process: a request's does not have to.
+    /// The runtime that lives as long as the process; a request's runtime may not.
     runtime: Option<Handle>,
 }
 
 impl Work {
-    /// Nothing yet; what will be is done by the runtime that this is called in, if there is one.
+    /// Tasks will run on the current runtime, if there is one.
     pub(crate) fn here() -> Self {
         Self {
             runtime: Handle::try_current().ok(),
@@ -35,7 +34,7 @@ impl Work {
         drop(self.run(task));
     }
 
-    /// Does something to its end, whoever waits for it.
+    /// Runs a task to its end, even if its caller is gone.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -46,12 +45,12 @@ impl Work {
         }
     }
 
-    /// What says that answers are to end where they stand.
+    /// Cancelled when answers must stop where they are.
     pub(super) const fn hurry(&self) -> &CancellationToken {
         &self.hurry
     }
 
-    /// Waits for what is under way, for a while or until `hurry`, and then ends it.
+    /// Waits for tasks under way, for a while or until `hurry`, then stops them.
     pub(crate) async fn drain(&self, hurry: &CancellationToken) {
         self.tasks.close();
         tokio::select! {

@@ -32,10 +32,10 @@ use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
 use crate::{Network, Result, Shared};
 
-/// The carrier's first byte leaves within this of the claim, or not at all.
+/// The carrier's first byte leaves within this time of the claim, or not at all.
 pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);
 
-/// Holds a claimed call on its network to its end and reports it.
+/// Runs a claimed call on its network to its end and reports it.
 pub(crate) async fn hold(
     shared: Arc<Shared>,
     call: Conversation,
@@ -143,7 +143,7 @@ async fn hold_fallibly(
         tokio::pin!(session);
         tokio::select! {
             end = &mut session => end,
-            // It never ends by itself before the session does.
+            // Never ends before the session does.
             () = &mut top_up => session.await,
         }
     };
@@ -180,7 +180,7 @@ async fn hold_fallibly(
     settle(shared, call, claim, outcome, lasted, summary).await
 }
 
-/// Counts what a call costs, if that may change while it lasts.
+/// Meters a call's cost, if that may change while it lasts.
 async fn meter(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -193,7 +193,7 @@ async fn meter(
     Ok(account.map(|account| Meter::new(shared, account.plan)))
 }
 
-/// The carrier, with a claim that is renewed from the moment at which the dial has failed.
+/// Wraps the carrier so that a failed dial starts the renewal of the claim.
 fn watched(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -206,7 +206,7 @@ fn watched(
     })
 }
 
-/// The agent's documents: looked into before each answer, or by the model itself, with one more tool.
+/// The agent's documents: searched before each answer, or by the model through an additional tool.
 pub(crate) async fn with_knowledge(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -238,10 +238,11 @@ pub(super) async fn refuse(
     end_unsaid(shared, call, claim, media).await
 }
 
-/// What stands for the numbers of a page, which has none: its line is there, and looks at neither.
+/// Stands for the numbers of a web page's call, which has none. Its line is open already, and uses neither.
 const NO_NUMBER: &str = "+10000000";
 
-/// Who calls, and who is called. A caller who withholds the number is nobody's to call back: the line is there.
+/// The caller's and the called number. A withheld caller number is replaced by the called one: the line is open
+/// already, so it is not dialed.
 pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
     if call.is_of_a_page() {
         let nobody: E164 = NO_NUMBER.parse().ok()?;
@@ -253,10 +254,10 @@ pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
     Some((from, to))
 }
 
-/// What a call is held with.
+/// What a call needs to run.
 type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
 
-/// Looks at the agent and its hours once more, and fills the call's variables in.
+/// Checks the agent and its hours once more, and fills in the call's variables.
 async fn prepare(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -297,7 +298,7 @@ async fn prepare(
     Ok(Ok((config, persona, tools)))
 }
 
-/// What the agent may use in this call: what the version that was published when the call was placed has pinned.
+/// The tools of this call: those that the version published at placing has pinned.
 async fn tools(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -317,7 +318,7 @@ async fn tools(
     Ok(Arc::new(toolbox.with_functions(functions)))
 }
 
-/// Who the agent is, with the conversation's variables filled in; `None` without a model.
+/// The agent's persona, with the conversation's variables filled in; `None` without a model.
 pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
     let rendered = config.rendered(metadata);
     let (llm, turns) = (&config.llm, &config.conversation.turns);
@@ -347,7 +348,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
     })
 }
 
-/// Who the agent is in a conversation; `None` without a model.
+/// The agent's persona in a conversation; `None` without a model.
 pub(crate) async fn persona_in(shared: &Shared, call: &Conversation) -> Result<Option<Persona>> {
     let version = Some(call.agent_version);
     let found = insist(|| {

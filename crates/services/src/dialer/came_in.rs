@@ -1,4 +1,4 @@
-//! The network of one call that came in: dialing it answers.
+//! The network of one incoming call: dialing it answers the caller.
 
 use async_trait::async_trait;
 use offhook_domain::CallHandle;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::WaitingLine;
 
-/// The caller's line, till it is answered.
+/// The caller's line, until it is answered.
 pub(crate) struct CameIn(Mutex<Option<Box<dyn WaitingLine>>>);
 
 impl CameIn {
@@ -23,16 +23,16 @@ impl CameIn {
 
 #[async_trait]
 impl AudioCarrier for CameIn {
-    /// The session is ready: the caller is answered.
+    /// The session is ready, so answer the caller.
     async fn dial(&self, _request: DialRequest) -> Result<AudioLeg, DialError> {
         match self.take() {
             Some(line) => line.answer().await,
-            // It is answered once; a connection that breaks is not made again from here.
+            // It is answered once; a broken connection cannot be restored from here.
             None => Err(DialError::Unknown),
         }
     }
 
-    /// A caller who waits still is refused; an answered line was dropped, and hung up with that.
+    /// Refuses a caller who still waits. An answered line was hung up when it was dropped.
     async fn hang_up_orphan(&self, _handle: CallHandle) -> Result<(), DialError> {
         drop(self.take());
         Ok(())
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::NotAnswered;
 
-    /// Counts its answers, and that it was let go of.
+    /// Counts its answers, and whether it was dropped.
     struct Line {
         answers: Arc<AtomicUsize>,
         gone: Arc<AtomicUsize>,

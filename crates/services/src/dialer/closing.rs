@@ -21,7 +21,7 @@ pub(crate) struct MediaEnd {
 }
 
 impl MediaEnd {
-    /// Started seconds from the answer to the end, 0 if never answered.
+    /// Started seconds from the answer to the end; 0 if never answered.
     fn duration_seconds(&self) -> i64 {
         self.answered_at
             .map_or(0, |answered| self.ended_at.started_seconds_since(answered))
@@ -45,7 +45,7 @@ impl MediaEnd {
     }
 }
 
-/// `dialing | live → closing`. The duration that is fixed, or `None` if the claim is gone.
+/// `dialing | live → closing`. Returns the final duration, or `None` if the claim is lost.
 pub(crate) async fn close(
     shared: &Shared,
     call: &Conversation,
@@ -65,7 +65,7 @@ pub(crate) async fn close(
     })
     .await?;
     if fenced == Fenced::Lost {
-        // A COMMIT whose answer was lost may have written it: then the state says so.
+        // A COMMIT whose response was lost may have written it; then the state shows it.
         let view = insist(|| shared.store.conversation(call.account_id, call.id, None)).await?;
         let closing = view.is_some_and(|view| {
             view.conversation.claim_id == Some(claim)
@@ -84,7 +84,7 @@ pub(crate) async fn close(
     Ok(Some(duration_seconds))
 }
 
-/// The summary of what was said, empty if there is none in time.
+/// The summary of the conversation; empty if no model writes one in time.
 pub(crate) async fn summary(
     shared: &Arc<Shared>,
     persona: &Persona,
@@ -102,7 +102,7 @@ pub(crate) async fn summary(
     summary.unwrap_or_default()
 }
 
-/// How long a call lasted, and what that costs.
+/// How long a call lasted, and its cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lasted {
     ended_at: Timestamp,
@@ -111,7 +111,7 @@ pub(crate) struct Lasted {
 }
 
 impl Lasted {
-    /// Where nobody knows which models were at work: at the price that was held for.
+    /// At the price that was held, for calls whose models are unknown.
     pub(crate) fn at_most(call: &Conversation, ended_at: Timestamp, seconds: i64) -> Self {
         let credits = call.price().of_seconds(seconds);
         Self {
@@ -121,7 +121,7 @@ impl Lasted {
         }
     }
 
-    /// What it has cost, as far as that was held for.
+    /// The metered cost, at most what was held.
     pub(crate) fn metered(self, credits: Option<Credits>) -> Self {
         let credits = credits.map_or(self.credits, |credits| credits.min(self.credits));
         Self { credits, ..self }
@@ -150,12 +150,12 @@ pub(crate) async fn settle(
         shared.wakes.dispatcher.notify_one();
         shared.wakes.analyst.notify_one();
     }
-    // A place for the next call.
+    // A slot is free for the next call.
     shared.wakes.dialer.notify_one();
     Ok(())
 }
 
-/// Reports a call of which nothing is to be summed up.
+/// Ends a call that has nothing to summarize.
 pub(crate) async fn end_unsaid(
     shared: &Shared,
     call: &Conversation,
@@ -197,7 +197,7 @@ fn settlement(
     }
 }
 
-/// What settles a call that was never answered.
+/// The settlement of a call that was never answered.
 pub(crate) fn unanswered(shared: &Shared, call: &Conversation, outcome: CallOutcome) -> Settlement {
     let lasted = Lasted::at_most(call, shared.clock.now(), 0);
     settlement(shared, call, outcome, lasted, String::new())

@@ -1,4 +1,4 @@
-//! That the wallet covers a call for as long as it lasts.
+//! Keeps a call covered by the wallet while it lasts.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::{Result, Shared};
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;
 
-/// How long before the held seconds run out more are asked for.
+/// How long before the held seconds run out a top-up starts.
 const TOP_UP_AHEAD: Duration = Duration::from_secs(20);
 
-/// How soon is asked again where the database did not say.
+/// The pause before a retry after a database error.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye.
-/// Counted from the dialing, so never late.
+/// Holds more credits when the call lasts longer than what was held at placing. If the wallet has none, the agent says
+/// goodbye. Counts from the dialing, so a top-up is never late.
 pub(super) async fn top_up(
     shared: &Shared,
     call: &Conversation,
@@ -46,8 +46,8 @@ pub(super) async fn top_up(
     std::future::pending::<()>().await;
 }
 
-/// Covers second after second until all are, and then waits for ever; returns when one is not. What the database does not
-/// say is asked for again, and nothing is on the house for longer than one top-up.
+/// Covers the seconds one top-up after another, then waits forever. Returns when one is refused. Database errors are
+/// retried, for at most one unpaid top-up.
 async fn cover<F: Future<Output = Result<bool>>>(
     mut covered: i64,
     longest: i64,
@@ -61,7 +61,7 @@ async fn cover<F: Future<Output = Result<bool>>>(
         loop {
             match hold(covered, next).await {
                 Ok(false) => return,
-                // Whether it is held that may be, the next one tells.
+                // If it was not held after all, the next top-up shows it.
                 Ok(true) | Err(StoreError::UnknownCommit(_)) => break,
                 Err(_) if Instant::now() < after(covered + TOP_UP_SECONDS) => sleep(AGAIN).await,
                 Err(_) => return,
@@ -78,7 +78,8 @@ mod tests {
 
     use super::*;
 
-    /// When more was asked for, in seconds, and when it ended, if within an hour; each time is answered by the next word.
+    /// The seconds at which top-ups were requested, and when covering ended, if within an hour. The next character of
+    /// `answers` decides each top-up.
     async fn covered(answers: &str) -> (Vec<u64>, Option<u64>) {
         let (began, asked) = (Instant::now(), RefCell::new(Vec::new()));
         let mut words = answers.chars().cycle();

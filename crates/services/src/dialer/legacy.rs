@@ -1,5 +1,5 @@
-//! One call of a legacy agent: handed to the provider once, followed to its end by our reference, and settled as every
-//! other call is.
+//! One call of a legacy agent: handed to the provider once, followed to its end by our reference, and settled like any
+//! other call.
 
 mod end;
 mod follow;
@@ -22,10 +22,10 @@ use crate::chats::recalled;
 use crate::{Result, Shared};
 use follow::{Following, follow};
 
-/// The waits before a connection is tried again: it may be retried twice.
+/// The pauses before a connection is retried: twice at most.
 const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// How long a provider that takes no more requests is left alone at least, whatever it says.
+/// The minimum pause after a provider asks for a later retry, whatever time it names.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Hands a claimed call to the provider and follows it to its end. The request leaves before `place_by` or not at all.
@@ -63,7 +63,7 @@ pub(super) async fn hold(
         };
         tracing::warn!(%error, call = %call.id, "the legacy provider did not say that it places a call");
         let wait = match error {
-            // Whether an unanswered request had an effect is for the look-up by our reference to say.
+            // The look-up by our reference shows whether an unanswered request had an effect.
             LegacyError::Unknown => break None,
             LegacyError::Refused(_) => {
                 return refuse(shared, call, claim, FailureReason::AgentError).await;
@@ -91,14 +91,15 @@ pub(super) async fn hold(
         credential,
         reference,
         written: Vec::new(),
-        // Nobody is on a line of which the provider knows nothing.
+        // A call that the provider does not know has no customer on the line.
         if_unknown: FailureReason::CarrierError,
     };
     follow(shared, call, claim, control, following).await
 }
 
-/// Takes an orphaned call over where its media goes on at the provider; `false` if there is nothing to take over: it
-/// has been hung up, and was interrupted.
+/// Takes over an orphaned call whose media continues at the provider. Returns `false` if there is nothing to take over:
+/// the account has no credential, or the call gave no sign of life at the provider and was hung up there. The caller
+/// then reports it as interrupted.
 pub(crate) async fn adopt(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -111,11 +112,11 @@ pub(crate) async fn adopt(
         call: CallHandle(call.id),
         conversation: call.line.dialog.clone(),
     };
-    // One that cannot hang up is followed in any case: it may list the call in a moment only.
+    // A provider that cannot hang up is followed in any case: it may list the call only in a moment.
     if shared.legacy.hangs_up() {
         let known = match shared.legacy.progress(&credential, &reference).await {
             Ok(progress) => progress.is_some_and(|progress| progress.reported),
-            // The lease runs out again, and the provider is asked again.
+            // The lease expires again, and the provider is queried again.
             Err(LegacyError::NotConnected | LegacyError::Unknown | LegacyError::Later(_)) => {
                 return Ok(true);
             }
@@ -143,7 +144,7 @@ pub(crate) async fn adopt(
     followed.map(|()| true)
 }
 
-/// Looks at the agent once more, and at the credential that its provider wants.
+/// Checks the agent once more, and reads the credential for its provider.
 async fn prepare(
     shared: &Shared,
     call: &Conversation,

@@ -1,5 +1,5 @@
-//! What a call has cost, whose model, ear and voice may change while it lasts: the price of each second is that of those
-//! which were at work in it.
+//! Meters a call's cost. Its model, recognizer and voice may change while it lasts; each second costs the price of
+//! those in use during it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use tokio::time::Instant;
 use crate::Shared;
 use crate::catalog::ModelKind;
 
-/// Changes that are counted by the second; a call that has more goes on at the last price.
+/// Changes counted to the second; a call with more continues at the last price.
 const MOST_CHANGES: usize = 1_000;
 
-/// The prices of one call. Clones are the same.
+/// The prices of one call. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Meter {
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ pub(crate) struct Meter {
     parts: Arc<Mutex<[Part; 3]>>,
 }
 
-/// One of the three that are at work: who is asked first, and who was at work since when.
+/// One of model, recognizer and voice: the price of the first choice, and the prices in use with their start.
 #[derive(Debug, Default)]
 struct Part {
     first: Option<Price>,
@@ -56,25 +56,25 @@ impl Meter {
         }
     }
 
-    /// What a minute of this model costs. One that the catalog does not have is the operator's own, and free.
+    /// The price per minute of this model. A model missing from the catalog is the operator's own, and free.
     fn price(&self, kind: ModelKind, provider: &str, model: &str) -> Price {
         let model = self.shared.catalog.find(kind, provider, model);
         model.map_or_else(Price::default, |model| model.price(self.plan))
     }
 
-    /// The first one that is named is asked first.
+    /// The first one named is the first choice.
     fn names(&self, kind: ModelKind, provider: &str, model: &str) -> Price {
         let price = self.price(kind, provider, model);
         self.parts.lock()[place(kind)].first.get_or_insert(price);
         price
     }
 
-    /// From now on this one is at work.
+    /// Records that this price applies from now on.
     fn at_work(&self, kind: ModelKind, price: Price) {
         self.parts.lock()[place(kind)].begin(price);
     }
 
-    /// The models of the call, the first of which is this one.
+    /// Wraps the call's models; this one is the first choice.
     pub(crate) fn models(&self, models: Arc<dyn Models>, first: (&str, &str)) -> Arc<dyn Models> {
         self.names(ModelKind::Llm, first.0, first.1);
         Arc::new(Metered {
@@ -84,7 +84,7 @@ impl Meter {
         })
     }
 
-    /// An ear of the call; they are named in the order in which they are asked.
+    /// Wraps a recognizer of the call. Call it in the order in which they are tried.
     pub(crate) fn ear(
         &self,
         inner: Arc<dyn SpeechToText>,
@@ -98,7 +98,7 @@ impl Meter {
         })
     }
 
-    /// A voice of the call, likewise.
+    /// Wraps a voice of the call, likewise.
     pub(crate) fn voice(
         &self,
         inner: Arc<dyn TextToSpeech>,
@@ -112,7 +112,7 @@ impl Meter {
         })
     }
 
-    /// What a call has cost that lasted so many seconds and ended then.
+    /// The cost of a call that lasted this many seconds and ended at `ended`.
     pub(crate) fn credits(&self, ended: Instant, seconds: i64) -> Credits {
         let long = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         let began = ended.checked_sub(long).unwrap_or(ended);
@@ -131,8 +131,8 @@ impl Part {
         }
     }
 
-    /// The sum of the seconds' prices, in thousandths of a credit per minute. Whoever worked first was there from the
-    /// beginning; nobody was before the one that is asked first.
+    /// The sum of the seconds' prices, in thousandths of a credit per minute. The first one in use counts from the
+    /// beginning; if none was in use, the first choice does.
     fn spent(&self, began: Instant, seconds: i64) -> i64 {
         let first = self.since.first().map(|(_, price)| *price);
         let mut price = first.or(self.first).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Part {
     }
 }
 
-/// What is asked as before, and noted once it works.
+/// Forwards to `inner`, and records its price once it is in use.
 struct Metered<T> {
     inner: T,
     meter: Meter,
@@ -230,7 +230,7 @@ mod tests {
     const CHEAP: Price = Price::from_millicredits_per_minute(60);
     const DEAR: Price = Price::from_millicredits_per_minute(1_200);
 
-    /// What of a minute's call costs that changes so many milliseconds into it.
+    /// The cost of a minute's call whose price changes at these milliseconds.
     async fn spent(changes: &[(u64, Price)]) -> i64 {
         let mut part = Part {
             first: Some(CHEAP),
@@ -247,10 +247,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_second_costs_what_was_at_work_when_it_began() {
         for (changes, thousandths) in [
-            // Nobody had anything to do: as the one that would have been asked.
+            // None was in use: the price of the first choice.
             (&[][..], 60 * 60),
             (&[(900, CHEAP)], 60 * 60),
-            // The first to answer was there from the beginning.
+            // The first one in use counts from the beginning.
             (&[(5_000, DEAR)], 60 * 1_200),
             (&[(1_000, FREE), (10_000, DEAR)], 50 * 1_200),
             (&[(1_000, FREE), (10_001, DEAR)], 49 * 1_200),
@@ -265,7 +265,7 @@ mod tests {
             ),
             // Within one second.
             (&[(1_000, CHEAP), (10_100, DEAR), (10_200, CHEAP)], 60 * 60),
-            // Behind its end.
+            // After the end of the call.
             (&[(1_000, CHEAP), (61_000, DEAR)], 60 * 60),
         ] {
             assert_eq!(spent(changes).await, thousandths, "{changes:?}");

@@ -1,4 +1,4 @@
-//! The dialer: claims queued calls, holds them, keeps their leases, and ends what others have left.
+//! The dialer: claims queued calls, runs them, renews their leases, and ends orphaned calls.
 
 mod call;
 mod came_in;
@@ -45,19 +45,19 @@ pub(crate) use meter::Meter;
 pub(crate) use record::{insist, stored};
 pub(crate) use registry::{Places, Registry};
 
-/// Backstop for a lost wake.
+/// Backstop for a lost wake-up.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Calls of one account that are claimed together.
 const CLAIMED_AT_ONCE: usize = 256;
 
-/// Leases that are renewed by one statement.
+/// Leases renewed by one statement.
 const RENEWED_TOGETHER: usize = 64;
 
-/// How long renewing may take its time.
+/// How long paced renewals may take; after that, they go on without pauses.
 const RENEWED_CALMLY: Duration = Duration::from_secs(3);
 
-/// How often overdue calls and lost leases are looked for.
+/// How often overdue calls and lost leases are polled.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The worker that dials. One runs in each process.
@@ -65,17 +65,17 @@ pub struct Dialer {
     shared: Arc<Shared>,
     keys: Keys,
     agents: Agents,
-    /// Claims whose answers were lost.
+    /// Claims whose responses were lost.
     doubts: Mutex<Vec<Doubt>>,
 }
 
-/// A claim that may have been written: what it took is found by it, and nobody dials that.
+/// A claim that may have been written. The calls it claimed are found by it, and no other process dials them.
 struct Doubt {
     account: AccountId,
     first: ClaimId,
     most: usize,
     claimed_at: Moment,
-    /// What it took, as far as that is known.
+    /// The calls found so far.
     given: HashSet<ConversationId>,
 }
 
@@ -90,13 +90,13 @@ impl Dialer {
         }
     }
 
-    /// Works until `stop`; then claims nothing more, lets live calls go on for the drain time or until `hurry`, has
-    /// the rest say goodbye (`interrupted`), and returns when every call has been reported. It returns before `stop` if one
-    /// of its workers is lost.
+    /// Works until `stop`, then claims no more calls. Live calls continue for the drain time or until `hurry`; the rest
+    /// then say goodbye (`interrupted`). Returns when every call has been reported, or before `stop` if one of its
+    /// workers dies.
     pub async fn run(self, stop: CancellationToken, hurry: CancellationToken) {
         let shared = || self.shared.clone();
         let sweeping = CancellationToken::new();
-        // What begins nothing more once the process stops.
+        // These workers start nothing new once the process stops.
         let mut until_stop = Staff::default();
         until_stop.employ("orphans", orphans::sweep(shared(), stop.clone()));
         until_stop.employ("agents", self.agents.clone().keep_judging(stop.clone()));
@@ -107,7 +107,7 @@ impl Dialer {
         );
         until_stop.employ("whatsapp", whatsapp::keep_answering(shared(), stop.clone()));
         until_stop.employ("batches", batches::keep_calling(shared(), stop.clone()));
-        // What goes on until the last call is reported.
+        // These run until the last call is reported.
         let mut until_end = Staff::default();
         let sweep = || sweeping.clone();
         until_end.employ("clock", clock::keep(shared(), sweep()));
@@ -177,7 +177,7 @@ impl Dialer {
         self.settle_doubts().await?;
         for account in self.shared.store.waiting_accounts().await? {
             match self.claim_for(&account).await {
-                // What is wrong with one account's calls keeps no other's waiting.
+                // A fault in one account's calls must not block other accounts.
                 Err(error) if !error.may_pass() => {
                     tracing::error!(%error, account = %account.id, "queued calls cannot be claimed");
                 }
@@ -194,7 +194,7 @@ impl Dialer {
             return Ok(());
         };
         let live_calls = shared.plans.terms(account.plan).live_calls;
-        // The deadline of the dial counts from before the claim.
+        // The dial deadline counts from before the claim.
         let claimed_at = Moment::now();
         failpoints::hit(failpoints::DIAL_BEFORE_CLAIM);
         let (now, most) = (shared.clock.now(), places.len());
@@ -228,8 +228,8 @@ impl Dialer {
         Ok(())
     }
 
-    /// Holds what was claimed by statements whose answers were lost. They may be carried out later than that, so each is looked
-    /// for as long as a call that it took may be dialed.
+    /// Runs the calls claimed by statements whose responses were lost. Such a statement may execute late, so it is
+    /// checked for as long as its calls may be dialed.
     async fn settle_doubts(&self) -> Result<()> {
         let mut doubts = std::mem::take(&mut *self.doubts.lock());
         doubts.retain(|doubt| doubt.claimed_at.elapsed() < call::DIAL_WITHIN);
@@ -245,7 +245,7 @@ impl Dialer {
                 }
             };
             for call in claimed {
-                // Whatever becomes of a call, it is dialed once.
+                // A call is dialed at most once, whatever happens to it.
                 if doubt.given.insert(call.id) {
                     self.hold(call, doubt.claimed_at, |id, claim, control| {
                         shared.registry.insert(id, claim, control);
@@ -279,7 +279,7 @@ impl Dialer {
     }
 }
 
-/// Renews the leases of this node and of its calls, and ends the calls when that cannot be done in time.
+/// Renews the leases of this node and of its calls, and ends the calls if that is not possible in time.
 async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
     let mut tick = every(renew_every());
     let mut renewed_at = Moment::now();
@@ -288,7 +288,7 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
-            // Told at once, so that the others need not wait for it.
+            // Reported at once, so that the others need not wait for it.
             () = renamed(&mut redis) => {}
         }
         match renew(&shared).await {
@@ -302,7 +302,7 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
                 tracing::warn!(%error, "leases could not be renewed");
                 tick.reset_after(Duration::from_secs(1));
                 if renewed_at.elapsed() >= renewed_within() {
-                    // Another node may soon take them for lost: nobody must be on the line by then.
+                    // Another node may soon consider the leases lost. By then, no call may be live here.
                     shared.registry.end_all(EndRequest::Drain);
                 }
             }
@@ -328,12 +328,12 @@ async fn renew(shared: &Shared) -> Result<()> {
         let renewing = Instant::now();
         let kept = shared.store.renew_claims(some).await?;
         for (id, claim) in some {
-            // A call that has just been settled is not in the table's claims any more, nor in a moment here.
+            // A call that was just settled no longer has a claim in the table, and will shortly leave the registry.
             if !kept.contains(claim) && shared.registry.end(*id, EndRequest::ClaimLost) {
                 metrics().calls.lease_lost();
             }
         }
-        // Thousands of leases in one go would keep requests and turns waiting.
+        // Renewing thousands of leases in one go would delay requests and turns.
         if began.elapsed() < RENEWED_CALMLY {
             sleep(renewing.elapsed() * 3).await;
         }
@@ -341,7 +341,7 @@ async fn renew(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Ends calls whose hang-up was asked for on whatever node.
+/// Ends calls whose hangup was requested on any node.
 async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
     let mut turns = Turns::new(shared.calls.looks.hangups, &stop);
     while turns.next().await {
@@ -355,7 +355,7 @@ async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// Ends queued calls that nobody dialed in time. One that cannot be ended keeps no other.
+/// Ends queued calls that were not dialed in time. One that cannot be ended does not block the others.
 async fn expire(shared: &Shared) -> Result<()> {
     let patience = shared.calls.max_queue;
     let store = &shared.store;

@@ -1,4 +1,4 @@
-//! Calls whose owner is gone.
+//! Calls whose owner process is gone.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use super::{SWEEP_EVERY, expire, legacy};
 use crate::workers::Turns;
 use crate::{Result, Shared};
 
-/// Orphans taken at once.
+/// Orphans claimed at once.
 const BATCH: i64 = 64;
 
-/// Tries to end an orphan at the carrier before it is reported all the same.
+/// Tries to end an orphan at the carrier; it is reported even if all fail.
 const HANG_UP_TRIES: u32 = 3;
 
-/// Takes over what has lost its owner, expires what nobody dialed, and keeps house.
+/// Takes over calls that lost their owner, and expires calls that were not dialed.
 pub(crate) async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
     let mut turns = Turns::new(SWEEP_EVERY, &stop);
-    // The embedded database has one owner: whoever else held a claim is gone.
+    // The embedded database has one owner: any other claim holder is gone.
     let mut all = shared.store.is_embedded();
     while turns.next().await {
         if let Err(error) = expire(&shared).await {
@@ -54,7 +54,7 @@ async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize> {
     metrics().calls.orphans_taken(count);
     for call in orphans {
         let Some(claim) = call.claim_id else { continue };
-        // It may be this process's own: it stood still, or a carrier never reported back.
+        // The call may be this process's own: the process stalled, or a carrier never reported back.
         if shared.registry.end(call.id, EndRequest::ClaimLost) {
             tracing::warn!(call = %call.id, "the lease of a call that is held here had run out");
         }
@@ -69,7 +69,8 @@ async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize> {
     Ok(count)
 }
 
-/// Reports an orphan: `closing` keeps its outcome; a dialing or live one is hung up at the carrier and was interrupted.
+/// Reports an orphan. A `closing` call keeps its outcome; a dialing or live one is hung up at the carrier and counts as
+/// interrupted.
 async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Result<()> {
     if call.state == CallState::Closing {
         let outcome = match (call.termination_reason, call.failure_reason) {
@@ -82,12 +83,12 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
         return settle(shared, call, claim, outcome, lasted, String::new()).await;
     }
     if call.runtime == Runtime::Legacy {
-        // Its media lives at the provider, which may go on with it.
+        // Its media lives at the provider, which may continue the call.
         if legacy::adopt(shared, call, claim).await? {
             return Ok(());
         }
     } else if !call.is_of_a_page() {
-        // A page's connection has died with its process.
+        // A page's connection died with its process.
         let (handle, dialog) = (CallHandle(call.id), call.line.dialog.as_deref());
         let network = shared.network_of(call).await?;
         insist_on_end(call, "carrier", || network.hang_up_orphan(handle, dialog)).await;
@@ -103,7 +104,7 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
     end_unsaid(shared, call, claim, media).await
 }
 
-/// Tries to end a call elsewhere, ever less often; it is reported all the same.
+/// Tries to end a call elsewhere, with growing pauses. The caller reports it even if all tries fail.
 pub(super) async fn insist_on_end<E, F>(call: &Conversation, at: &str, end: impl Fn() -> F)
 where
     E: std::fmt::Display,
@@ -116,7 +117,7 @@ where
     }
 }
 
-/// When the call is taken to have ended: nobody was there after its last moment, and nothing later is charged for.
+/// When the call counts as ended: after its last recorded moment. Nothing later is charged.
 async fn last_sign(shared: &Shared, call: &Conversation) -> Timestamp {
     let last = shared.store.turns(call.id, call.last_seq - 1, 1).await;
     let last = last.ok().and_then(|turns| {
@@ -125,7 +126,7 @@ async fn last_sign(shared: &Shared, call: &Conversation) -> Timestamp {
             turn.at.plus(Duration::from_millis(spoken))
         })
     });
-    // By the owner's clock, which this process's need not agree with.
+    // By the owner's clock, which may differ from this process's.
     last.or(call.answered_at)
         .unwrap_or_else(|| shared.clock.now())
 }

@@ -1,4 +1,4 @@
-//! What a session tells, written down as it happens, in order, through outages of the database.
+//! Writes what a session reports as it happens, in order, and through database outages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::{Result, Shared};
 
-/// How long to wait before the database is asked again.
+/// How long to wait before the database is queried again.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
 enum Step {
@@ -25,7 +25,7 @@ enum Step {
 /// Steps that are not written yet.
 struct Kept {
     steps: VecDeque<Step>,
-    /// The conversation's last moment that is written: a step that is told again keeps its place.
+    /// The conversation's last written moment: a retried step keeps its number.
     last: i32,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Record {
     id: ConversationId,
     claim: ClaimId,
     kept: Mutex<Kept>,
-    /// How long the customer waited for the agent's turn that is being said.
+    /// How long the customer waited for the agent's current turn.
     waited: parking_lot::Mutex<Option<TurnLatency>>,
 }
 
@@ -57,12 +57,12 @@ impl Record {
     async fn write(&self, step: Step) -> Result<(), ClaimLost> {
         let mut kept = self.kept.lock().await;
         kept.steps.push_back(step);
-        // What cannot be written stays; the call goes on.
+        // A step that cannot be written stays queued; the call continues.
         let _ = self.flush(&mut kept).await?;
         Ok(())
     }
 
-    /// Writes everything that was kept, however long the database takes to answer.
+    /// Writes every kept step, however long the database takes to respond.
     pub(crate) async fn finish(&self) -> Result<(), ClaimLost> {
         let mut kept = self.kept.lock().await;
         while !self.flush(&mut kept).await? {
@@ -71,7 +71,7 @@ impl Record {
         Ok(())
     }
 
-    /// `true` once nothing is kept any more.
+    /// `true` once no step is left.
     async fn flush(&self, kept: &mut Kept) -> Result<bool, ClaimLost> {
         while let Some(step) = kept.steps.front() {
             let written = match step {
@@ -113,7 +113,7 @@ impl Record {
     }
 }
 
-/// The steps of a reply as they are stored and told, each from the end of the customer's speech.
+/// The stages of a reply as stored and reported, each measured from the end of the customer's speech.
 fn steps(latency: &TurnLatency) -> String {
     let TurnLatency {
         end_of_turn_ms,
@@ -127,7 +127,7 @@ fn steps(latency: &TurnLatency) -> String {
     )
 }
 
-/// A turn as it is stored, with the steps of the reply.
+/// A turn as it is stored, with the stages of the reply.
 pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
     NewTurn {
         role: turn.role.as_str(),
@@ -140,7 +140,7 @@ pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
     }
 }
 
-/// Does a step until the database answers.
+/// Retries a step while the store is unavailable.
 pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,

@@ -9,30 +9,29 @@ use parking_lot::Mutex;
 
 use super::renewals::Renewals;
 
-/// What is known of a call here.
+/// A call held here.
 #[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) claim: ClaimId,
     pub(crate) control: CallControl,
-    /// Whether the carrier has given a sign of life, or the dial has failed. Before that the claim is not renewed, so that a carrier which
-    /// never reports back loses the call to its lease.
+    /// Whether the carrier has reported back, or the dial has failed. Before that the claim is not renewed, so that a
+    /// call whose carrier never reports back is lost to its lease.
     pub(crate) alive: bool,
 }
 
-/// The calls of this process.
 #[derive(Default)]
 pub(crate) struct Registry {
     calls: Mutex<Calls>,
-    /// How steadily this process renews its own leases; by this it may judge others'.
+    /// How steadily this process renews its own leases, which decides whether it may judge others'.
     pub(crate) renewals: Renewals,
-    /// Whether too many calls wait; judged by the dialer, read by every placing.
+    /// Whether too many calls wait; the dialer updates it, and every placement reads it.
     pub(crate) queue: Queue,
 }
 
-/// An account's share of the calls that may wait: with half of them it keeps no other out.
+/// An account's share of the queue: with half of it, an account cannot block the others.
 const QUEUE_SHARE: i64 = 2;
 
-/// Who has as many calls waiting as may.
+/// The accounts whose share of the queue is full.
 #[derive(Default)]
 pub(crate) struct Queue {
     is_full: AtomicBool,
@@ -57,7 +56,7 @@ impl Queue {
 #[derive(Default)]
 struct Calls {
     held: HashMap<ConversationId, Held>,
-    /// Places that are kept for calls that are being taken.
+    /// Slots reserved for calls being claimed.
     kept: usize,
 }
 
@@ -72,27 +71,26 @@ impl Calls {
     }
 }
 
-/// Places that are kept while their calls are written to the database: whoever asks meanwhile finds them taken. Those that
-/// no call has come to are free again when this is dropped.
+/// Slots reserved while their calls are written to the database, so that concurrent callers find them taken. Dropping
+/// this frees the unused ones.
 pub(crate) struct Places<'a> {
     registry: &'a Registry,
     kept: usize,
 }
 
 impl Places<'_> {
-    /// How many there are.
     pub(crate) const fn len(&self) -> usize {
         self.kept
     }
 
-    /// Gives back all but so many.
+    /// Releases all but `needed` slots.
     pub(crate) fn only(&mut self, needed: usize) {
         let more = self.kept.saturating_sub(needed);
         self.kept -= more;
         self.registry.calls.lock().kept -= more;
     }
 
-    /// Gives one of them to a call. One call more than there are places is held all the same: it is claimed.
+    /// Gives a slot to a call. A call without a slot is held too, because it is claimed.
     pub(crate) fn give(&mut self, id: ConversationId, claim: ClaimId, control: CallControl) {
         let mut calls = self.registry.calls.lock();
         if self.kept > 0 {
@@ -110,7 +108,7 @@ impl Drop for Places<'_> {
 }
 
 impl Registry {
-    /// Keeps up to `wanted` places, of `most` in all; `None` if none is free.
+    /// Reserves up to `wanted` slots, of `most` in all; `None` if none is free.
     pub(crate) fn keep(&self, wanted: usize, most: usize) -> Option<Places<'_>> {
         let mut calls = self.calls.lock();
         let free = most.saturating_sub(calls.held.len() + calls.kept);
@@ -123,12 +121,12 @@ impl Registry {
         })
     }
 
-    /// Holds a call that goes on already, whether there is a place or not.
+    /// Holds a call that is already under way, even without a free slot.
     pub(crate) fn insert(&self, id: ConversationId, claim: ClaimId, control: CallControl) {
         self.calls.lock().insert(id, claim, control);
     }
 
-    /// Forgets a call, unless another claim of it has come in since.
+    /// Forgets a call, unless it has been inserted again with another claim.
     pub(crate) fn remove(&self, id: ConversationId, claim: ClaimId) {
         let mut calls = self.calls.lock();
         if calls.held.get(&id).is_some_and(|held| held.claim == claim) {
@@ -150,7 +148,7 @@ impl Registry {
         self.calls.lock().held.len()
     }
 
-    /// Ends a call, if it is held here; `false` if not.
+    /// Ends a call if it is held here; `false` if not.
     pub(crate) fn end(&self, id: ConversationId, request: EndRequest) -> bool {
         let control = self
             .calls
@@ -164,7 +162,7 @@ impl Registry {
         control.is_some()
     }
 
-    /// Ends every call that is held here.
+    /// Ends every call held here.
     pub(crate) fn end_all(&self, request: EndRequest) {
         let controls: Vec<CallControl> = self
             .calls
@@ -178,7 +176,7 @@ impl Registry {
         }
     }
 
-    /// The claims whose leases are to be renewed.
+    /// The claims whose leases must be renewed.
     pub(crate) fn renewable(&self) -> Vec<(ConversationId, ClaimId)> {
         self.calls
             .lock()

@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use crate::leases::{judge_after, renew_every};
 
-/// Renewals further apart than this are not of one run: in between, the database or this process stood still.
+/// Renewals further apart than this are separate runs: in between, the database or this process stalled.
 fn apart_at_most() -> Duration {
     renew_every() * 2
 }
 
-/// The run of successful renewals that goes on, if one does.
+/// The current run of successful renewals, if there is one.
 #[derive(Default)]
 pub(crate) struct Renewals(Mutex<Option<Run>>);
 
@@ -34,7 +34,7 @@ impl Renewals {
         *self.0.lock() = None;
     }
 
-    /// Whether a lease that has run out at `at` has truly been lost by its owner.
+    /// Whether the owner of a lease that has expired at `at` has really lost it.
     pub(crate) fn may_judge(&self, at: Instant) -> bool {
         self.0
             .lock()
@@ -75,7 +75,7 @@ mod tests {
         renew(&renewals, start, 60, 100);
         assert!(!judges(104));
         assert!(judges(105));
-        // The process stood still, and its first renewal afterwards is no proof that the others have had theirs.
+        // The process stalled. Its first renewal afterwards does not prove that the others have renewed theirs.
         renew(&renewals, start, 200, 240);
         assert!(!judges(244));
         assert!(judges(245));

@@ -1,4 +1,4 @@
-//! The carrier of one call, watched for the end of the dial.
+//! Watches a call's carrier for the end of the dial.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,9 +9,9 @@ use offhook_engine::ports::{Carrier, DialError, DialRequest, Leg};
 use offhook_metrics::metrics;
 use tracing::Instrument as _;
 
-/// A carrier that says when a dial has failed or is being undone. From then on this process knows more of the call than
-/// its lease does, and keeps it until it has written so down: ending a call of which the carrier said nothing may take
-/// longer than a lease. A dial that the carrier took over says nothing here: the carrier has to report.
+/// A carrier that reports when a dial has failed or is being undone. From then on this process knows more about the
+/// call than its lease does, and keeps the lease until that is written: ending a call without word from the carrier may
+/// take longer than a lease. A dial that the carrier took over is not reported here: the carrier must report it.
 pub(crate) struct Watched<F> {
     pub(crate) carrier: Arc<dyn Carrier>,
     pub(crate) on_failure: F,
@@ -62,7 +62,7 @@ mod tests {
 
     const AT: Timestamp = Timestamp::from_micros(0);
 
-    /// Takes calls over, or leaves their fate unknown.
+    /// Takes calls over, or leaves their outcome unknown.
     struct Network {
         takes_over: bool,
     }

@@ -1,4 +1,4 @@
-//! Functions of connected applications, at work for a conversation.
+//! Runs functions of connected applications in a conversation.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use super::connecting::TIMEOUT_MS;
 use super::renewing::{Renewed, renew_now};
 use crate::{Result, Shared, Toolkit};
 
-/// Characters of an answer that a model is told.
+/// Characters of a response that the model gets.
 const TOLD_CHARS: usize = 8_000;
 
-/// What is left of a call's time when waiting for a renewal ends: nothing was done by then, and that can be said.
+/// The part of a call's time that remains when waiting for a renewal ends. Nothing was done by then, and the model can
+/// be told so.
 const AFTER_RENEWAL: Duration = Duration::from_millis(500);
 
-/// What an account's connected applications do for the agent of a conversation.
+/// The functions of an account's connected applications, for the agent of a conversation.
 #[derive(Clone)]
 pub(crate) struct Functions {
     shared: Arc<Shared>,
@@ -40,8 +41,8 @@ impl Functions {
         }
     }
 
-    /// Has an application do what `<toolkit>.<function>` is for; what the model is told, whatever came of it. Nothing that
-    /// may have had an effect is tried again.
+    /// Runs the application's function `<toolkit>.<function>`, and returns what the model is to read, success or not.
+    /// Retries nothing that may have had an effect.
     pub(crate) async fn call(&self, function: &str, arguments: &Map<String, Value>) -> String {
         let limit = Duration::from_millis(TIMEOUT_MS.unsigned_abs());
         let renew_by = Instant::now() + limit.saturating_sub(AFTER_RENEWAL);
@@ -99,7 +100,7 @@ impl Functions {
             false => application.call(call.with(&tokens.access_token)).await,
         };
         if answer == Err(FunctionError::Unauthorized) {
-            // Lapsed, or taken no more before its time: nothing was done.
+            // Expired, or rejected before it expired: nothing was done.
             let renewed = renew_now(shared, &application, &connection, true);
             let renewed = timeout_at(renew_by, renewed).await;
             match renewed.unwrap_or(Ok(Renewed::NotNow))? {
@@ -139,8 +140,8 @@ impl Functions {
         }))
     }
 
-    /// Writes down what a call with these tokens has shown: why they are refused, or that they are not any more. The model
-    /// does not wait for it.
+    /// Records what a call showed about these tokens: why they are refused, or that they work. The model does not wait
+    /// for it.
     fn judge(&self, id: CredentialId, refused: Option<String>) {
         let (shared, account) = (self.shared.clone(), self.account);
         tokio::spawn(async move {
@@ -151,7 +152,7 @@ impl Functions {
     }
 }
 
-/// What is wrong with a connection whose application refuses what it has just granted.
+/// The error of a connection whose application refuses tokens that it has just granted.
 fn refused(toolkit: &str) -> String {
     let name = Toolkit::name_of(toolkit);
     format!(

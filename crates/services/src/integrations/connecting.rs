@@ -1,9 +1,9 @@
-//! Connecting an application: OAuth 2.0, authorization code with PKCE (RFC 6749, RFC 7636), as RFC 9700 wants it.
+//! Connects an application: OAuth 2.0, authorization code with PKCE (RFC 6749, RFC 7636), as RFC 9700 requires.
 //!
-//! A member begins it in the portal. The state that goes to the application and comes back is one session's and one
-//! account's, good once and for ten minutes, and it alone says which toolkit is meant: an answer of one application
-//! cannot be taken for another's. While it is good the toolkit is `connecting`; nothing is written for that, so that
-//! who turns back, says no or closes the page leaves everything as it was.
+//! A member starts it in the portal. The state sent to the application belongs to one session and one account, and is
+//! valid once, for ten minutes. It alone says which toolkit is meant, so that one application's response cannot be
+//! taken for another's. While the state is valid, the toolkit is `connecting`. Nothing else is written for that, so a
+//! member who goes back, denies or closes the page leaves everything as it was.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -31,53 +31,50 @@ const STATE_BYTES: usize = 32;
 /// How often a connection is written again because a tool's name was taken meanwhile.
 const TRIES: usize = 5;
 
-/// How often, and how long, it waits for a database that is away for a moment.
+/// How often, and how long, to wait for a database that is briefly unavailable.
 const PAUSES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What of a tool an application may take in all.
+/// The total time limit of an application's tool.
 pub(super) const TIMEOUT_MS: i64 = 10_000;
 
 /// A consent that a member is to give.
 #[derive(Debug)]
 pub struct Begun {
-    /// What is connected.
+    /// The toolkit to connect.
     pub toolkit: Toolkit,
-    /// Where the member gives it.
+    /// Where the member gives consent.
     pub url: String,
-    /// What agents can do with it, told to models.
+    /// The functions agents get, as described to models.
     pub functions: Vec<&'static str>,
 }
 
-/// With what an application sent the member back.
+/// The parameters with which an application redirects the member back.
 pub enum ConsentAnswer<'a> {
     Code(&'a str),
-    /// With an error: `access_denied` is the member's own no.
+    /// An error; `access_denied` means that the member denied consent.
     Error(&'a str),
 }
 
-/// Why a toolkit is not connected, or not taken back.
+/// Why a toolkit was not connected or disconnected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// This service does not connect such a toolkit.
     #[error("this service does not connect such a toolkit")]
     NotOffered,
-    /// No consent is waited for with that state in this session and account.
+    /// No consent with that state is pending in this session and account.
     #[error("no consent with that state is waited for")]
     Stale,
-    /// The member said no.
+    /// The member denied consent.
     #[error("the consent to {0} was denied")]
     Denied(&'static str),
-    /// The application named here did not grant anything.
+    /// The application named here granted nothing.
     #[error("{0} granted nothing: {1}")]
     NotGranted(&'static str, GrantError),
-    /// The tools of the application named here would be more than an account may have.
+    /// The tools of the application named here would exceed an account's limit.
     #[error("with the tools of {0} the account would have more than {TOOLS_AT_MOST}")]
     TooManyTools(&'static str),
-    /// There is nothing to take back.
     #[error("the toolkit is not connected")]
     NotConnected,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -86,16 +83,13 @@ type Result<T, E = ConnectError> = std::result::Result<T, E>;
 
 #[boxed]
 impl Integrations {
-    /// Begins to connect a toolkit: where the member gives their consent, to come back to `redirect_uri`.
-    ///
-    /// # Errors
-    /// [`ConnectError::NotOffered`] if this service does not connect it, [`ConnectError::TooManyTools`] if the account has
-    /// no room for its tools, [`ConnectError::NotGranted`] if `redirect_uri` is none.
+    /// Starts connecting a toolkit. Returns where the member gives consent, to be redirected to `redirect_uri`.
+    /// [`ConnectError::NotGranted`] means that `redirect_uri` is invalid.
     pub async fn begin(&self, person: &Person, toolkit: &str, redirect_uri: &str) -> Result<Begun> {
         let (application, offered) = self.offered(toolkit)?;
         let now = self.0.clock.now();
         let account = person.caller.account.id;
-        // Said before somebody consents to what would come to nothing.
+        // Checked before a member consents in vain.
         self.missing_tools(account, &*application, now).await?;
         let state = fresh_state()?;
         let Authorization { url, verifier } = application
@@ -133,12 +127,9 @@ impl Integrations {
         offered.ok_or(ConnectError::NotOffered)
     }
 
-    /// Takes what an application sent a member back with: connects the toolkit, and makes its functions tools of the
-    /// account. The connected toolkit.
-    ///
-    /// # Errors
-    /// [`ConnectError`]. Only what the application did not grant is written, as an error of a toolkit that is not
-    /// connected otherwise; after all else everything is as it was.
+    /// Handles a member's redirect from an application: connects the toolkit, makes its functions tools of the account,
+    /// and returns the toolkit. If the application granted nothing, that is written as an error of a toolkit without
+    /// another connection. Any other error changes nothing.
     pub async fn finish(
         &self,
         person: &Person,
@@ -150,7 +141,7 @@ impl Integrations {
         let now = self.0.clock.now();
         let taken = self.0.store.take_consent(account, digests, now).await?;
         let (toolkit, secret) = taken.ok_or(ConnectError::Stale)?;
-        // It was offered when the consent was asked for.
+        // It was offered when the consent began.
         let (application, offered) = self.offered(&toolkit)?;
         let name = offered.name;
         let code = match answer {
@@ -163,7 +154,7 @@ impl Integrations {
             }
         };
         let (verifier, redirect_uri) = opened(&secret)?;
-        // What comes after the consent was taken reaches its end, whether the browser waits for it or not.
+        // The state is used up, so the rest runs to its end even if the browser disconnects.
         let (integrations, code) = (self.clone(), code.to_owned());
         let work = tokio::spawn(
             async move {
@@ -186,11 +177,8 @@ impl Integrations {
         ended.map_err(|error| StoreError::Internal(error.to_string()))?
     }
 
-    /// Takes a toolkit's connection back: forgets its tokens, and has the application take them out of use. Whether
-    /// that is certain. Its tools stay, and tell models that it is not connected.
-    ///
-    /// # Errors
-    /// [`ConnectError::NotConnected`] if there is nothing to take back.
+    /// Disconnects a toolkit: deletes its tokens and has the application revoke them. Returns whether the revocation is
+    /// certain. Its tools stay, and tell models that it is not connected.
     pub async fn disconnect(&self, account: AccountId, toolkit: &str) -> Result<bool> {
         let store = &self.0.store;
         let removed = store.disconnect_integration(account, toolkit.to_owned());
@@ -208,7 +196,7 @@ impl Integrations {
         Ok(matches!(revoked, Ok(Ok(()))))
     }
 
-    /// The connection, and a tool for each function that the account has none for.
+    /// Writes the connection, and a tool for each function that has none in the account.
     async fn connect(
         &self,
         account: AccountId,
@@ -231,7 +219,7 @@ impl Integrations {
             match written.await {
                 Ok(_) => return Ok(()),
                 Err(ConnectError::Store(StoreError::Conflict(_))) if tries < TRIES => tries += 1,
-                // What was granted is there once.
+                // The grant cannot be obtained again.
                 Err(ConnectError::Store(error)) if error.may_pass() && pauses < PAUSES => {
                     pauses += 1;
                     sleep(PAUSE).await;
@@ -256,7 +244,7 @@ impl Integrations {
             .await
     }
 
-    /// A tool for each function that the account has none for, each with a name of its own.
+    /// A tool for each function that has none in the account, each with a unique name.
     async fn missing_tools(
         &self,
         account: AccountId,
@@ -323,7 +311,7 @@ fn tool(name: String, key: String, function: ToolkitFunction) -> Result<Tool, St
     })
 }
 
-/// Why a toolkit is not connected, for the account.
+/// Tells the account why a toolkit is not connected.
 fn not_granted(toolkit: Toolkit, error: GrantError) -> String {
     let name = toolkit.name;
     match error {

@@ -1,9 +1,9 @@
-//! Renewing tokens, when they are used or once a day: one process at a time, by a lease.
+//! Renews tokens when they are used, or once a day: one process at a time, by a lease.
 //!
-//! A turn at one account's tokens is claimed for [`LEASE`] and ends in one conditional write. Some applications take a
-//! refresh token out of use when they answer with another one: a process that ends between that answer and the write
-//! has lost both, the next turn is refused, and the connection has `expired`: the account connects it again. Nothing
-//! can be kept from that but to have the write follow the answer at once, as it does here.
+//! A renewal of one account's tokens is claimed for [`LEASE`] and ends in one conditional write. Some applications
+//! revoke a refresh token when they return a new one. A process that dies between that response and the write has lost
+//! both: the next renewal is refused, the connection has `expired`, and the account must connect it again. The only
+//! remedy is to write right after the response, as here.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -23,51 +23,51 @@ use crate::housekeeping::counted;
 use crate::workers::Turns;
 use crate::{Result, Shared, Toolkit};
 
-/// The name under which processes take turns.
+/// The job name under which processes take turns.
 const JOB: &str = "integrations";
 
-/// How often a process looks whether it is its turn.
+/// How often a process checks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often what has lapsed unused is renewed, so that no refresh token ends for want of use.
+/// How often expired, unused tokens are renewed, so that no refresh token lapses for lack of use.
 const DUE_EVERY: Duration = Duration::from_secs(86_400);
 
-/// How soon that is tried again when the store failed.
+/// How soon that is retried when the store failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
 
-/// How long one process has for a turn, by the clock of leases: a request's limits several times over.
+/// How long one process has for a renewal, by the clock of leases: several times a request's limits.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// How often who waits for another one's turn looks whether it is over.
+/// How often a process that waits for another's renewal checks whether it is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Connections that a process renews at once.
 const BATCH: i64 = 16;
 
-/// What came of having tokens renewed.
+/// The result of a renewal.
 pub(super) enum Renewed {
-    /// These are good.
+    /// Valid tokens.
     Granted(CredentialId, Tokens),
-    /// There are none now, and there may be later.
+    /// None now; there may be later.
     NotNow,
-    /// The application is not asked: it gave none, or refused new ones, a moment ago.
+    /// The application is not called: it returned none, or refused new ones, a moment ago.
     Rests,
-    /// There are none until somebody connects the application.
+    /// None until the account connects the application again.
     Never,
 }
 
-/// The worker that renews what nobody uses, and forgets consents that nobody gave.
+/// The worker that renews unused tokens and deletes expired consents.
 pub struct Renewals(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl Renewals {
-    /// Takes turns with other processes until `stop`. A renewal that has begun ends.
+    /// Takes turns with other processes until `stop`. A renewal that has begun is completed.
     pub async fn run(self, stop: CancellationToken) {
         if self.0.applications.get().is_none_or(Vec::is_empty) {
             return stop.cancelled().await;
         }
         if self.0.store.is_embedded() {
-            // The process that had these is gone.
+            // The process that held these is gone.
             tokio::select! {
                 () = stop.cancelled() => return,
                 released = insist(|| self.0.store.release_tokens()) => if let Err(error) = released {
@@ -83,7 +83,8 @@ impl Renewals {
         }
     }
 
-    /// Renews what has lapsed, if a day has passed and no other process is at it; how many connections that were.
+    /// Renews expired tokens, if a day has passed and no other process is doing so. Returns how many connections it
+    /// renewed.
     pub async fn run_due(&self, stop: &CancellationToken) -> Result<usize> {
         let Shared {
             store, clock, node, ..
@@ -93,7 +94,7 @@ impl Renewals {
         }
         let renewed = counted(JOB, self.renew_lapsed(stop).await);
         let pause = match renewed {
-            // The rest is due at once, for whoever comes next.
+            // The rest is due at once, for the next process.
             Ok(_) if stop.is_cancelled() => Duration::ZERO,
             Ok(_) => DUE_EVERY,
             Err(_) => AGAIN_AFTER,
@@ -122,7 +123,7 @@ impl Renewals {
         }
     }
 
-    /// One that fails keeps nobody else's waiting.
+    /// A failure does not hold up other connections.
     async fn renew(&self, connection: &Connection) {
         let Some(application) = self.0.application(&connection.toolkit) else {
             return;
@@ -135,7 +136,7 @@ impl Renewals {
 }
 
 impl Shared {
-    /// A connection that has tokens, and these.
+    /// A connection that has tokens, with its tokens.
     pub(super) async fn tokens(
         &self,
         account: AccountId,
@@ -150,8 +151,8 @@ impl Shared {
         Ok(tokens.map(|tokens| (connection, tokens)))
     }
 
-    /// Takes what was granted out of use, as nobody has it; but where another grant is in use, some applications end that
-    /// one with it.
+    /// Revokes a grant that is not stored. Not if another grant is in use, because some applications revoke that one
+    /// too.
     pub(super) async fn give_back(
         &self,
         account: AccountId,
@@ -168,9 +169,9 @@ impl Shared {
     }
 }
 
-/// Tokens in place of a connection's, which are good no more: renewed now, by this process or by another one that is at it;
-/// but not right after a turn that failed, so that an application that is not well is not asked by every call. What fails
-/// for somebody who uses it (`in_use`) is an error of the connection.
+/// Replaces a connection's invalid tokens. This process renews them, or waits for another one that already does. It
+/// does not retry right after a failure, so that an application in trouble is not called by every request. A failure
+/// during use (`in_use`) becomes an error of the connection.
 pub(super) async fn renew_now(
     shared: &Arc<Shared>,
     application: &Arc<dyn Application>,
@@ -185,7 +186,7 @@ pub(super) async fn renew_now(
         if there.id != connection.id {
             return Ok(Renewed::Granted(there.id, tokens));
         }
-        // Who waits for the turn may give up; it reaches its end.
+        // The waiting caller may give up; the renewal runs to its end.
         let (shared, application) = (shared.clone(), application.clone());
         let turn = tokio::spawn(
             async move {
@@ -217,7 +218,7 @@ pub(super) async fn renew_now(
     }
 }
 
-/// A turn that was taken; `None` if it was lost.
+/// Renews tokens under a claim; `None` if the claim was lost.
 async fn renew(
     shared: &Shared,
     application: &dyn Application,
@@ -251,11 +252,12 @@ async fn renew(
             }
         },
     };
-    // As soon as the database lets it: the application's answer is there once.
+    // Written as soon as the database allows: the application's response cannot be obtained again.
     if insist(|| shared.store.end_renewal(turn, renewal.clone())).await? {
         return Ok(Some(renewed));
     }
-    // Written by a try whose answer was lost; or taken back or connected anew meanwhile, and what came belongs to nobody.
+    // A try whose response was lost has written it; or the connection was removed or replaced meanwhile, and the new
+    // tokens belong to no connection.
     if let Renewed::Granted(_, tokens) = renewed {
         shared.give_back(account, application, &tokens).await;
     }

@@ -1,4 +1,4 @@
-//! An account's tokens at an application, as they are sealed.
+//! An account's tokens at an application, in the form in which they are encrypted.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use offhook_domain::{Json, Timestamp};
 use offhook_engine::ports::Grant;
 use offhook_storage::StoreError;
 
-/// An access token is said to lapse this much earlier, for a request's way and for clocks.
+/// An access token counts as expired this much earlier, to allow for a request's travel time and clock differences.
 const EARLY: Duration = Duration::from_secs(30);
 
-/// The longest life that is believed.
+/// The longest accepted lifetime.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// What requests are made with, and what new tokens are had for.
+/// The token that requests carry, and the one that gets new tokens.
 pub(super) struct Tokens {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
 }
 
 impl Tokens {
-    /// What was granted, with the refresh token that was there `before` unless another one came; and until when the access
-    /// token is good, if that was said.
+    /// Builds tokens from a grant, keeping the refresh token `before` unless a new one came. Also returns when the
+    /// access token expires, if the grant says so.
     pub(super) fn granted(
         grant: Grant,
         before: Option<String>,
@@ -37,16 +37,13 @@ impl Tokens {
         (tokens, lapses_at)
     }
 
-    /// The token to take out of use: with the refresh token goes what was granted for it, with an access token, at some
-    /// applications, that token alone.
+    /// The token to revoke. Revoking the refresh token also revokes its access tokens; revoking an access token, at
+    /// some applications, revokes that token alone.
     pub(super) fn whole(&self) -> &str {
         self.refresh_token.as_ref().unwrap_or(&self.access_token)
     }
 
-    /// Reads what was sealed.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if it is none.
+    /// Parses decrypted tokens.
     pub(super) fn read(text: &str) -> Result<Self> {
         let corrupt = || StoreError::Corrupt("an integration's tokens".to_owned());
         let json = Json::parse(text.as_bytes()).map_err(|_| corrupt())?;
@@ -57,7 +54,7 @@ impl Tokens {
         })
     }
 
-    /// What is sealed.
+    /// The text to encrypt.
     pub(super) fn to_text(&self) -> String {
         Json::object([
             ("access_token", Json::from(self.access_token.as_str())),

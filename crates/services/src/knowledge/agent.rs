@@ -1,4 +1,4 @@
-//! What an agent looks up in a call: the documents that its published version pins.
+//! The documents that an agent can search in a call: those that its published version pins.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::search::{Scope, search};
 use crate::Shared;
 use crate::dialer::insist;
 
-/// The name of the function that a model looks things up with: no tool of an account may have it.
+/// The name of the model's search function; no tool of an account may have it.
 pub(crate) const SEARCH: &str = "search_knowledge";
 
 const DESCRIPTION: &str =
@@ -30,8 +30,8 @@ pub(crate) struct AgentKnowledge {
 }
 
 impl AgentKnowledge {
-    /// What the call's agent looks up, and how; `None` if its configuration wants nothing, or the account's plan has no
-    /// Engine module any more.
+    /// What the call's agent can search, and how. `None` if its configuration disables search, or the account's plan no
+    /// longer has the Engine module.
     pub(crate) async fn of(
         shared: &Arc<Shared>,
         call: &Conversation,
@@ -82,7 +82,7 @@ impl Knowledge for AgentKnowledge {
     }
 }
 
-/// Tools, and one more: the search of the agent's documents (`knowledge_base.mode` `tool`).
+/// Tools plus the search of the agent's documents (`knowledge_base.mode` `tool`).
 pub(crate) struct WithSearch {
     pub(crate) knowledge: AgentKnowledge,
     pub(crate) tools: Arc<dyn Tools>,
@@ -97,7 +97,7 @@ impl Tools for WithSearch {
             parameters: PARAMETERS.into(),
         };
         let others = self.tools.definitions();
-        // Tools that were made before the name was taken.
+        // Tools created before the name was reserved.
         let others = others.iter().filter(|tool| &*tool.name != SEARCH).cloned();
         std::iter::once(search).chain(others).collect()
     }

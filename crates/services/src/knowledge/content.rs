@@ -1,4 +1,4 @@
-//! What a new document is made of.
+//! The content of a new document.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use ring::digest::{SHA256, digest};
 use super::NAME;
 use crate::urls;
 
-/// The longest text, as far as its own limit goes: the body's ends it sooner.
+/// Text has no length limit of its own: the body's limit is lower.
 const TEXT: std::ops::RangeInclusive<usize> = 1..=usize::MAX;
 
-/// What a client sent.
+/// The content that a client sent.
 #[derive(Debug)]
 pub enum NewContent {
     /// `{name, folder_id?, text | url | content_base64}`.
@@ -23,22 +23,21 @@ pub enum NewContent {
     File(DocumentFile),
 }
 
-/// An uploaded file with the fields beside it.
+/// An uploaded file with its form fields.
 #[derive(Debug)]
 pub struct DocumentFile {
-    /// `name`; else the file's own is taken.
+    /// `name`; defaults to the file's own name.
     pub name: Option<String>,
     /// `folder_id`.
     pub folder_id: Option<String>,
     /// The file's own name.
     pub file_name: Option<String>,
-    /// The media type that the client gave it.
+    /// The media type that the client sent.
     pub content_type: Option<String>,
-    /// Its bytes.
     pub content: Vec<u8>,
 }
 
-/// A new document, read.
+/// A parsed new document.
 pub(super) struct ReadContent {
     pub(super) name: String,
     pub(super) folder: Option<FolderId>,
@@ -152,12 +151,12 @@ fn read_file(file: DocumentFile) -> Result<ReadContent, FieldError> {
     })
 }
 
-/// What is behind the last separator: some clients send whole paths.
+/// The part after the last separator: some clients send whole paths.
 fn base_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or_default().trim()
 }
 
-/// The kind of a file by its name, else by its media type, else by what is in it.
+/// A file's format by its name, else by its media type, else by its content.
 fn format(
     field: &str,
     name: &str,

@@ -1,7 +1,7 @@
-//! Embedding passages: orders are claimed with a lease, like the reading of documents, and done part by part.
+//! Embeds passages. Jobs are claimed with a lease, like reading jobs, and done in parts.
 //!
-//! A document is found by its words from the moment it is ready, and by its meaning once its order is done. While the
-//! service fails, orders wait; what it refuses three times is left out until the next start.
+//! A document is found by its words once it is ready, and by its meaning once its job is done. While the service fails,
+//! jobs wait. Texts that it refuses three times are skipped until the next start.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ use super::vectors::packed;
 use crate::Shared;
 use crate::dialer::insist;
 
-/// Passages that are embedded by one request: as many as every usual service takes.
+/// Passages embedded per request: as many as every common service accepts.
 const AT_ONCE: i64 = 32;
 
-/// Documents that are looked through in one step for those that need vectors.
+/// Documents checked per step for missing vectors.
 const LOOKED_THROUGH: i64 = 1_000;
 
-/// Backstop for a lost wake, and how soon another node's lost lease is seen.
+/// Backstop for a lost wake-up, and how soon another node's lost lease is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a service that fails is left alone, at first and at most.
+/// The pause after the service fails, at first and at most.
 const REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// How an order ended.
+/// How a job ended.
 enum Ended {
-    /// All vectors are stored, or another has the order, or the document is gone.
+    /// All vectors are stored, another worker has the job, or the document is gone.
     Done,
-    /// These texts are refused.
+    /// The service refuses these texts.
     Refused(EmbeddingError),
     /// The service fails.
     Failed(EmbeddingError),
@@ -48,7 +48,7 @@ pub(super) struct Embedder {
 
 #[boxed]
 impl Knowledge {
-    /// How far the embedding of documents is, with the model's name; `None` without an embeddings endpoint.
+    /// The progress of embedding, with the model's name; `None` without an embeddings endpoint.
     pub async fn embedding_state(&self) -> Result<Option<(String, EmbeddingState)>, StoreError> {
         let Some(meaning) = self.0.meaning.get() else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl Knowledge {
 }
 
 impl Embedder {
-    /// Works until `stop`, where there is an embeddings endpoint. What is being embedded then is given back.
+    /// Works until `stop`, if there is an embeddings endpoint. Then releases the current job.
     pub(super) async fn run(self, stop: CancellationToken) {
         let Some(meaning) = self.shared.meaning.get() else {
             return;
@@ -102,11 +102,11 @@ impl Embedder {
         }
     }
 
-    /// Orders what was read without this model, or before it.
+    /// Queues documents that were read without this model, or before it.
     async fn prepare(&self, meaning: &Meaning) -> Result<(), StoreError> {
         let store = &self.shared.store;
         if store.is_embedded() {
-            // The process that had these is gone.
+            // The process that held these is gone.
             insist(|| store.release_embeddings()).await?;
         }
         let mut after = None;
@@ -160,7 +160,7 @@ impl Embedder {
     async fn embed(&self, meaning: &Meaning, job: EmbeddingJob) -> Result<Ended, StoreError> {
         let (store, model) = (&self.shared.store, meaning.model());
         let (mut next, mut dimension) = (0, None);
-        // What an earlier try has stored is kept.
+        // Vectors that an earlier try has stored are kept.
         if let Some(last) = insist(|| store.last_vectors(job.document, model)).await? {
             let stored = last.vectors.len();
             let length = usize::try_from(last.dimension).unwrap_or(0).max(1);
@@ -185,7 +185,8 @@ impl Embedder {
                 .is_some_and(|before| before != length)
                 && next > 0
             {
-                // The service has changed behind its model's name: none of what is there can be compared with this.
+                // The service has changed under the same model name: the stored vectors are not comparable with the new
+                // ones.
                 next = 0;
                 continue;
             }

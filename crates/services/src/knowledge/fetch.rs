@@ -1,4 +1,4 @@
-//! Fetching a document's address, which an account wrote.
+//! Fetches a document from a URL that an account provided.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response};
 use tokio::time::timeout;
 
-/// How long an address may take to give its whole content.
+/// How long a URL may take to deliver its whole content.
 pub(super) const LIMIT: Duration = Duration::from_secs(15);
 
-/// As much as an upload may have.
+/// The same limit as for uploads.
 pub(super) const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// What an address holds.
+/// The content at a URL.
 pub(super) struct Fetched {
     pub(super) format: Format,
     pub(super) content: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Fetched {
     pub(super) charset: Option<String>,
 }
 
-/// What an address holds, or a sentence that says why it could not be had within `limit`.
+/// Fetches a URL's content; the error is a sentence that says why it could not be fetched within `limit`.
 pub(super) async fn fetch(
     client: &GuardedClient,
     url: &str,
@@ -86,13 +86,13 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(content)
 }
 
-/// The kind by the media type, else by the address, else by the content.
+/// The format by the media type, else by the URL, else by the content.
 fn format(kind: Option<&str>, target: &TargetUrl, content: &[u8]) -> Result<Format, String> {
     let by_address = || {
         let path = target.as_url().path();
         Format::of_name(path.rsplit('/').next().unwrap_or_default())
     };
-    // Servers call what they do not know a stream of bytes or plain text.
+    // Servers send unknown types as a byte stream or plain text.
     let vague = |kind: &str| {
         let essence = kind.split(';').next().unwrap_or_default().trim();
         essence.is_empty()

@@ -1,4 +1,4 @@
-//! Folders: one level, each name once.
+//! Folders: one level, with unique names.
 
 use offhook_boxed::boxed;
 use offhook_domain::json::{Fields, Json, Rule};
@@ -10,7 +10,6 @@ use crate::error::{Result, UseCaseError};
 use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal};
 
-/// Folders of an account at most.
 const FOLDERS_AT_MOST: i64 = 1_000;
 
 /// Characters of a folder's name.
@@ -18,7 +17,7 @@ const NAME: std::ops::RangeInclusive<usize> = 1..=120;
 
 #[boxed]
 impl Knowledge {
-    /// A page of folders, newest first.
+    /// Lists folders, newest first.
     pub async fn folders(
         &self,
         account: AccountId,
@@ -34,11 +33,7 @@ impl Knowledge {
         found.ok_or(UseCaseError::NotFound)
     }
 
-    /// Makes a folder: `{name}`.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, [`UseCaseError::Conflict`] for a name that is taken and for the
-    /// 1,001st folder.
+    /// Creates a folder: `{name}`.
     pub async fn add_folder(&self, account: AccountId, body: &Json) -> Result<Folder> {
         let mut fields = Fields::of(body, "")?;
         let name = content::name(fields.required_string("name", NAME)?, &fields)?.to_owned();
@@ -58,9 +53,6 @@ impl Knowledge {
     }
 
     /// Renames a folder: `{name?}`.
-    ///
-    /// # Errors
-    /// As [`Knowledge::add_folder`], and [`UseCaseError::NotFound`] if the account has no such folder.
     pub async fn change_folder(
         &self,
         account: AccountId,

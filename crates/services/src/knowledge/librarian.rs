@@ -1,5 +1,5 @@
-//! Reading documents: each is claimed with a lease by one worker of one process, read, cut, and stored in short steps
-//! that the claim fences. Beside it their passages are embedded, where there is an endpoint for that.
+//! Reads documents. One worker of one process claims each with a lease, reads and splits it, and stores it in short
+//! steps that the claim fences. Beside it, another worker embeds the passages if there is an endpoint for that.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::workers::Staff;
 /// Documents that a process reads at once.
 const WORKERS: usize = 2;
 
-/// Backstop for a lost wake, and how soon another node's lost lease is seen.
+/// Backstop for a lost wake-up, and how soon another node's lost lease is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a document is tried: one that ends its reader does so no more often.
+/// How often a document is tried; this limits how often one can crash its reader.
 const TRIES: i32 = 3;
 
-/// What is stored in one transaction, so that calls never wait for a long document. Most documents are shorter.
+/// Rows stored in one transaction, so that calls never wait for a long document. Most documents are shorter.
 const PASSAGES_AT_ONCE: usize = 256;
 const WORDS_AT_ONCE: usize = 16_000;
 
-/// Words that are cleared away in one transaction.
+/// Words deleted in one transaction.
 const CLEARED_AT_ONCE: i64 = 500;
 
 const MISSING: &str = "The file is not in the object store any more: send it again.";
@@ -48,11 +48,11 @@ pub struct Librarian {
     fetch_limit: Duration,
 }
 
-/// How a reading ended.
+/// How a try ended.
 enum Ended {
     /// The document is ready, or failed.
     Read(Result<ReadDocument, String>),
-    /// It is to be tried again.
+    /// Try again.
     Again,
     /// It could not be tried: the machine lacks something.
     Untried,
@@ -75,17 +75,17 @@ impl Librarian {
         }
     }
 
-    /// The same, with another limit than 15 seconds on the fetching of an address; for tests.
+    /// Replaces the limit of 15 seconds on fetching a URL; for tests.
     #[must_use]
     pub const fn fetch_within(mut self, limit: Duration) -> Self {
         self.fetch_limit = limit;
         self
     }
 
-    /// Works until `stop`, or until one of its workers is lost. What is being read then is given back.
+    /// Works until `stop`, or until one of its workers dies. Then releases the documents being read.
     pub async fn run(self, stop: CancellationToken) {
         if self.shared.store.is_embedded() {
-            // The process that had these is gone.
+            // The process that held these is gone.
             let released = insist(|| self.shared.store.release_documents()).await;
             if let Err(error) = released {
                 tracing::error!(%error, "documents of an earlier process could not be released");
@@ -115,7 +115,7 @@ impl Librarian {
                 }
             };
             if busy {
-                // There may be more for the others.
+                // There may be more for the other workers.
                 self.shared.wakes.librarian.notify_one();
                 continue;
             }
@@ -126,7 +126,7 @@ impl Librarian {
         }
     }
 
-    /// Reads a document, or else clears one away; `false` if there was nothing to do.
+    /// Reads a document, or else clears a deleted one; `false` if there was nothing to do.
     async fn step(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
         let store = &self.shared.store;
         let Some(claimed) = store.claim_document(self.shared.clock.now()).await? else {
@@ -169,7 +169,7 @@ impl Librarian {
         Ok(true)
     }
 
-    /// Clears away some of a deleted document; `false` if there is none.
+    /// Clears a part of a deleted document; `false` if there is none.
     async fn clear_gone(&self) -> Result<bool, StoreError> {
         let store = &self.shared.store;
         let cleared = store.clear_gone_documents(CLEARED_AT_ONCE).await?;
@@ -218,7 +218,7 @@ impl Librarian {
                 }
             }
         };
-        // The reading has its own limit, which together with the fetching's is more than is left of the lease.
+        // Reading has its own limit. Together with that of fetching, it exceeds what is left of the lease.
         let kept = insist(|| store.renew_document(document.id, claimed.claim)).await?;
         if kept == Fenced::Lost {
             return Ok(Ended::Lost);
@@ -253,7 +253,7 @@ impl Librarian {
         self.store(claimed, text, read).await
     }
 
-    /// What was sent as a document, if it is there; or how the reading ends without.
+    /// The uploaded content if it exists; an error says how the try ends without it.
     async fn upload(
         &self,
         document: &Document,
@@ -261,7 +261,7 @@ impl Librarian {
         let (account, id) = (document.account_id, document.id);
         match self.shared.uploads.read(account, id).await {
             Ok(Some(content)) => Ok(Some(content)),
-            // Documents from before uploads were objects.
+            // Documents from before uploads were stored as objects.
             Ok(None) => insist(|| self.shared.store.document_upload(id))
                 .await
                 .map_err(Err),
@@ -272,7 +272,7 @@ impl Librarian {
         }
     }
 
-    /// What was sent is nowhere: the document was deleted, or the object store has lost it.
+    /// The upload is missing: the document was deleted, or the object store has lost it.
     async fn missing(&self, claimed: &ClaimedDocument) -> Result<Ended, StoreError> {
         let id = claimed.document.id;
         let store = &self.shared.store;
@@ -283,7 +283,7 @@ impl Librarian {
         Ok(failed(MISSING))
     }
 
-    /// Removes what an earlier try has stored; `false` if the claim is gone.
+    /// Removes what an earlier try has stored; `false` if the claim is lost.
     async fn clear(&self, claimed: &ClaimedDocument) -> Result<bool, StoreError> {
         let store = &self.shared.store;
         let (id, claim) = (claimed.document.id, claimed.claim);
@@ -296,7 +296,7 @@ impl Librarian {
         }
     }
 
-    /// Stores passages and words in short transactions, each of which renews the lease; the last ones come with the end.
+    /// Stores passages and words in short transactions that renew the lease; the last ones are stored with the end.
     async fn store(
         &self,
         claimed: &ClaimedDocument,
@@ -327,7 +327,7 @@ impl Librarian {
     }
 }
 
-/// Takes up to `most` rows off the front.
+/// Removes and returns the first `most` rows.
 fn first<T>(rows: &mut Vec<T>, most: usize) -> Vec<T> {
     let rest = rows.split_off(most.min(rows.len()));
     std::mem::replace(rows, rest)

@@ -1,6 +1,6 @@
-//! Search by meaning: the question's vector beside those of passages, where an embeddings endpoint is configured.
+//! Search by meaning: compares the question's vector with those of passages, if an embeddings endpoint is configured.
 //!
-//! It never fails a search: without a vector of the question the words alone decide.
+//! It never fails a search: without a vector for the question, the words alone decide.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use tokio::time::{Instant, timeout_at};
 use super::search::{Place, Scope};
 use super::vectors::{best_first, cosine, unit};
 
-/// Passages that a question is compared with, and the rest of the document in which they are reached.
+/// Passages compared with a question; the document in which the limit is reached is compared to its end.
 const MOST_PASSAGES: usize = 10_000;
 
 /// Documents whose vectors are read in one statement.
 const AT_ONCE: usize = 100;
 
-/// Documents that are asked for in one statement.
+/// Documents looked up in one statement.
 const NAMED_AT_ONCE: usize = 500;
 const NEWEST_AT_ONCE: i64 = 1_000;
 
-/// When a search goes on without vectors that are not compared by then: a conversation waits a second for it.
+/// When a search continues without vectors that are not compared by then: a conversation waits a second for it.
 const LIMIT: Duration = Duration::from_millis(850);
 
-/// How long searches do without a service that has failed: nobody waits for each of them in vain.
+/// How long searches skip a service that has failed, so that not each of them waits in vain.
 const REST: Duration = Duration::from_secs(5);
 
 /// The embeddings of this deployment.
 pub(crate) struct Meaning {
     pub(super) service: Arc<dyn Embeddings>,
     rests_until: Mutex<Option<Instant>>,
-    /// Searches that did without.
+    /// Searches that ran without embeddings.
     missed: AtomicU64,
 }
 
@@ -49,12 +49,12 @@ impl Meaning {
         }
     }
 
-    /// The model, by whose name its vectors are stored.
+    /// The model, under whose name its vectors are stored.
     pub(super) fn model(&self) -> &str {
         self.service.model()
     }
 
-    /// The question's vector, of length one; `None` if it cannot be had in time.
+    /// The question's unit vector; `None` if it is not available in time.
     pub(super) async fn of_question(&self, question: &str) -> Option<Vec<f32>> {
         let rests_until = *self.rests_until.lock();
         if rests_until.is_some_and(|until| Instant::now() < until) {
@@ -77,7 +77,7 @@ impl Meaning {
         }
     }
 
-    /// As [`nearest`](Self::nearest), unless it takes longer from `began` on than somebody may wait.
+    /// As [`nearest`](Self::nearest), but limited to [`LIMIT`] from `began` on.
     pub(super) async fn nearest_in_time(
         &self,
         began: Instant,
@@ -100,8 +100,8 @@ impl Meaning {
         }
     }
 
-    /// The `limit` passages in scope whose vectors are most like the question's, best first. Of more than
-    /// [`MOST_PASSAGES`] those count whose documents come first in `likely`, then those of the newest documents.
+    /// The `limit` passages in scope whose vectors are most similar to the question's, best first. Of more than
+    /// [`MOST_PASSAGES`], documents in `likely` count first, then the newest.
     async fn nearest(
         &self,
         (store, account): (&Store, AccountId),
@@ -115,7 +115,7 @@ impl Meaning {
         for some in documents.chunks(AT_ONCE) {
             let vectors = store.vectors_of(some.to_vec(), self.model()).await?;
             let question = question.clone();
-            // Millions of multiplications are no work for a thread that others wait for.
+            // Millions of multiplications would block an async thread.
             let compared = tokio::task::spawn_blocking(move || compare(&question, &vectors));
             let found = compared
                 .await
@@ -127,7 +127,7 @@ impl Meaning {
         Ok(best)
     }
 
-    /// The documents to look into.
+    /// The documents to compare.
     async fn documents(
         &self,
         store: &Store,
@@ -144,7 +144,7 @@ impl Meaning {
             }
             Scope::Documents(ids) => self.among(store, account, ids).await?,
         };
-        // Ids are of the time at which they were made.
+        // Ids grow with the time of creation.
         all.sort_by_key(|found| {
             let rank = rank.get(&found.document).copied().unwrap_or(usize::MAX);
             (rank, std::cmp::Reverse(found.document))
@@ -173,7 +173,7 @@ impl Meaning {
         Ok(found)
     }
 
-    /// The newest documents, as many as have so many passages.
+    /// The newest documents, until they have [`MOST_PASSAGES`] passages.
     async fn newest(
         &self,
         store: &Store,
@@ -197,8 +197,8 @@ impl Meaning {
     }
 }
 
-/// How like the question each passage is; those that are not at all are left out. Vectors of another length than the
-/// question's are of another making, and are not compared.
+/// The similarity of each passage to the question, without those that have none. Vectors of another length than the
+/// question's come from another model, and are not compared.
 fn compare(question: &[f32], parts: &[PassageVectors]) -> Vec<(Place, f64)> {
     let dimension = question.len();
     let parts = parts

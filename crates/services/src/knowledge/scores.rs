@@ -1,4 +1,4 @@
-//! What passages come to in a search: a sum over the query's words.
+//! Scores of passages in a search: a sum over the query's words.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,9 @@ use super::vectors::best_first;
 /// Passages of a document, in their order.
 type Passages = Vec<(i32, f64)>;
 
-/// What passages have come to so far.
+/// The scores so far.
 pub(super) struct Scores {
-    /// How rare each word is.
+    /// The rarity of each word.
     rarities: HashMap<String, f64>,
     documents: HashMap<DocumentId, Found>,
 }
@@ -23,12 +23,12 @@ pub(super) struct Scores {
 #[derive(Default)]
 struct Found {
     passages: Passages,
-    /// What the best of them has come to.
+    /// The highest score among them.
     best: f64,
 }
 
 impl Scores {
-    /// Of words with how rare they are.
+    /// Starts with the words and their rarities.
     pub(super) fn new(rarities: HashMap<String, f64>) -> Self {
         Self {
             rarities,
@@ -47,7 +47,7 @@ impl Scores {
         found.best = found.best.max(best);
     }
 
-    /// What a passage has come to that is one of the best `most`; 0 if there are fewer.
+    /// The score of the passage at rank `most`; 0 if there are fewer.
     fn enough(&self, most: usize) -> f64 {
         let passages = (self.documents.values()).flat_map(|found| &found.passages);
         let mut scores: Vec<f64> = passages.map(|(_, score)| *score).collect();
@@ -79,7 +79,7 @@ impl Scores {
     }
 }
 
-/// Adds scores to passages, both in their order; the highest sum that came of it.
+/// Adds scores to passages, both in their order; returns the highest resulting sum.
 fn add_up(passages: &mut Passages, scores: impl Iterator<Item = (i32, f64)>) -> f64 {
     let (mut at, mut best, known) = (0, 0.0, passages.len());
     for (ordinal, score) in scores {

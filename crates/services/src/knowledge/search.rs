@@ -1,10 +1,9 @@
 //! Search: BM25 over an account's own passages, from an inverted index that is the same on both databases.
 //!
-//! What a word counts in a passage is stored with it, so a search reads all that the account's documents have of the
-//! query's words, and adds numbers up.
+//! A word's weight in a passage is stored with it. A search therefore reads the postings of the query's words in the
+//! account's documents, and adds numbers.
 //!
-//! Where an embeddings endpoint is configured, passages are found by their meaning as well, and the two orders become
-//! one.
+//! If an embeddings endpoint is configured, passages are also found by meaning, and the two rankings are merged.
 
 use offhook_boxed::boxed;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,22 +22,22 @@ use super::vectors::fused;
 use crate::Shared;
 use crate::error::Result;
 
-/// Documents whose vectors are looked at for their words.
+/// Documents whose vectors are compared because their words match.
 const COMPLETED: usize = 200;
 
 /// Different words of a query that count.
 const MAX_WORDS: usize = 32;
 
-/// Rows of words, one for each word of a document, that a search reads: some 20 MiB.
+/// Rows, one per word and document, that a search reads at most: some 20 MiB.
 const MAX_ROWS: i64 = 100_000;
 
-/// Passages that may vanish while they are looked up, for each that is asked for, and some more.
+/// Passages may vanish while they are looked up: read twice as many as requested, and this many more.
 const SPARE: usize = 50;
 
-/// Passages of each order that become one order.
+/// Passages of each ranking that are merged.
 const FUSED: usize = 100;
 
-/// Passages whose documents are the first to be compared with the question by their meaning.
+/// Passages whose documents are compared with the question by meaning first.
 const LIKELY: usize = 1_000;
 
 /// Documents or folders that a search may name.
@@ -48,27 +47,24 @@ const MAX_NAMED: usize = 1_000;
 #[derive(Debug, Clone)]
 pub struct SearchHit {
     pub document_id: DocumentId,
-    /// That document's name.
+    /// The document's name.
     pub document_name: String,
     pub text: String,
-    /// How well it fits; of one account's passages alone.
+    /// How well it matches; comparable only within one account.
     pub score: f64,
 }
 
-/// Where to look.
+/// Where to search.
 pub(super) enum Scope {
     /// In every document of the account.
     All,
-    /// In these, which are the account's.
+    /// In these documents of the account.
     Documents(Vec<DocumentId>),
 }
 
 #[boxed]
 impl Knowledge {
-    /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`; of several that are named, each is looked into.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Invalid`] for a bad body, and for a document or folder that the account has not.
+    /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`. Searches the union of what is named.
     pub async fn search(&self, account: AccountId, body: &Json) -> Result<Vec<SearchHit>> {
         let mut fields = Fields::of(body, "")?;
         let query = fields.required_string("query", 1..=1_000)?;
@@ -120,7 +116,7 @@ fn ids<Id>(
     Ok(Some(read.collect::<Result<_, _>>()?))
 }
 
-/// The `top_k` passages that fit the query best, best first: by words, and by meaning where that can be had.
+/// The `top_k` best matches of the query, best first: by words, and by meaning if available.
 pub(super) async fn search(
     shared: &Shared,
     account: AccountId,
@@ -148,7 +144,7 @@ pub(super) async fn search(
     Ok(hits.collect())
 }
 
-/// The passages that have the query's words, and those that mean the like, in one order.
+/// Merges the passages with the query's words and those with a similar meaning.
 async fn by_both(
     store: &Store,
     meaning: &Meaning,
@@ -208,7 +204,7 @@ async fn by_words(
     Ok(scores.best(most))
 }
 
-/// How rare words are in the account's passages: BM25's inverse frequency.
+/// The rarity of words in the account's passages: BM25's inverse frequency.
 fn rarities(passages: i64, postings: &[Posting]) -> HashMap<String, f64> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for posting in postings {
@@ -216,7 +212,7 @@ fn rarities(passages: i64, postings: &[Posting]) -> HashMap<String, f64> {
     }
     let rarity = |count: usize| {
         let count = count as f64;
-        // Words of deleted documents count until they are cleared away.
+        // Words of deleted documents count until they are cleared.
         let all = (passages as f64).max(count);
         (1.0 + (all - count + 0.5) / (count + 0.5)).ln()
     };
@@ -226,10 +222,10 @@ fn rarities(passages: i64, postings: &[Posting]) -> HashMap<String, f64> {
         .collect()
 }
 
-/// A passage: its document, and its place in there.
+/// A passage: its document, and its position in it.
 pub(super) type Place = (DocumentId, i32);
 
-/// The documents of the best passages, the first `most` of them.
+/// The first `most` documents of the best passages.
 fn documents_of(ranked: &[(Place, f64)], most: usize) -> Vec<DocumentId> {
     let mut seen = HashSet::new();
     let documents = ranked.iter().map(|((document, _), _)| *document);

@@ -6,7 +6,6 @@ use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
 use crate::Shared;
 use crate::error::Result;
 
-/// What a configuration names.
 pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
     let documents = knowledge.doc_ids.iter().copied();
     let folders = knowledge.folder_ids.iter().copied();
@@ -17,7 +16,7 @@ pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId
 }
 
 impl Shared {
-    /// That the account has every document and folder of a configuration that its predecessor did not name.
+    /// Checks that the account has every document and folder that is new in a configuration.
     pub(crate) async fn check_knowledge(
         &self,
         account: AccountId,

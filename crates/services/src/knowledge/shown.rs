@@ -1,4 +1,4 @@
-//! A document as its page shows it: how it begins, and who answers from it.
+//! A document as its page shows it: its beginning, and the agents that answer from it.
 
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, DocumentId, DocumentStatus};
@@ -20,7 +20,7 @@ impl Knowledge {
         self.0.store.pinning_agents(account, id).await
     }
 
-    /// How the text of a document begins, and whether it goes on; empty until it has been read.
+    /// The beginning of a document's text, and whether there is more; empty until it has been read.
     pub async fn beginning(&self, document: &Document) -> Result<(String, bool), StoreError> {
         if document.status != DocumentStatus::Ready {
             return Ok((String::new(), false));

@@ -1,4 +1,4 @@
-//! Vectors as they are stored, how alike two of them are, and how two orders of passages become one.
+//! Stored vectors, their similarity, and the merging of two rankings.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use super::search::Place;
 /// The constant of reciprocal rank fusion: how much less the second place counts than the first.
 const RANK_BASE: f64 = 60.0;
 
-/// Sums that are kept side by side.
+/// Sums computed side by side.
 const LANES: usize = 16;
 
-/// A vector in signed bytes that point where it does: its largest part becomes 127. What is alike is judged by
-/// direction alone, so nothing else is kept.
+/// A vector as signed bytes in the same direction: its largest part becomes 127. Only the direction matters for
+/// similarity, so nothing else is kept.
 pub(super) fn packed(vector: &[f32]) -> Vec<u8> {
     let largest = vector.iter().fold(0_f32, |most, part| most.max(part.abs()));
     let scale = if largest > 0.0 { 127.0 / largest } else { 0.0 };
@@ -21,7 +21,7 @@ pub(super) fn packed(vector: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// A question's vector, of length one.
+/// A question's vector, scaled to length one.
 pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|part| part * part).sum::<f32>().sqrt();
     if length > 0.0 {
@@ -32,7 +32,7 @@ pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
 
 /// The cosine of the angle between a question's vector and a stored one.
 pub(super) fn cosine(question: &[f32], stored: &[u8]) -> f32 {
-    // Sums that do not wait for each other, so that one instruction does several.
+    // Independent sums, so that one instruction computes several.
     let mut products = [0_f32; LANES];
     let mut squares = [0_i32; LANES];
     for (parts, bytes) in question.chunks(LANES).zip(stored.chunks(LANES)) {
@@ -51,7 +51,7 @@ pub(super) fn cosine(question: &[f32], stored: &[u8]) -> f32 {
     }
 }
 
-/// Two orders, each best first, as one: a passage counts by its places in both (reciprocal rank fusion).
+/// Merges two rankings: a passage counts by its places in both (reciprocal rank fusion).
 pub(super) fn fused(orders: [&[(Place, f64)]; 2]) -> Vec<(Place, f64)> {
     let mut scores: HashMap<Place, f64> = HashMap::new();
     for order in orders {
@@ -62,7 +62,7 @@ pub(super) fn fused(orders: [&[(Place, f64)]; 2]) -> Vec<(Place, f64)> {
     best_first(scores.into_iter().collect())
 }
 
-/// Best first; of equals the older document, then the earlier passage.
+/// Best first; among equals the older document, then the earlier passage.
 pub(super) fn best_first(mut ranked: Vec<(Place, f64)>) -> Vec<(Place, f64)> {
     ranked.sort_by(|(a, left), (b, right)| right.total_cmp(left).then(a.cmp(b)));
     ranked

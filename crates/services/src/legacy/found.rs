@@ -1,5 +1,5 @@
-//! Conversations that the provider of the legacy agents had by itself: calls that came in there, web pages, its own lists. They
-//! are written down and followed to their ends as those that were placed here, and cost nothing here.
+//! Conversations that the legacy agents' provider had without this service: calls received there, web pages, its own
+//! lists. They are stored and followed to their ends like those placed here, and cost nothing here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::SyncError;
 use crate::Shared;
 use crate::dialer::adopt_legacy;
 
-/// How far back they are looked for.
+/// How far back to search.
 const LOOKED_BACK: Duration = Duration::from_secs(24 * 3_600);
 
-/// Takes in those of the last day that the account has not.
+/// Imports the conversations of the last day that the account does not have.
 pub(super) async fn take_in(
     shared: &Arc<Shared>,
     account: AccountId,
@@ -23,7 +23,7 @@ pub(super) async fn take_in(
 ) -> Result<(), SyncError> {
     let since = shared.clock.now().minus(LOOKED_BACK);
     let listed = shared.legacy.conversations(credential, since).await?;
-    // One that was placed here just before it began there is among them.
+    // The list may contain one that was placed here just before it began there.
     let known_since = since.minus(LOOKED_BACK);
     let unknown = shared.store.unknown_legacy(account, known_since, listed);
     for id in unknown.await? {
@@ -32,7 +32,7 @@ pub(super) async fn take_in(
     Ok(())
 }
 
-/// Takes in one, by its id at the provider; one that is over is settled when this returns.
+/// Imports a conversation by its id at the provider. One that is over is settled when this returns.
 pub(super) async fn take(
     shared: &Arc<Shared>,
     account: AccountId,
@@ -73,7 +73,7 @@ pub(super) async fn take(
         .boxed(),
     );
     if found.is_told {
-        // What goes wrong there is told there.
+        // The task logs its own errors.
         let _ = following.await;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The legacy calls that this process follows: each can be told to ask its provider now.
+//! The legacy calls that this process follows: each can be told to poll its provider now.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use offhook_domain::ConversationId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Those that are followed here. Clones are the same.
+/// The calls followed here. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Looks(Arc<Mutex<HashMap<ConversationId, Arc<Notify>>>>);
 
-/// One that is followed, until it is dropped.
+/// A followed call, until this is dropped.
 pub(crate) struct Look {
     looks: Looks,
     id: ConversationId,
@@ -19,7 +19,7 @@ pub(crate) struct Look {
 }
 
 impl Looks {
-    /// Begins to follow a call.
+    /// Starts following a call.
     pub(crate) fn of(&self, id: ConversationId) -> Look {
         let notify = Arc::<Notify>::default();
         self.0.lock().insert(id, notify.clone());
@@ -30,7 +30,7 @@ impl Looks {
         }
     }
 
-    /// Has the provider asked about a call now; `false` if it is not followed here.
+    /// Polls the provider about a call now; `false` if it is not followed here.
     pub(crate) fn wake(&self, id: ConversationId) -> bool {
         let look = self.0.lock().get(&id).cloned();
         if let Some(notify) = &look {
@@ -41,7 +41,7 @@ impl Looks {
 }
 
 impl Look {
-    /// Waits until it is to be asked now; a word that came before counts. Safe to cancel.
+    /// Waits until a poll is due; an earlier wake-up counts. Cancel safe.
     pub(crate) async fn woken(&self) {
         self.notify.notified().await;
     }
@@ -50,7 +50,7 @@ impl Look {
 impl Drop for Look {
     fn drop(&mut self) {
         let mut looks = self.looks.0.lock();
-        // Another claim of the call may have begun to follow it since.
+        // Another claim of the call may have started following it since.
         let is_ours = |known: &Arc<Notify>| Arc::ptr_eq(known, &self.notify);
         if looks.get(&self.id).is_some_and(is_ours) {
             looks.remove(&self.id);

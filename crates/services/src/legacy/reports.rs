@@ -1,6 +1,6 @@
-//! What the provider of the legacy agents tells of its own accord. A report is written down and its call's owner, on
-//! whatever node, is told to ask the provider now: what is charged and shown is what the provider says when it is asked.
-//! Only why a call was never begun is taken from the report, as the provider may say that nowhere else.
+//! Webhooks of the legacy agents' provider. A report is stored, and the call's owner, on any node, polls the provider
+//! now: charges and views are based on the provider's responses. Only the reason why a call never began comes from the
+//! report, because the provider may state it nowhere else.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -14,13 +14,13 @@ use crate::signals::Signal;
 /// The longest id of a call at the provider, in bytes.
 const ID_BYTES: usize = 200;
 
-/// Why a report was not taken.
+/// Why a report was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// No such account, it has stored no secret, or the message was not signed with it about now.
+    /// There is no such account, it has stored no secret, or the message has no current signature made with it.
     #[error("not a message of the legacy provider")]
     NotGenuine,
-    /// The store failed: the report may be sent again.
+    /// The store failed; the provider may send the report again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -33,11 +33,8 @@ impl From<NotGenuine> for ReportError {
 
 #[boxed]
 impl Legacy {
-    /// Takes a message that is signed with the account's secret. The same one again changes nothing, and neither does one
-    /// that tells nothing of the end of a call.
-    ///
-    /// # Errors
-    /// [`ReportError`], the same one for an account that there is not and for a signature that is wrong.
+    /// Accepts a message signed with the account's secret. A repeated message changes nothing, and neither does one
+    /// without news of a call's end. An unknown account and a wrong signature give the same error.
     pub async fn take_report(
         &self,
         account: AccountId,
@@ -71,7 +68,8 @@ impl Legacy {
         Ok(())
     }
 
-    /// Has a conversation taken in that the provider may have had by itself; what fails now is looked for again.
+    /// Imports a conversation that the provider may have had without this service. If it fails now, it is searched for
+    /// again later.
     fn look_for(&self, account: AccountId, id: String) {
         let shared = self.0.clone();
         tokio::spawn(

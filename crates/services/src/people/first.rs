@@ -1,4 +1,4 @@
-//! The first account of a service, made in the portal by whoever reads the log.
+//! The first account of a service. A user who can read the log creates it in the portal.
 
 use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
@@ -16,19 +16,18 @@ use crate::error::InputError;
 use crate::keys::sha256;
 use crate::team::checked_name;
 
-/// What a code is written in: digits and letters without those that look like others (Crockford's base 32).
+/// The characters of a code: digits and letters without those that look alike (Crockford's base 32).
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Characters of a code, in groups of [`GROUP`]: 80 bits.
 const CODE: usize = 16;
 const GROUP: usize = 4;
 
-/// The first account, as somebody asks for it.
+/// A request to create the first account.
 #[derive(Debug)]
 pub struct NewService<'a> {
-    /// The code of the log.
+    /// The code from the log.
     pub code: &'a str,
-    /// The account's name.
     pub account_name: &'a str,
     pub plan: Plan,
     /// Its owner's e-mail address.
@@ -39,35 +38,29 @@ pub struct NewService<'a> {
     pub password: &'a str,
 }
 
-/// Why the first account was not made.
+/// Why the first account was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
-    /// There is an account already.
     #[error("there is an account already")]
     Begun,
-    /// The code is not the one of the log of this process.
+    /// The code is not the one in the log of this process.
     #[error("the code is not the one of the log")]
     Code,
-    /// The account's name is empty or longer than 120 characters.
     #[error("the account's name must have 1 to 120 characters")]
     AccountName,
-    /// The address is none.
     #[error("the e-mail address is none")]
     Email,
-    /// The name is empty, longer than 120 characters, or has control characters.
     #[error("the name must have 1 to 120 characters, none of them a control character")]
     Name,
-    /// The password cannot be used.
     #[error("the password {0}")]
     Password(#[from] PasswordFault),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 #[boxed]
 impl People {
-    /// Whether there is no account at all.
+    /// Whether there is no account yet.
     pub async fn awaits_first_account(&self) -> Result<bool> {
         if self.has_begun.load(Ordering::Relaxed) {
             return Ok(false);
@@ -77,8 +70,8 @@ impl People {
         Ok(!has_account)
     }
 
-    /// The code with which the first account is made, for the log of this process, which keeps it in memory alone; `None`
-    /// once there is an account.
+    /// The code that creates the first account, for the log of this process, which keeps it in memory only. `None` once
+    /// there is an account.
     pub async fn first_run_code(&self) -> Result<Option<String>> {
         if !self.awaits_first_account().await? {
             return Ok(None);
@@ -92,10 +85,8 @@ impl People {
         Ok(Some(code))
     }
 
-    /// Makes the first account and its owner, and begins a session.
-    ///
-    /// # Errors
-    /// [`BeginError`] says what is wrong; [`BeginError::Begun`] once there is an account.
+    /// Creates the first account and its owner, and starts a session. Refused with [`BeginError::Begun`] once there is
+    /// an account.
     pub async fn begin(&self, new: NewService<'_>) -> Result<SignedIn, BeginError> {
         if !self.awaits_first_account().await? {
             return Err(BeginError::Begun);
@@ -128,7 +119,7 @@ impl People {
         self.has_begun.store(true, Ordering::Relaxed);
         *self.first_code.lock() = None;
         tracing::info!(account = %account.id, "the first account was made in the portal");
-        // As in `Accounts::create`: what fails here is made up for at the next look at the months.
+        // As in `Accounts::create`: the next run over the months makes up for a failure here.
         if let Err(error) = crate::billing::enter(&self.shared, &account, None).await {
             tracing::warn!(%error, "the account's first invoice is begun later");
         }
@@ -139,7 +130,7 @@ impl People {
     fn is_code(&self, said: &str) -> bool {
         let kept = self.first_code.lock();
         let Some(code) = &*kept else { return false };
-        // Of digests it tells nothing how far they are alike.
+        // Comparing digests leaks nothing about how similar the codes are.
         sha256(plain(code).as_bytes()) == sha256(plain(said).as_bytes())
     }
 }
@@ -153,7 +144,7 @@ impl From<InputError> for BeginError {
     }
 }
 
-/// A code without what only helps the eye.
+/// A code without separators, in upper case.
 fn plain(code: &str) -> String {
     let shown = code.chars().filter(|c| !c.is_whitespace() && *c != '-');
     shown.map(|c| c.to_ascii_uppercase()).collect()
@@ -169,7 +160,7 @@ fn new_code() -> Result<String> {
         if place > 0 && place % GROUP == 0 {
             code.push('-');
         }
-        // 32 divides 256: every character is as likely as every other.
+        // 32 divides 256, so every character is equally likely.
         code.push(char::from(ALPHABET[usize::from(byte % 32)]));
     }
     Ok(code)

@@ -1,4 +1,4 @@
-//! One-time links: to set a password, and to come to a team.
+//! One-time links: to set a password, and to join a team.
 
 use offhook_boxed::boxed;
 use std::net::IpAddr;
@@ -13,52 +13,46 @@ use super::{People, SignInError, SignedIn};
 use crate::Result;
 use crate::team::checked_name;
 
-/// How long a link to set a password opens something.
+/// How long a link to set a password is valid.
 const LINK_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A one-time link that was just made.
+/// A new one-time link.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// Its token; it is here and nowhere else. The page is `/portal/welcome/{token}`.
+    /// Its token, which is stored nowhere. The page is `/portal/welcome/{token}`.
     pub token: String,
-    /// From when on it opens nothing.
     pub expires_at: Timestamp,
 }
 
-/// What a link to set a password is for.
+/// The purpose of a link to set a password.
 #[derive(Debug, Clone)]
 pub struct LinkFor {
-    /// Whose password is set.
+    /// The address whose password it sets.
     pub email: EmailAddress,
-    /// The account that it was made for.
+    /// The account that it was created for.
     pub account_name: String,
-    /// Whether the person has a password, which the link replaces.
+    /// Whether the user has a password, which the link replaces.
     pub has_password: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct InvitationFor {
-    /// Who is invited.
     pub email: EmailAddress,
-    /// The name that the invitation was made for.
+    /// The name that the inviter entered.
     pub name: String,
     pub account_name: String,
-    /// As what.
     pub role: MemberRole,
-    /// From when on it opens nothing.
     pub expires_at: Timestamp,
 }
 
-/// Why a link did nothing.
+/// Why a link did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// It opens nothing: it was used, has expired or never was, or who it was for is no member.
+    /// The link is invalid: it was used, has expired or never existed, or its recipient is no longer a member.
     #[error("the link opens nothing any more")]
     Gone,
-    /// The password cannot be used.
     #[error("the password {0}")]
     Password(#[from] PasswordFault),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -66,28 +60,25 @@ pub enum LinkError {
 /// Why an invitation was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// It opens nothing: it was accepted or withdrawn, has expired or never was.
+    /// The invitation is invalid: it was accepted or withdrawn, has expired or never existed.
     #[error("the invitation opens nothing any more")]
     Gone,
-    /// The person has a password, and it is another one; or is a member elsewhere and has none: an invitation does not say
-    /// who that is, a link of the operator does. Which of the two is nobody's business who merely holds an invitation.
+    /// The user has another password; or is a member elsewhere without a password. In the second case an invitation
+    /// does not prove identity, but a link from the operator does. The error does not distinguish the two, because the
+    /// holder of an invitation must not learn which.
     #[error(
         "the password is another one, or whoever runs this service has to make a link for this address first"
     )]
     Wrong,
-    /// Too many attempts have failed.
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
-        /// For how long none is looked at.
+        /// How long no attempt is checked.
         seconds: u64,
     },
-    /// The name is empty, longer than 120 characters, or has control characters.
     #[error("the name must have 1 to 120 characters, none of them a control character")]
     Name,
-    /// The new password cannot be used.
     #[error("the password {0}")]
     Password(#[from] PasswordFault),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -104,8 +95,8 @@ impl From<SignInError> for JoinError {
 
 #[boxed]
 impl People {
-    /// Makes a one-time link with which a member of the account sets a password; `None` if it has no such member. Only
-    /// the operator makes one: it opens every account that the person is a member of.
+    /// Creates a one-time link with which a member of the account sets a password; `None` if it has no such member.
+    /// Only the operator creates one, because it opens every account of the user.
     pub async fn link(&self, account: AccountId, email: &EmailAddress) -> Result<Option<Link>> {
         let at = self.shared.clock.now();
         let expires_at = at.plus(LINK_LASTS);
@@ -119,13 +110,13 @@ impl People {
         Ok(made.await?.then_some(Link { token, expires_at }))
     }
 
-    /// Whether the person with this address has ever set a password.
+    /// Whether the user with this address has ever set a password.
     pub async fn has_password(&self, email: &EmailAddress) -> Result<bool> {
         let (password, _) = self.shared.store.person(email.clone()).await?;
         Ok(password.is_some())
     }
 
-    /// What a link is for; `None` if it opens nothing. Looking does not use it up.
+    /// The purpose of a link; `None` if it is invalid. Reading does not use it up.
     pub async fn open_link(&self, token: &str) -> Result<Option<LinkFor>> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
@@ -138,10 +129,7 @@ impl People {
         }))
     }
 
-    /// Sets the password of the person whom the link is for, ends all their sessions and begins one.
-    ///
-    /// # Errors
-    /// [`LinkError::Gone`] if it opens nothing, [`LinkError::Password`] for a password that cannot be used.
+    /// Sets the password of the link's user, ends all their sessions and starts one.
     pub async fn set_password_by_link(
         &self,
         token: &str,
@@ -161,7 +149,7 @@ impl People {
         Ok(SignedIn { token, person })
     }
 
-    /// What an invitation is for; `None` if it opens nothing. Looking does not use it up.
+    /// The content of an invitation; `None` if it is invalid. Reading does not use it up.
     pub async fn invitation(&self, token: &str) -> Result<Option<InvitationFor>> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
@@ -179,8 +167,8 @@ impl People {
         }))
     }
 
-    /// Makes a member of whom the invitation is for, and begins a session in its account. Somebody who has a password
-    /// gives that one; for everybody else it is the first. Both are counted, and take as long. `address` is the client's.
+    /// Makes the invited user a member, and starts a session in its account. A user with a password enters it; for any
+    /// other, `password` becomes their first. Both count as attempts and take equally long. `address` is the client's.
     pub async fn accept_invitation(
         &self,
         token: &str,

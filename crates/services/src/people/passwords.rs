@@ -1,4 +1,4 @@
-//! Passwords: what they must be (NIST SP 800-63B), and how they are kept (argon2id with OWASP's least memory).
+//! Passwords: their rules (NIST SP 800-63B) and their storage (argon2id with OWASP's minimum memory).
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,44 +12,43 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The characters that a password has: long enough to be guessed by nobody who may try a few times, and not longer than
-/// what a passphrase needs (NIST SP 800-63B, 5.1.1.2).
+/// The allowed lengths: too long to guess in a few tries, and no longer than a passphrase needs (NIST SP 800-63B,
+/// 5.1.1.2).
 pub const PASSWORD_LENGTHS: std::ops::RangeInclusive<usize> = 12..=256;
 
-/// KiB that one hash works in: with [`PASSES`] and [`LANES`] the second choice of OWASP's password storage cheat sheet.
+/// KiB per hash: with [`PASSES`] and [`LANES`] the second choice of OWASP's password storage cheat sheet.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 
-/// Hashes that are worked on at once: what bounds their memory, and leaves the other processors to calls.
+/// Concurrent hashes. This bounds their memory and leaves the other processors to calls.
 const AT_ONCE: usize = 2;
 
-/// Hashes that wait or are worked on at once; more are turned away.
+/// Hashes waiting or running at once; more are refused.
 const IN_LINE: usize = 64;
 
 /// Random bytes of a salt.
 const SALT_BYTES: usize = 16;
 
-/// Why a password is not taken.
+/// Why a password is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordFault {
     /// It has fewer characters than [`PASSWORD_LENGTHS`].
     #[error("must have at least 12 characters")]
     TooShort,
-    /// It has more.
     #[error("must have at most 256 characters")]
     TooLong,
-    /// It is the person's own address.
+    /// It is the user's own address.
     #[error("must not be the e-mail address")]
     IsAddress,
 }
 
-/// What is done with passwords, a few at once.
+/// Hashes and verifies passwords, a few at once.
 #[derive(Clone)]
 pub(super) struct Passwords {
     working: Arc<Semaphore>,
     in_line: Arc<Semaphore>,
-    /// What an unknown address is verified against, so that it takes as long as a known one.
+    /// The hash to verify an unknown address against, so that it takes as long as a known one.
     nobodys: Arc<OnceLock<String>>,
 }
 
@@ -63,11 +62,11 @@ impl Default for Passwords {
     }
 }
 
-/// Too many passwords are being looked at.
+/// Too many passwords are being verified.
 #[derive(Debug)]
 pub(super) struct Crowded;
 
-/// What a new password must be.
+/// Checks a new password.
 pub(super) fn check(password: &str, email: &EmailAddress) -> Result<(), PasswordFault> {
     let length = password.chars().count();
     if length < *PASSWORD_LENGTHS.start() {
@@ -86,7 +85,7 @@ impl Passwords {
     /// The hash of a password, in PHC form.
     pub(super) async fn hash(&self, password: &str) -> Result<String> {
         let password = normal(password);
-        // Whoever sets a password has a link or has signed in: these wait, however many there are.
+        // A user who sets a password has a link or has signed in: these requests all wait.
         let permit = self.working.clone().acquire_owned().await;
         let hashed = tokio::task::spawn_blocking(move || {
             let hashed = hash(&password);
@@ -98,7 +97,7 @@ impl Passwords {
             .map_err(|error| StoreError::Internal(error.to_string()))?
     }
 
-    /// Whether a password is the one with this hash; without a hash it is not, and takes as long.
+    /// Whether the password has this hash. Without a hash it is `false`, after the same time.
     pub(super) async fn verify(
         &self,
         password: &str,
@@ -126,7 +125,7 @@ impl Passwords {
     }
 }
 
-/// However the keyboard composes its letters, it is the same password (NIST SP 800-63B, 5.1.1.2).
+/// A password is the same however the keyboard composes its letters (NIST SP 800-63B, 5.1.1.2).
 fn normal(password: &str) -> String {
     password.nfkc().collect()
 }
@@ -154,7 +153,7 @@ fn hash(password: &str) -> Result<String> {
     Ok(hash.map_err(failed)?.to_string())
 }
 
-/// By the parameters that stand in the hash: one that was made with others stays good.
+/// Uses the parameters in the hash: a hash made with others stays valid.
 fn verify(password: &str, hash: &str) -> Result<bool> {
     let parsed = PasswordHash::new(hash)
         .map_err(|error| StoreError::Corrupt(format!("a stored password: {error}")))?;

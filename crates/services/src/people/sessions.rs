@@ -1,4 +1,4 @@
-//! Signing in and out, and who a session is.
+//! Signing in and out, and the user of a session.
 
 use offhook_boxed::boxed;
 use std::net::IpAddr;
@@ -13,26 +13,26 @@ use super::{People, Person};
 use crate::keys::sha256;
 use crate::{Result, Shared};
 
-/// A session that was not used for so long has ended.
+/// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// No session lasts longer.
+/// The longest lifetime of a session.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How often it is written at most that a session is used.
+/// How often a session's last use is written at most.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
 
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Attempts of one address of the network for one of e-mail without success, from which on there is a wait: nobody keeps
-/// those out who sign in from elsewhere. The same of somebody who has signed in and gives their password again.
+/// Failed attempts from one IP address for one e-mail address before a wait starts. An attacker thus does not lock out
+/// the user who signs in from elsewhere. Also the limit for a signed-in user who enters their password again.
 const TRIES_OF_PERSON: i32 = 5;
 
-/// The same of one address of the network for all, behind which an office may sit.
+/// The same from one IP address for all e-mail addresses; an office may share it.
 const TRIES_FROM_ADDRESS: i32 = 20;
 
-/// The same for one address of e-mail from all of the network: more than one address gets to in a window.
+/// The same for one e-mail address from all IP addresses: more than one IP address can use up in a window.
 const TRIES_FOR_PERSON: i32 = 50;
 
 const TRIES: AttemptRule = AttemptRule {
@@ -44,25 +44,22 @@ const TRIES: AttemptRule = AttemptRule {
 /// A session that has just begun.
 #[derive(Debug)]
 pub struct SignedIn {
-    /// Its token, for the cookie: it is here and nowhere else.
+    /// Its token, for the cookie; stored nowhere.
     pub token: String,
-    /// Who it is.
     pub person: Person,
 }
 
-/// Why nobody was signed in.
+/// Why a sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
-    /// The address and the password do not belong together, or to nobody who is a member of anything.
+    /// The address and the password do not match, or belong to a user who is not a member of any account.
     #[error("the e-mail address and the password do not belong together")]
     Wrong,
-    /// Too many attempts have failed.
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
-        /// For how long none is looked at.
+        /// How long no attempt is checked.
         seconds: u64,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -70,19 +67,16 @@ pub enum SignInError {
 /// Why a password was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangePasswordError {
-    /// The one that was given as the present one is not.
+    /// The current password is wrong.
     #[error("the present password is another one")]
     Wrong,
-    /// Too many attempts have failed.
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
-        /// For how long none is looked at.
+        /// How long no attempt is checked.
         seconds: u64,
     },
-    /// The new one cannot be used.
     #[error("the new password {0}")]
     Password(#[from] PasswordFault),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -97,18 +91,18 @@ impl From<SignInError> for ChangePasswordError {
     }
 }
 
-/// What an attempt is counted by.
+/// The keys that an attempt is counted by.
 #[derive(Debug)]
 pub(super) struct Tried {
-    /// A success forgets what was counted.
+    /// A success resets this count.
     own: AttemptKey,
-    /// A success counts for none of these, in the order in which they are counted.
+    /// A success only takes its own attempt back from these, in the order in which they are counted.
     shared: Vec<AttemptKey>,
 }
 
 impl Tried {
-    /// By somebody at `address` who says to have this e-mail address. Guesses at a password from before the one of
-    /// `changed_at` count no more.
+    /// An attempt to sign in from `address` with this e-mail address. Attempts from before `changed_at`, the last
+    /// change of the password, no longer count.
     fn at_the_door(email: &str, address: IpAddr, changed_at: Option<Timestamp>) -> Self {
         let (email, address) = (plain(email), network(address));
         let since = changed_at.map_or(0, Timestamp::micros);
@@ -130,7 +124,7 @@ impl Tried {
         }
     }
 
-    /// By somebody who has signed in, whatever others do, in whichever of their accounts.
+    /// An attempt of a signed-in user, in any of their accounts. Attempts to sign in do not count here.
     fn inside(email: &EmailAddress) -> Self {
         Self {
             own: AttemptKey {
@@ -148,14 +142,14 @@ impl Tried {
             .collect()
     }
 
-    /// What a success takes back.
+    /// The counts that a success takes back.
     fn taken_back(self) -> ([u8; 32], Vec<[u8; 32]>) {
         let shared = self.shared.iter().map(|key| key.digest).collect();
         (self.own.digest, shared)
     }
 }
 
-/// What is counted for an address of e-mail from everywhere.
+/// The key that counts an e-mail address across all IP addresses.
 pub(super) fn email_key(email: &str) -> [u8; 32] {
     sha256(format!("email {}", plain(email)).as_bytes())
 }
@@ -185,11 +179,8 @@ pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession)> {
 
 #[boxed]
 impl People {
-    /// Begins a session of the person with this e-mail address and password, in the account that they joined first.
-    /// `address` is the client's.
-    ///
-    /// # Errors
-    /// [`SignInError::Wrong`] whatever it is that does not fit, after the same time.
+    /// Starts a session of the user with this e-mail address and password, in the account that they joined first.
+    /// `address` is the client's. Every mismatch is [`SignInError::Wrong`], after the same time.
     pub async fn sign_in(
         &self,
         email: &str,
@@ -217,13 +208,13 @@ impl People {
         self.signed_in(token).await
     }
 
-    /// The person of a session that has just begun.
+    /// The user of a session that has just begun.
     pub(super) async fn signed_in(&self, token: String) -> Result<SignedIn, SignInError> {
         let person = self.who(&token).await?.ok_or(SignInError::Wrong)?;
         Ok(SignedIn { token, person })
     }
 
-    /// Counts an attempt of somebody who has not signed in before `kept` is compared.
+    /// Counts an attempt to sign in, before the password is compared.
     pub(super) async fn take_attempt(
         &self,
         email: &str,
@@ -235,7 +226,7 @@ impl People {
             .await
     }
 
-    /// Counts an attempt before it is looked at, so that of many at once no more get through than one after the other.
+    /// Counts an attempt before it is checked, so that no more pass in parallel than in sequence.
     async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
         let (now, keys) = (self.shared.clock.now(), tried.keys());
         match self.shared.store.take_attempt(keys, TRIES, now).await? {
@@ -251,14 +242,14 @@ impl People {
         }
     }
 
-    /// Takes back an attempt that succeeded and began no session.
+    /// Takes back an attempt that succeeded and started no session.
     pub(super) async fn give_back(&self, tried: Tried) -> Result<()> {
         let now = self.shared.clock.now();
         let back = tried.taken_back();
         self.shared.store.give_back_attempt(back, now).await
     }
 
-    /// The stored password, if it is this one.
+    /// The stored password, if it matches.
     pub(super) async fn verify(
         &self,
         password: &str,
@@ -272,13 +263,13 @@ impl People {
         }
     }
 
-    /// Who a session's token is; `None` if it is none, or the session has ended.
+    /// The user of a session's token; `None` if the token is invalid or the session has ended.
     pub async fn who(&self, token: &str) -> Result<Option<Person>> {
         self.look(token, true).await
     }
 
-    /// As [`People::who`], for what a page asks by itself: it is no use of the session, which ends behind whoever has
-    /// walked away.
+    /// As [`People::who`], for requests that a page makes by itself. They do not count as use, so the session of a user
+    /// who has walked away still ends.
     pub async fn glance(&self, token: &str) -> Result<Option<Person>> {
         self.look(token, false).await
     }
@@ -318,7 +309,7 @@ impl People {
         }))
     }
 
-    /// Ends a session; one that is none is no error.
+    /// Ends a session; an invalid token is not an error.
     pub async fn sign_out(&self, token: &str) -> Result<()> {
         match token_digest(token) {
             Some(digest) => self.shared.store.end_session(digest).await,
@@ -326,7 +317,7 @@ impl People {
         }
     }
 
-    /// Moves a session to another account of the person; `false` if they are no member of it.
+    /// Moves a session to another account of the user; `false` if they are not a member of it.
     pub async fn switch(&self, token: &str, account: AccountId) -> Result<bool> {
         match token_digest(token) {
             Some(digest) => self.shared.store.switch_session(digest, account).await,
@@ -334,7 +325,7 @@ impl People {
         }
     }
 
-    /// How many other sessions the person has.
+    /// How many other sessions the user has.
     pub async fn other_sessions(&self, person: &Person) -> Result<i64> {
         let now = self.shared.clock.now();
         let since = (now.minus(IDLE), now.minus(LASTS));
@@ -343,18 +334,15 @@ impl People {
         store.count_other_sessions(email, but, since).await
     }
 
-    /// Ends every other session of the person; how many rows there were, of sessions that had ended by themselves too.
+    /// Ends every other session of the user. Returns the number of rows, which includes expired sessions.
     pub async fn end_other_sessions(&self, person: &Person) -> Result<usize> {
         let email = person.member.email.clone();
         let store = &self.shared.store;
         store.end_other_sessions(email, person.session).await
     }
 
-    /// Changes the person's password, ends their sessions, and begins another one in this one's place, whose token it returns:
-    /// whoever else knows the present one has nothing any more. Wrong ones count for the person, wherever they are.
-    ///
-    /// # Errors
-    /// [`ChangePasswordError`] says which of the two is wrong.
+    /// Changes the user's password, ends their sessions, and returns the token of a new one that replaces this one.
+    /// Others who know the old password thereby lose access. Wrong passwords count against the user, from any address.
     pub async fn change_password(
         &self,
         person: &Person,
@@ -380,14 +368,14 @@ impl People {
     }
 }
 
-/// Deletes sessions, links and counts of attempts whose time is over; whether there may be more of them.
+/// Deletes expired sessions, links and attempt counts; returns whether there may be more.
 pub(crate) async fn delete_ended(shared: &Shared) -> Result<bool> {
     let now = shared.clock.now();
     let store = &shared.store;
     store.delete_ended_sessions(now.minus(IDLE), now).await
 }
 
-/// The digest under which a token of the right form is kept.
+/// The stored digest of a well-formed token.
 pub(super) fn token_digest(token: &str) -> Option<[u8; 32]> {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let well_formed = token.len() == 2 * TOKEN_BYTES && token.bytes().all(is_hex);

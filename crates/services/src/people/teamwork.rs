@@ -1,4 +1,4 @@
-//! A team, as its members change it in the portal.
+//! Changes that members make to their team in the portal.
 
 use offhook_boxed::boxed;
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
@@ -11,40 +11,34 @@ use crate::{Invited, Result};
 /// Why a team was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamRefusal {
-    /// The role of whoever asks does not allow it.
+    /// The caller's role does not allow it.
     #[error("your role does not allow this")]
     Forbidden,
-    /// There is no such member or invitation.
     #[error("there is no such member or invitation")]
     Absent,
-    /// An account without an owner would be left.
+    /// The account would have no owner.
     #[error("an account needs an owner")]
     LastOwner,
-    /// The name is empty, longer than 120 characters, or has control characters.
     #[error("the name must have 1 to 120 characters, none of them a control character")]
     Name,
-    /// A member has this address already.
     #[error("a member has this address already")]
     Member,
-    /// The address is invited already, until then.
+    /// The address is already invited, until then.
     #[error("invited already, until {0}")]
     Invited(Timestamp),
-    /// No seat is free.
     #[error("no seat is free: {used} of {max} are taken")]
     NoSeat {
-        /// Seats that are taken.
         used: i64,
         /// Seats of the plan.
         max: u32,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 #[boxed]
 impl People {
-    /// Invites somebody to the person's account, for seven days. The page of the link is `/portal/join/{token}`.
+    /// Invites a user to the member's account, for seven days. The page of the link is `/portal/join/{token}`.
     pub async fn invite(
         &self,
         person: &Person,
@@ -76,7 +70,7 @@ impl People {
         }
     }
 
-    /// Withdraws an invitation to the person's account; its link opens nothing from then on.
+    /// Withdraws an invitation to the member's account, and invalidates its link.
     pub async fn withdraw(
         &self,
         person: &Person,
@@ -94,13 +88,13 @@ impl People {
         withdrawn.ok_or(TeamRefusal::Absent)
     }
 
-    /// Pending invitations to the person's account, the oldest first.
+    /// Lists pending invitations to the member's account, oldest first.
     pub async fn invitations(&self, person: &Person) -> Result<Vec<Invitation>> {
         let (account, now) = (person.member.account_id, self.shared.clock.now());
         self.shared.store.invitations(account, now).await
     }
 
-    /// Gives a member of the person's account another role; their sessions end.
+    /// Changes the role of a member of the account; their sessions end.
     pub async fn set_role(
         &self,
         person: &Person,
@@ -110,15 +104,12 @@ impl People {
         self.change(person, member, MemberStep::Role(role)).await
     }
 
-    /// Takes a member out of the person's account, who may be the person; their sessions end.
+    /// Removes a member from the account, possibly the caller; their sessions end.
     pub async fn remove(&self, person: &Person, member: MemberId) -> Result<Member, TeamRefusal> {
         self.change(person, member, MemberStep::Remove).await
     }
 
-    /// Gives the person another name in the account that they are in.
-    ///
-    /// # Errors
-    /// [`TeamRefusal::Name`], [`TeamRefusal::Store`].
+    /// Changes the caller's name in their current account.
     pub async fn rename(&self, person: &Person, name: &str) -> Result<(), TeamRefusal> {
         let name = checked_name(name).map_err(|_| TeamRefusal::Name)?;
         let (account, at) = (person.member.account_id, self.shared.clock.now());

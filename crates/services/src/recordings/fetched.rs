@@ -1,5 +1,5 @@
-//! Recordings that are elsewhere: the provider of the legacy agents has those of its calls. They are fetched once their
-//! calls are over, and asked for again while they do not come; the call is settled all the same.
+//! Recordings stored elsewhere: the legacy agents' provider has those of its calls. They are fetched after their calls
+//! end, and retried until they come. The call is settled without waiting for them.
 
 use futures_util::FutureExt as _;
 use std::io;
@@ -16,30 +16,30 @@ use super::kept::{Held, KeepError, blocking, keep};
 use super::spool::{Of, Spool};
 use crate::Shared;
 
-/// How long a recording that does not come is asked for.
+/// How long fetching a recording is retried.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
 
-/// The waits before it is asked for again at first; later the keeper of recordings does.
+/// The first pauses before a retry; later ones are the recording keeper's.
 const FIRST_RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// A recording that is to be fetched. That it is has been written down: should this process die, whoever finds its
-/// files fetches it.
+/// A recording to fetch. The intent is on disk: if this process dies, the next owner of its files fetches the
+/// recording.
 pub(crate) struct Wanted {
     of: Of,
     spool: Spool,
     held: Held,
 }
 
-/// What is to be known of a recording that is to be fetched.
+/// What fetching a recording needs to know.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {
-    /// When nobody asks for it any more, in seconds since 1970.
+    /// When retrying ends, in seconds since 1970.
     until: i64,
-    /// Its call's id at the provider.
+    /// The call's id at the provider.
     conversation: Option<String>,
 }
 
-/// What has come of a recording.
+/// The result of fetching a recording.
 enum Came {
     Whole,
     NotYet(String),
@@ -47,7 +47,7 @@ enum Came {
 }
 
 impl Wanted {
-    /// Writes down that the recording of a call that is over is to be fetched. `None`: there is no place for it.
+    /// Records that the recording of an ended call is to be fetched. `None` if there is no place for it.
     pub(crate) async fn note(
         shared: &Shared,
         call: &Conversation,
@@ -85,7 +85,7 @@ impl Wanted {
         })
     }
 
-    /// Begins to fetch it.
+    /// Starts fetching it.
     pub(crate) fn fetch(self, shared: &Arc<Shared>) {
         tokio::spawn(self.insist(shared.clone()).boxed());
     }
@@ -105,11 +105,11 @@ impl Wanted {
         }
     }
 
-    /// The call is another owner's, and so is its recording.
+    /// Leaves the recording to the call's other owner.
     pub(crate) async fn leave(self) {
         let of = self.of;
         if let Err(error) = blocking(&self.spool, move |spool| spool.forget(of)).await {
-            // It is fetched twice, and is the same.
+            // It is fetched twice, with the same result.
             tracing::warn!(%error, call = %of.id, "a recording that another process fetches is fetched here, too");
         }
     }
@@ -121,7 +121,7 @@ impl Note {
         format!("{}\n{conversation}", self.until)
     }
 
-    /// What was written by [`Note::text`]; of what was not nothing is known.
+    /// Parses the text of [`Note::text`]; any other text gives an expired note.
     fn read(text: &str) -> Self {
         let (until, conversation) = text.split_once('\n').unwrap_or((text, ""));
         Self {
@@ -135,7 +135,7 @@ impl Note {
     }
 }
 
-/// Asks for a recording once; `false` if it is to be asked for again.
+/// Tries to fetch a recording once; `false` if it must be retried.
 pub(super) async fn try_fetching(shared: &Shared, spool: &Spool, of: Of) -> bool {
     match fetch(shared, spool, of).await {
         Ok(None) => true,
@@ -150,17 +150,17 @@ pub(super) async fn try_fetching(shared: &Shared, spool: &Spool, of: Of) -> bool
     }
 }
 
-/// Why a recording has not come yet; `None` if nobody has to ask for it any more.
+/// Why a recording has not come yet; `None` if it needs no retry.
 async fn fetch(shared: &Shared, spool: &Spool, of: Of) -> Result<Option<String>, KeepError> {
     let Some(note) = blocking(spool, move |spool| spool.wanted(of)).await? else {
-        // It may have come in part to a process that died.
+        // A process that died may have left a part of it.
         blocking(spool, move |spool| spool.discard(of)).await?;
         return Ok(None);
     };
     let note = Note::read(&note);
     let _fetching = shared.recordings.fetching.acquire().await;
     let view = shared.store.conversation(of.account, of.id, None).await?;
-    // It is here already, or its conversation has been deleted.
+    // It is already here, or its conversation was deleted.
     if view.is_none_or(|view| view.conversation.has_audio) {
         blocking(spool, move |spool| give_up(spool, of)).await?;
         return Ok(None);
@@ -185,7 +185,7 @@ async fn fetch(shared: &Shared, spool: &Spool, of: Of) -> Result<Option<String>,
     Ok(None)
 }
 
-/// What it has come to so far, too.
+/// Also deletes what has been fetched so far.
 fn give_up(spool: &Spool, of: Of) -> io::Result<()> {
     spool.discard(of)?;
     spool.forget(of)

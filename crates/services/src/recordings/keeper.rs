@@ -1,5 +1,5 @@
-//! Recordings that were left: by a process that died, by an object store that was away, or at a provider that did not
-//! have them yet.
+//! Retries recordings that were left behind: by a process that died, by an unreachable object store, or at a provider
+//! that did not have them yet.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -17,27 +17,27 @@ use super::kept::{KeepError, blocking, keep};
 use super::spool::Of;
 use crate::Shared;
 
-/// How often the directory is looked through.
+/// How often the directory is scanned.
 fn look_every() -> Duration {
     offhook_failpoints::scaled(Duration::from_secs(15))
 }
 
-/// The longest wait while nothing can be kept.
+/// The longest pause while uploads fail.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-/// The longest wait before a recording is fetched again that did not come.
+/// The longest pause before a recording is fetched again.
 const LONGEST_FETCH_WAIT: Duration = Duration::from_secs(3_600);
 
-/// When recordings are asked for again, and how long that was waited for.
+/// When each recording is retried next, and the pause before that.
 type Waits = HashMap<Of, (Instant, Duration)>;
 
-/// Brings recordings to the object store that were not brought there when their calls ended.
+/// Uploads recordings that were not uploaded when their calls ended.
 #[derive(Clone)]
 pub struct RecordingKeeper(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl RecordingKeeper {
-    /// Looks at once, and then now and then until `stop`; while the store is away, less and less often.
+    /// Scans at once and then periodically until `stop`; less often while the object store is unreachable.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut wait = Duration::ZERO;
         let mut after = None;
@@ -62,20 +62,18 @@ impl RecordingKeeper {
         }
     }
 
-    /// Tries each recording that was left here or is to be fetched once, up to the first that cannot be kept.
-    ///
-    /// # Errors
-    /// [`KeepError`] if the files, the rows or the object store are out of reach; what is left is kept the next time.
+    /// Tries each recording that was left here or is to be fetched once, up to the first failed upload. What is left is
+    /// retried on the next run.
     pub async fn sweep(&self) -> Result<(), KeepError> {
         self.look(&mut None).await?;
         for begun in self.fetch(&mut Waits::new()).await? {
-            // One that did not come is asked for the next time.
+            // A recording that did not come is retried on the next run.
             let _ = begun.await;
         }
         Ok(())
     }
 
-    /// Begins to fetch what is due; each is due again after ever longer waits.
+    /// Starts fetching the recordings that are due, with growing pauses for each.
     async fn fetch(&self, waits: &mut Waits) -> Result<Vec<JoinHandle<bool>>, KeepError> {
         let recordings = &self.0.recordings;
         let Some(spool) = recordings.spool.get() else {
@@ -106,8 +104,8 @@ impl RecordingKeeper {
         Ok(begun)
     }
 
-    /// Begins behind the recording `after`, which failed the last time: one that the store never takes keeps no other
-    /// from it.
+    /// Starts after the recording `after`, which failed the last time: one that the store never accepts does not block
+    /// the others.
     async fn look(&self, after: &mut Option<Of>) -> Result<(), KeepError> {
         let recordings = &self.0.recordings;
         let Some(spool) = recordings.spool.get() else {
@@ -131,7 +129,7 @@ impl RecordingKeeper {
                     waiting -= 1;
                     metrics().recordings.waiting(waiting);
                 }
-                // It concerns this one alone.
+                // This error concerns only this recording.
                 Err(KeepError::File(error)) => {
                     tracing::error!(%error, call = %of.id, "a recording cannot be kept");
                     unreadable = Some(error);

@@ -1,4 +1,4 @@
-//! One recording on its way from its file to the object store.
+//! Uploads one recording from its file to the object store.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,28 +18,26 @@ use super::Recordings;
 use super::spool::{Of, Spool};
 use crate::Shared;
 
-/// How long the report of a call waits for its recording, so that who is told of the end finds the recording, too.
+/// How long the report of a call waits for its recording, so that a recipient of the report finds the recording too.
 const REPORT_WAITS: Duration = Duration::from_secs(5);
 
-/// Why a recording is not where it is to be.
+/// Why a recording was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
-    /// Its file cannot be read or written.
     #[error("its file: {0}")]
     File(#[from] io::Error),
-    /// The object store is out of reach.
     #[error(transparent)]
     Objects(#[from] ObjectError),
-    /// The rows are out of reach.
+    /// The store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The recordings that are being made or sent here.
+/// The recordings being made or uploaded here.
 #[derive(Clone, Default)]
 pub(super) struct Busy(Arc<Mutex<HashMap<ConversationId, watch::Receiver<()>>>>);
 
-/// The right to a recording's file, till it is dropped.
+/// Exclusive use of a recording's file, until dropped.
 pub(super) struct Held {
     busy: Busy,
     id: ConversationId,
@@ -47,7 +45,7 @@ pub(super) struct Held {
 }
 
 impl Busy {
-    /// Takes a recording; `None` if somebody here has it.
+    /// Locks a recording; `None` if it is in use here.
     pub(super) fn take(&self, id: ConversationId) -> Option<Held> {
         let mut all = self.0.lock();
         if all.contains_key(&id) {
@@ -74,20 +72,20 @@ impl Drop for Held {
 }
 
 impl Recordings {
-    /// Waits until the recording of a call that is over is kept, or could not be at first, but not for long.
+    /// Waits, but not for long, until the recording of an ended call is uploaded, or the first try has failed.
     pub(crate) async fn tried(&self, id: ConversationId) {
         let held = self.busy.0.lock().get(&id).cloned();
         if let Some(mut held) = held {
-            // It ends by the drop of the other side, and says nothing before.
+            // It ends when the sender is dropped, and sends nothing before.
             let _ = timeout(REPORT_WAITS, held.changed()).await;
         }
     }
 }
 
-/// Brings a recording that is not written any more to the object store, tells its conversation of it, and deletes its
-/// file. What has no sound is deleted, and so is the recording of a conversation that has been deleted.
+/// Uploads a finished recording, records it in its conversation, and deletes its file. Deletes a recording without
+/// sound, and one whose conversation was deleted.
 ///
-/// Each step may be done again: a process that dies between two of them leaves the file, and the next one begins anew.
+/// Each step can be repeated: a process that dies between two steps leaves the file, and the next one starts again.
 pub(super) async fn keep(shared: &Shared, spool: &Spool, of: Of) -> Result<(), KeepError> {
     let recordings = &shared.recordings;
     let _sending = recordings.sending.acquire().await;
@@ -103,12 +101,13 @@ pub(super) async fn keep(shared: &Shared, spool: &Spool, of: Of) -> Result<(), K
     let key = Recordings::key(of.account, of.id);
     let view = shared.store.conversation(of.account, of.id, None).await?;
     match view.map(|view| view.conversation.has_audio) {
-        // A process that died before it could delete the file has told of it.
+        // A process that died before it could delete the file has recorded it.
         Some(true) => {}
         Some(false) => {
             recordings.objects.put_file(&key, path).await?;
             failpoints::hit(failpoints::RECORDING_AFTER_OBJECT);
-            // Who deletes the conversation from here on sees that there is a recording, and deletes it as well.
+            // From here on, deleting the conversation also deletes the recording, because its row says that there is
+            // one.
             if shared.store.recording_kept(of.account, of.id).await? {
                 metrics().recordings.kept();
                 shared.touch(of.id);
@@ -116,14 +115,14 @@ pub(super) async fn keep(shared: &Shared, spool: &Spool, of: Of) -> Result<(), K
                 recordings.objects.delete(&key).await?;
             }
         }
-        // Perhaps it was in the store already when its conversation was deleted.
+        // It may have been uploaded before its conversation was deleted.
         None => recordings.objects.delete(&key).await?,
     }
     blocking(spool, move |spool| spool.remove(of)).await?;
     Ok(())
 }
 
-/// Does something to the files.
+/// Runs a file operation on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     spool: &Spool,
     work: impl FnOnce(&Spool) -> io::Result<T> + Send + 'static,

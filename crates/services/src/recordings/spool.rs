@@ -1,6 +1,6 @@
-//! Recordings on their way: files of this machine, `<account id>_<conversation id>.part` while the call goes on and
-//! `.wav` once they are whole; `.wanted` says that one is to be fetched from elsewhere, and `.new` is what came of it.
-//! One process owns the directory, so that a file of which it knows nothing is what a process left that died.
+//! Recordings not uploaded yet, as files on this machine: `<account id>_<conversation id>.part` while the call
+//! continues, `.wav` once complete. `.wanted` marks one to fetch from elsewhere, and `.new` holds the part that has
+//! been fetched. One process owns the directory, so a file that it does not know was left by a process that died.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -12,19 +12,19 @@ use offhook_media::wav::{HEADER_LEN, PAIR_LEN, RepairError, repair};
 /// A call under way.
 const PART: &str = "part";
 
-/// A whole recording.
+/// A complete recording.
 const WHOLE: &str = "wav";
 
-/// One that is being taken in.
+/// One that is being received.
 const FRESH: &str = "new";
 
-/// What is to be fetched, and from where.
+/// One to fetch, and from where.
 const WANTED: &str = "wanted";
 
-/// What is no recording though it is called one, as after a loss of power; nobody looks at it again.
+/// A file that is not a recording despite its name, as after a power loss; it is not used again.
 const BROKEN: &str = "broken";
 
-/// Whose recording.
+/// The account and conversation of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Of {
     pub(crate) account: AccountId,
@@ -44,7 +44,7 @@ impl Spool {
         self.0.join(format!("{}_{}.{extension}", of.account, of.id))
     }
 
-    /// The file of a call that begins. A call is recorded once: one that is there already stays as it is.
+    /// Creates the file of a call that begins. A call is recorded once: an existing file stays as it is.
     pub(crate) fn create(&self, of: Of) -> io::Result<File> {
         self.begin()?;
         owned()
@@ -53,7 +53,7 @@ impl Spool {
             .open(self.path(of, PART))
     }
 
-    /// The file of a recording that comes from elsewhere, empty, until it is whole.
+    /// Creates an empty file for a recording that comes from elsewhere, until it is complete.
     pub(crate) fn fresh(&self, of: Of) -> io::Result<File> {
         self.begin()?;
         owned()
@@ -62,7 +62,7 @@ impl Spool {
             .open(self.path(of, FRESH))
     }
 
-    /// Takes in the recording that came.
+    /// Completes the recording that was received.
     pub(crate) fn take_in(&self, of: Of) -> io::Result<()> {
         let (fresh, whole) = (self.path(of, FRESH), self.path(of, WHOLE));
         File::open(&fresh)?.sync_all()?;
@@ -70,7 +70,7 @@ impl Spool {
         sync_folder(&whole)
     }
 
-    /// Writes down that a recording is to be fetched, and what is to be known for that.
+    /// Records on disk that a recording is to be fetched, with a note.
     pub(crate) fn want(&self, of: Of, note: &str) -> io::Result<()> {
         let (fresh, wanted) = (self.path(of, FRESH), self.path(of, WANTED));
         self.begin()?;
@@ -81,7 +81,7 @@ impl Spool {
         sync_folder(&wanted)
     }
 
-    /// What was written down of a recording that is to be fetched; `None` if it is to be no more.
+    /// The note of a recording to fetch; `None` if it is no longer wanted.
     pub(crate) fn wanted(&self, of: Of) -> io::Result<Option<String>> {
         match std::fs::read_to_string(self.path(of, WANTED)) {
             Ok(note) => Ok(Some(note)),
@@ -90,12 +90,12 @@ impl Spool {
         }
     }
 
-    /// Gives up what came of a recording so far.
+    /// Deletes what has been received of a recording.
     pub(crate) fn discard(&self, of: Of) -> io::Result<()> {
         self.delete(of, FRESH)
     }
 
-    /// A recording is to be fetched no more.
+    /// Marks a recording as no longer wanted.
     pub(crate) fn forget(&self, of: Of) -> io::Result<()> {
         self.delete(of, WANTED)
     }
@@ -108,12 +108,12 @@ impl Spool {
         builder.create(&self.0)
     }
 
-    /// The recordings that are here, in the order of their names.
+    /// Lists the recordings here, by name.
     pub(crate) fn list(&self) -> io::Result<Vec<Of>> {
         self.named(&[PART, WHOLE])
     }
 
-    /// The recordings that are to be fetched, and those of which a part came to a process that died.
+    /// Lists the recordings to fetch, and those that a process left in part when it died.
     pub(crate) fn list_wanted(&self) -> io::Result<Vec<Of>> {
         self.named(&[WANTED, FRESH])
     }
@@ -134,7 +134,7 @@ impl Spool {
         Ok(found)
     }
 
-    /// Makes a recording whole that is not written any more, as far as there is sound of it; `None` if there is none.
+    /// Completes a recording that is no longer written, up to its last sample; `None` if it has no sound.
     pub(crate) fn complete(&self, of: Of) -> io::Result<Option<PathBuf>> {
         let (part, whole) = (self.path(of, PART), self.path(of, WHOLE));
         if whole.try_exists()? {
@@ -150,7 +150,7 @@ impl Spool {
             std::fs::remove_file(&part)?;
             return Ok(None);
         }
-        // A sample of which a part is missing is no sample.
+        // A partial sample is dropped.
         file.set_len(HEADER_LEN + pairs * PAIR_LEN)?;
         match repair(&mut file) {
             Ok(_) => {}
@@ -169,7 +169,7 @@ impl Spool {
         Ok(Some(whole))
     }
 
-    /// Deletes a recording, whole or not.
+    /// Deletes a recording, complete or not.
     pub(crate) fn remove(&self, of: Of) -> io::Result<()> {
         self.delete(of, PART)?;
         self.delete(of, WHOLE)
@@ -183,7 +183,7 @@ impl Spool {
     }
 }
 
-/// The recording that a file is of, by one of these; what is called otherwise is of none.
+/// The recording of a file with one of these extensions; `None` for other names.
 fn named(name: &str, extensions: &[&str]) -> Option<Of> {
     let (of, extension) = name.rsplit_once('.')?;
     let (account, id) = of.split_once('_')?;
@@ -193,7 +193,7 @@ fn named(name: &str, extensions: &[&str]) -> Option<Of> {
     })
 }
 
-/// To be written, by its owner alone.
+/// Options for writing, readable by the owner alone.
 fn owned() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -202,7 +202,7 @@ fn owned() -> OpenOptions {
     options
 }
 
-/// A file's name is durable only once its directory is.
+/// A file's name is durable only once its directory is synced.
 fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// A recording of so many frames.
+    /// A recording of this many frames.
     fn recorded(frames: i16) -> Vec<u8> {
         let mut recording = Recording::new(io::Cursor::new(Vec::new())).unwrap();
         for frame in 0..frames {
@@ -248,7 +248,7 @@ mod tests {
         let (spool, of) = (Spool::new(directory.path().to_owned()), of());
         let whole = recorded(2);
         for length in 0..=whole.len() {
-            // As it was when it was saved last: before the sound that is cut off now.
+            // As last saved, before the sound that is now cut off.
             let mut cut = whole[..length].to_vec();
             if length >= 44 {
                 cut[40..44].copy_from_slice(&640_u32.to_le_bytes());
@@ -318,7 +318,7 @@ mod tests {
         spool.want(of, "there").unwrap();
         assert_eq!(spool.wanted(of).unwrap().as_deref(), Some("there"));
         for content in [b"whatever its provider sent".as_slice(), b"twice"] {
-            // What came before it broke off is gone.
+            // What came before the connection broke is gone.
             spool.fresh(of).unwrap().write_all(&[1; 100]).unwrap();
             spool.fresh(of).unwrap().write_all(content).unwrap();
             assert_eq!(spool.list().unwrap(), [], "not whole");

@@ -13,8 +13,8 @@ use super::kept::{Held, keep};
 use super::spool::{Of, Spool};
 use crate::Shared;
 
-/// What keeps both sides of a call, if its agent wants that. The recording ends with the recorder's drop, and goes to the
-/// object store then. It must be called within a runtime, and takes no time.
+/// Records both sides of a call, if its agent's configuration enables it. Dropping the recorder ends the recording and
+/// starts its upload. Call it within a runtime; it does not block.
 pub(crate) fn recorder_for(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -39,7 +39,7 @@ pub(crate) fn recorder_for(
     Some(Box::new(recorder))
 }
 
-/// What happens to a recording that is written. A disk that is full ends it before its call.
+/// Waits for the recording to be written, then uploads it. A full disk ends it before its call.
 async fn end(shared: Arc<Shared>, spool: Spool, written: recorder::Written, of: Of, _held: Held) {
     if let Err(error) = written.wait().await {
         metrics().recordings.failed();

@@ -6,7 +6,7 @@ use offhook_engine::ports::speech::{SpeechToText, TextToSpeech};
 
 use super::*;
 
-/// A deployment that has these names. What they would be asked, nobody asks here.
+/// A deployment with these providers; none of them is ever called.
 struct Here(&'static [&'static str], &'static [&'static str]);
 
 impl Speech for Here {

@@ -1,4 +1,4 @@
-//! The beginning of a spoken conversation.
+//! Starts a spoken conversation.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -23,8 +23,8 @@ use crate::{Network, NotAnswered, Refusal, WaitingLine};
 
 #[boxed]
 impl Talks {
-    /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables. One
-    /// address has half of what pages may have.
+    /// Starts a conversation with an agent for a page of this origin; `metadata` sets the agent's variables. One IP
+    /// address may use half of the pages' share.
     pub async fn begin(
         &self,
         origin: &str,
@@ -37,7 +37,7 @@ impl Talks {
             None => Metadata::empty(),
         };
         let (talks, origin) = (self.clone(), origin.to_owned());
-        // To its end, whoever waits: a conversation that is written has somebody who holds it.
+        // Runs to its end even if the caller is gone: a conversation that is written must have an owner.
         let begun = self
             .0
             .chats
@@ -55,7 +55,8 @@ impl Talks {
         address: Option<IpAddr>,
     ) -> Result<Talk> {
         let shared = &self.0;
-        // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
+        // Taken before the check whether this process is stopping: the shutdown waits for conversations that were let
+        // in.
         let held = shared.held.token();
         let claimed_at = Moment::now();
         let (call, mut place, from) = self.claim(origin, agent, metadata, address).await?;
@@ -66,11 +67,11 @@ impl Talks {
         let id = call.id;
         let control = CallControl::new();
         place.give(id, claim, control.clone());
-        // Its page is there, which is all that a carrier could report.
+        // The page is connected, which is all that a carrier could report.
         shared.registry.mark_alive(id);
         shared.touch(id);
         if shared.stopping.load(Ordering::SeqCst) {
-            // Begun while it was written: whoever ends the calls here may not see this one any more.
+            // The shutdown began while the conversation was written, and may not see it any more.
             control.end(EndRequest::Drain);
         }
         let news = shared.listeners.listen(id);
@@ -96,7 +97,7 @@ impl Talks {
         Ok(Talk::new(id, page, news))
     }
 
-    /// Writes the conversation, claimed, once it has its place here.
+    /// Writes the conversation, already claimed, after reserving its slot here.
     async fn claim(
         &self,
         origin: String,
@@ -156,12 +157,12 @@ impl Talks {
     }
 }
 
-/// A page's line till its agent is ready.
+/// A page's line until its agent is ready.
 struct Waiting(PageLine);
 
 #[async_trait]
 impl WaitingLine for Waiting {
-    /// The page shows that it waits.
+    /// The page itself shows that it waits.
     fn ring(&self) {}
 
     async fn answer(self: Box<Self>) -> Result<AudioLeg, DialError> {

@@ -1,4 +1,4 @@
-//! Who listens to the conversations of this process: the pages that hold them.
+//! Sends events of this process's conversations to the pages that hold them.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 
 use super::TalkEvent;
 
-/// News that may wait for a page. One that does not read loses what it was to be told of turns.
+/// Events that may wait for a page. A page that does not read loses turns.
 const NEWS_WAITING: usize = 64;
 
-/// The pages that are told of their conversations.
+/// The pages that receive events of their conversations.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<HashMap<ConversationId, mpsc::Sender<TalkEvent>>>);
 
@@ -23,12 +23,12 @@ impl Listeners {
         news
     }
 
-    /// Nothing more is told.
+    /// Stops sending events.
     pub(super) fn forget(&self, id: ConversationId) {
         self.0.lock().remove(&id);
     }
 
-    /// Tells the page of a turn, if one listens. What tools were asked and answered is the account's alone.
+    /// Sends a turn to the page, if it listens. Tool requests and responses are visible to the account only.
     pub(crate) fn said(&self, id: ConversationId, turn: &Turn) {
         let is_agent = match turn.role {
             TurnRole::Agent => true,
@@ -45,7 +45,7 @@ impl Listeners {
         }
     }
 
-    /// Tells the page how its conversation ended, if one listens.
+    /// Tells the page how its conversation ended, if it listens.
     pub(crate) fn ended(&self, id: ConversationId, outcome: CallOutcome) {
         if let Some(listener) = self.0.lock().remove(&id) {
             let _ = listener.try_send(TalkEvent::Ended(Some(outcome)));

@@ -1,4 +1,5 @@
-//! Spoken conversations of web pages: begun over a page's connection, which is the session, held like calls that come in.
+//! Spoken conversations with web pages. A page's connection starts one and is its session; it runs like an incoming
+//! call.
 
 mod begin;
 mod listeners;
@@ -18,31 +19,30 @@ use crate::{Refusal, Shared};
 pub(crate) use listeners::Listeners;
 pub use talk::{Talk, TalkEvent};
 
-/// Samples per second of the sound that pages send and are sent: mono, 16 bit, little-endian.
+/// The sample rate of the audio that pages send and receive: mono, 16 bit, little-endian.
 pub const TALK_RATE: u32 = offhook_browser::WIRE_RATE;
 
-/// Bytes that a frame of a page's sound may have.
+/// Bytes of an audio frame from a page at most.
 pub const TALK_FRAME_BYTES: usize = offhook_browser::MOST_FRAME_BYTES;
 
-/// Seconds whose price a conversation holds when it begins; each further minute is held while it lasts, so that a widget's
-/// credits of a day are not all held by whoever talks first.
+/// Seconds of credits that a conversation holds when it begins. Each further minute is held while it lasts, so that the
+/// first visitor does not hold all of a widget's daily credits.
 pub(crate) const HELD_SECONDS: i64 = 60;
 
-/// Spoken conversations.
 #[derive(Clone)]
 pub struct Talks(pub(crate) Arc<Shared>);
 
-/// The conversations of pages here, by account and address.
+/// The number of page conversations here, by account and IP address.
 pub(crate) type Addresses = Mutex<HashMap<(AccountId, IpAddr), u32>>;
 
-/// One of them; dropping it takes it off.
+/// One of them; dropping it removes it from the count.
 struct FromAddress {
     shared: Arc<Shared>,
     of: (AccountId, IpAddr),
 }
 
 impl FromAddress {
-    /// `None` if there are `most` of this address.
+    /// `None` if this address already has `most`.
     fn take(shared: &Arc<Shared>, of: (AccountId, IpAddr), most: u32) -> Option<Self> {
         let mut addresses = shared.talkers.lock();
         let open = addresses.entry(of).or_default();
@@ -68,10 +68,7 @@ impl Drop for FromAddress {
 }
 
 impl Shared {
-    /// Whether the agent can be talked to on a page now.
-    ///
-    /// # Errors
-    /// [`UseCaseError::Conflict`] says why not.
+    /// Whether a page can talk to the agent now; the error says why not.
     pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<()> {
         if !self.can_speak(config) {
             return Err(UseCaseError::Conflict(Refusal::Speechless));

@@ -1,4 +1,4 @@
-//! A conversation as whoever has the page's connection holds it.
+//! A spoken conversation, for the owner of the page's connection.
 
 use bytes::Bytes;
 use offhook_boxed::boxed;
@@ -6,35 +6,35 @@ use offhook_browser::{PageEnd, Refused, Sent};
 use offhook_domain::{CallOutcome, ConversationId};
 use tokio::sync::mpsc;
 
-/// What a page is sent.
+/// An event for the page.
 #[derive(Debug)]
 pub enum TalkEvent {
-    /// Sound, to be played behind what was sent before.
+    /// Audio to play after what was sent before.
     Sound(Bytes),
-    /// Whatever was sent and not played yet is not to be played any more: the agent was interrupted.
+    /// Discard audio that was sent and not played yet: the agent was interrupted.
     Clear,
-    /// Somebody said something.
+    /// The agent or the visitor said something.
     Turn {
-        /// The agent; else the visitor.
+        /// The agent said it, else the visitor.
         is_agent: bool,
-        /// What was heard of it.
+        /// The part that was heard.
         text: String,
         /// Whether it was cut short.
         is_cut: bool,
     },
-    /// The conversation is over; nothing comes behind it. `None`: how, is not known here.
+    /// The conversation is over, and this is the last event. `None`: the outcome is not known here.
     Ended(Option<CallOutcome>),
 }
 
-/// A conversation that has begun. Dropped, the visitor has hung up.
+/// A running conversation. Dropping it hangs up for the visitor.
 pub struct Talk {
     id: ConversationId,
     /// Until the visitor hangs up.
     page: Option<PageEnd>,
     news: mpsc::Receiver<TalkEvent>,
-    /// No more sound comes.
+    /// No more audio comes.
     is_quiet: bool,
-    /// No more news come.
+    /// No more events come.
     is_told: bool,
     outcome: Option<CallOutcome>,
 }
@@ -56,13 +56,13 @@ impl Talk {
         }
     }
 
-    /// Its id, which is the conversation's.
+    /// Its id, which is also the conversation's.
     pub const fn id(&self) -> ConversationId {
         self.id
     }
 
-    /// Takes sound of the page's microphone. `false` if the page is to be let go of: it sends too large a frame, what is no
-    /// sound, or more than twice as fast as it sounds.
+    /// Accepts audio of the page's microphone. `false` if the page must be disconnected: it sends a frame that is too
+    /// large or is not audio, or sends at more than twice real time.
     pub fn hear(&self, pcm: &[u8]) -> bool {
         let Some(page) = &self.page else { return true };
         match page.hear(pcm) {
@@ -71,25 +71,25 @@ impl Talk {
         }
     }
 
-    /// Takes a key that the visitor pressed.
+    /// Accepts a key that the visitor pressed.
     pub fn press(&self, key: char) {
         if let Some(page) = &self.page {
             page.press(key);
         }
     }
 
-    /// The visitor hangs up, and stays to be told how it ended. What is heard or pressed from now on is nobody's.
+    /// Hangs up for the visitor, who still receives the outcome. Later audio and keys are ignored.
     pub fn hang_up(&mut self) {
         self.page = None;
         self.is_quiet = true;
     }
 
-    /// What the page is to be sent next, [`TalkEvent::Ended`] last. Safe to cancel.
+    /// The next event for the page, [`TalkEvent::Ended`] last. Cancel safe.
     pub async fn next(&mut self) -> TalkEvent {
         while !(self.is_quiet && self.is_told) {
             tokio::select! {
                 biased;
-                // A cut first, then what it left of a sentence.
+                // A `Clear` first, then the turn that it cut short.
                 sent = sent(self.page.as_ref()), if !self.is_quiet => match sent {
                     Some(Sent::Sound(sound)) => return TalkEvent::Sound(sound),
                     Some(Sent::Clear) => return TalkEvent::Clear,

@@ -1,4 +1,4 @@
-//! How an `http` tool asks: through the guard for targets, with a deadline, and with its answer cut.
+//! The request of an `http` tool: guarded against forbidden targets, with a deadline and a limit on the response.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-/// What is read of an answer.
+/// Bytes of a response that are read.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 
-/// Who asks, unless the tool's own headers say otherwise.
+/// The user agent, unless the tool's own headers set one.
 const AGENT: &str = "Service-Tool/1.0";
 
-/// Asks, and tells the model in words what came of it.
+/// Sends the request, and describes the result to the model in words.
 pub(super) async fn ask(
     client: &GuardedClient,
     http: &HttpRequest,
@@ -60,7 +60,7 @@ async fn exchange(
     Ok(told(status, &body))
 }
 
-/// The URL with the arguments in its query, if they go there. What the URL says is not the model's to say otherwise.
+/// The URL with the arguments in its query, if they belong there. The model cannot override what the URL already says.
 fn target(
     client: &GuardedClient,
     http: &HttpRequest,
@@ -123,7 +123,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
 
 fn told(status: StatusCode, body: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(body).into_owned();
-    // It is in no text that every database keeps, and the transcript tells of the answer.
+    // Not every database can store it in a text, and the transcript contains the response.
     text.retain(|character| character != '\0');
     let text = text.trim();
     match (status.is_success(), text.is_empty()) {

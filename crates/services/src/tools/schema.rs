@@ -1,5 +1,5 @@
-//! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit. Schemas of what is
-//! extracted from conversations have the same bounds.
+//! The JSON Schema of a tool's arguments: checks schemas, and arguments against them. Schemas for extraction from
+//! conversations have the same limits.
 
 mod rules;
 
@@ -14,37 +14,37 @@ use rules::{Rules, target};
 /// Bytes of a schema's compact text.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// How deep a schema nests, as written and with its references followed.
+/// Nesting depth of a schema, as written and with its references followed.
 const MAX_DEPTH: usize = 32;
 
-/// Parts of a schema with its references followed: beyond it, a few bytes stand for endless work.
+/// Parts of a schema with its references followed: without a limit, a few bytes could stand for endless work.
 const MAX_PARTS: usize = 10_000;
 
-/// Bytes that the compiled form of a pattern may take: the first that is enough for each of a schema's is its measure.
+/// Size limits for a compiled pattern. The smallest limit that all patterns of a schema satisfy is taken as their size.
 const PATTERN_BYTES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
-/// Patterns of a schema, and bytes that all of them may take.
+/// Patterns per schema, and bytes for all of them together.
 const MAX_PATTERNS: usize = 64;
 const MAX_PATTERNS_BYTES: usize = 4 << 20;
 
-/// Bytes of a compiled pattern's smallest step: at worst each of them looks at each byte.
+/// Bytes of a compiled pattern's smallest step. At worst each step processes each byte.
 const STEP_BYTES: usize = 64;
 
-/// `unevaluatedProperties` and `unevaluatedItems` of a schema: each looks again at all that stands below it, so that one
-/// within the other, and so on, takes more than twice as long with each.
+/// `unevaluatedProperties` and `unevaluatedItems` per schema. Each evaluates everything below it again, so that each
+/// level of nesting more than doubles the time.
 const MAX_UNEVALUATED: usize = 8;
 
-/// Parts of a schema and steps of its patterns, times bytes of what is measured by it: each looks at each byte, at worst,
-/// and nobody else has the thread meanwhile.
+/// The limit of a schema's parts and pattern steps, times the bytes of the text. At worst each processes each byte, and
+/// blocks the thread meanwhile.
 const MAX_WORK: usize = 64 << 20;
 
-/// So many bytes can be measured by every schema.
+/// Every schema must be able to check this many bytes.
 const MIN_TEXT: usize = 1 << 10;
 
-/// Faults of arguments that are told.
+/// Violations in arguments that are reported.
 const FAULTS: usize = 3;
 
-/// Checks a schema; the fault continues the field's name.
+/// Checks a schema; the error continues the field's name.
 pub(crate) fn check(schema: &Json) -> Result<(), String> {
     let text = schema.to_compact();
     if text.len() > MAX_BYTES {
@@ -65,8 +65,8 @@ pub(crate) fn check(schema: &Json) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with a tool's arguments, as a sentence for the model; if nothing is, those that the schema says something
-/// of: what a customer may have talked a model into adding goes nowhere.
+/// Checks a tool's arguments; the error is a sentence for the model. Returns only the arguments that the schema
+/// mentions, so that what a customer talks a model into adding is not sent.
 pub(super) fn fit(
     schema: &Json,
     arguments: &str,
@@ -108,19 +108,16 @@ pub(super) fn fit(
     Ok(arguments)
 }
 
-/// Measures values by a schema. Nothing is fetched, and patterns run in time linear in the text: how many steps they take
-/// at each byte of it is counted.
+/// Validates values by a schema. Nothing is fetched. Patterns run in time linear in the text; their steps per byte are
+/// counted.
 pub(crate) struct Measure {
     rules: Rules,
-    /// How many parts of the schema, and steps of patterns in it, look at a byte, at worst.
+    /// How many parts of the schema, and pattern steps in it, process a byte at worst.
     looks: usize,
 }
 
 impl Measure {
-    /// By this schema.
-    ///
-    /// # Errors
-    /// It is none, or makes too much work; the fault continues its name.
+    /// Compiles a schema. The error, for an invalid or too costly one, continues its name.
     pub(crate) fn of(schema: &Value) -> Result<Self, String> {
         let mut costly = Costly::default();
         costly.count(schema);
@@ -141,18 +138,18 @@ impl Measure {
         })
     }
 
-    /// Whether a text takes too long to be measured.
+    /// Whether validating this text would take too long.
     pub(crate) fn is_too_long(&self, text: &str) -> bool {
         self.looks.saturating_mul(text.len()) > MAX_WORK
     }
 
-    /// What is wrong with a value: so many faults of it at most.
+    /// The violations in a value, `most` at most.
     pub(crate) fn faults(&self, value: &Value, most: usize) -> Vec<Fault> {
         self.rules.faults(value, most)
     }
 }
 
-/// Rules none of whose patterns is larger than `most` bytes, and how large they are at most.
+/// Rules with patterns of up to `most` bytes each, and the size limit that they satisfied.
 fn compile(schema: &Value, most: usize) -> Result<(Rules, usize), String> {
     let smaller = PATTERN_BYTES.into_iter().filter(|bytes| *bytes < most);
     for bytes in smaller {
@@ -168,7 +165,7 @@ fn compile(schema: &Value, most: usize) -> Result<(Rules, usize), String> {
     Ok((rules, bytes))
 }
 
-/// What of a schema takes more time or memory than its text.
+/// Counts what in a schema costs more time or memory than its text.
 #[derive(Default)]
 struct Costly {
     unevaluated: usize,
@@ -193,14 +190,14 @@ impl Costly {
     }
 }
 
-/// How many patterns a part has itself.
+/// How many patterns a part itself has.
 fn patterns_of(part: &Value) -> usize {
     let one = part.get("pattern").is_some_and(Value::is_string);
     let more = part.get("patternProperties").and_then(Value::as_object);
     usize::from(one) + more.map_or(0, serde_json::Map::len)
 }
 
-/// How much there is of a schema, with its references followed.
+/// The size of a schema, with its references followed.
 #[derive(Clone, Copy)]
 struct Sum {
     parts: usize,
@@ -216,12 +213,12 @@ impl Sum {
     }
 }
 
-/// The parts of a schema: every value in it, and what its references lead to.
+/// The parts of a schema: every value in it, and the targets of its references.
 struct Parts<'a> {
     root: &'a Value,
-    /// Whether `id` means what `$id` has meant since.
+    /// Whether `id` has the meaning that later drafts give `$id`.
     is_draft_4: bool,
-    /// Depth and size of what was measured, by its place in memory; `None` while it is being measured.
+    /// Depth and size of measured parts, by address; `None` while a part is being measured.
     known: HashMap<*const Value, Option<(usize, Sum)>>,
 }
 
@@ -282,7 +279,7 @@ impl<'a> Parts<'a> {
         Ok((depth, size))
     }
 
-    /// What stands in a part, and what it refers to.
+    /// The values within a part, and those that it refers to.
     fn inner(&self, part: &'a Value) -> Result<Vec<&'a Value>, String> {
         let members = match part {
             Value::Array(items) => return Ok(items.iter().collect()),
@@ -315,7 +312,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// With another base `#/…` leads elsewhere than it is followed here, and round perhaps.
+/// With another base, `#/…` would point elsewhere than the check follows it, possibly in a circle.
 fn other_base(name: &str) -> String {
     format!("must not use `{name}`: refer by `#/…` alone")
 }
@@ -376,7 +373,7 @@ mod tests {
             fault(r#"{"$id":"https://a.example/"}"#),
             "must not use `$id`: refer by `#/…` alone"
         );
-        // To itself, by the base that `id` makes.
+        // Refers to itself through the base that `id` sets.
         let draft_4 = |part: &str| {
             fault(&format!(
                 r#"{{"$schema":"http://json-schema.org/draft-04/schema#","definitions":{{"a":{{}}}},"properties":{part}}}"#
@@ -461,7 +458,7 @@ mod tests {
         assert_eq!(fault(&patterns(64, "^[A-Z]{2}")), "");
         let named = r#"{"properties":{"pattern":{"type":"string"}}}"#;
         assert_eq!(fault(named), "", "a member of that name");
-        // Each of them might be so long alone.
+        // Each of them may be that long alone.
         let long = "\\\\p{L}{12}";
         assert_eq!(fault(&patterns(1, long)), "");
         assert!(fault(&patterns(64, long)).starts_with("is no valid JSON Schema"));
@@ -542,7 +539,7 @@ mod tests {
         assert!(fit(&schema, &arguments).is_err());
     }
 
-    /// A pattern of so many steps that all look at each 0 and 1, and a text of those.
+    /// A pattern whose many steps all process each 0 and 1, and a text of those.
     fn counting(steps: usize) -> (String, String) {
         let mut seed = 1_u32;
         let mut digit = || {
@@ -585,7 +582,7 @@ mod tests {
             referred("^[01]+$"),
             "has patterns that take too long: write shorter or fewer ones"
         );
-        // Many of them, each as large as one may be alone.
+        // Many of them, each as large as a single one may be.
         let many = vec![format!(r#"{{"pattern":"{}"}}"#, counting(5_000).0); 64].join(",");
         let many = fault(&format!(r#"{{"properties":{{"a":{{"allOf":[{many}]}}}}}}"#));
         assert!(many.starts_with("is no valid JSON Schema"), "{many}");

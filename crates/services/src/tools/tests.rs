@@ -1,4 +1,4 @@
-//! What a toolbox does with a model's calls, against a small server.
+//! Tests a toolbox's handling of a model's calls, against a small server.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ struct Server {
 }
 
 impl Server {
-    /// Answers each request with `answer`, byte for byte; without one it stays silent.
+    /// Responds to each request with `answer`, byte for byte; without one it stays silent.
     async fn start(answer: Option<Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -120,7 +120,7 @@ async fn told(toolbox: &Toolbox, arguments: &str) -> String {
 async fn a_get_carries_its_arguments_in_the_query_and_a_post_in_its_body() {
     let server = Server::start(answering("200 OK", " {\"where\":\"drawer\"}\n")).await;
     let get = http("GET", &format!("{}/items?a=b", server.url));
-    // What the schema does not name, and what the URL says already, are left out.
+    // Arguments that the schema does not name, or that the URL already has, are left out.
     let arguments = r#"{"id":7,"q":"ñ & x","none":null,"list":[1],"a":"c","admin":true}"#;
     let answer = told(&get, arguments).await;
     assert_eq!(answer, "{\"where\":\"drawer\"}");

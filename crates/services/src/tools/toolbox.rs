@@ -13,7 +13,7 @@ use super::{headers_from, may_call, request, schema};
 use crate::Result;
 use crate::integrations::Functions;
 
-/// What an agent may use in a conversation.
+/// The tools that an agent may use in a conversation.
 pub(crate) struct Toolbox {
     tools: Vec<Equipped>,
     definitions: Arc<[ToolDefinition]>,
@@ -28,10 +28,7 @@ struct Equipped {
 }
 
 impl Toolbox {
-    /// The pinned tools, of which none hands over to a number without one of the prefixes, if there are any.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if a pinned tool cannot be read.
+    /// The pinned tools. They transfer only to numbers with one of the prefixes, if there are any.
     pub(crate) fn new(
         client: GuardedClient,
         allowed_prefixes: Vec<String>,
@@ -54,7 +51,7 @@ impl Toolbox {
         })
     }
 
-    /// The same, with the account's connected applications behind the tools that are functions of theirs.
+    /// Adds the account's connected applications, which run the tools that are functions of theirs.
     pub(crate) fn with_functions(self, functions: Functions) -> Self {
         Self {
             functions: Some(functions),
@@ -111,7 +108,7 @@ impl Toolbox {
     }
 }
 
-/// Models want the arguments' type said.
+/// Models require the arguments to have a type.
 fn definition(tool: &Tool) -> ToolDefinition {
     let mut parameters = tool.parameters.clone();
     if let Json::Object(members) = &mut parameters

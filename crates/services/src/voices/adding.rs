@@ -1,4 +1,4 @@
-//! Making a chosen voice ready to speak: one of a provider's shared library is added to the workspace first.
+//! Makes a chosen voice usable: a voice of a provider's shared library is first added to the workspace.
 
 use std::time::Duration;
 
@@ -9,16 +9,15 @@ use tokio::time::timeout;
 
 use super::Voices;
 
-/// How long a provider may take, while a client waits.
+/// How long a provider may take while a client waits.
 const ADD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Why nobody can speak with a voice.
+/// Why a voice cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnreadyVoice {
-    /// The list does not have it.
     #[error("`{0}` has no such voice; GET /v1/voices lists them")]
     NotListed(String),
-    /// It is shared, and the list is from before its owner was kept.
+    /// It is shared, and the list dates from before owners were stored.
     #[error(
         "is shared and the list does not say by whom; choose one that is not `shared`, or ask the operator to run \
          `offhook voices sync`"
@@ -38,17 +37,15 @@ pub(crate) enum UnreadyVoice {
     NoRoom(VoiceProvider),
     #[error("`{0}` shares this voice no more; GET /v1/voices lists the others")]
     NotShared(VoiceProvider),
-    /// The provider did not do its part.
     #[error(transparent)]
     Library(VoiceLibraryError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Voices {
-    /// Makes sure that agents can speak with a voice: that it is listed, and in the workspace if it was shared. Asking
-    /// again is the same as asking once.
+    /// Makes sure that agents can speak with a voice: that it is listed, and in the workspace if it is shared. A
+    /// repeated call changes nothing.
     pub(crate) async fn make_ready(
         &self,
         account: AccountId,

@@ -1,5 +1,5 @@
-//! Private voices of single accounts: asked for with the account's own credential, shown to that account alone.
-//! Few accounts have any; theirs are read with each request.
+//! Private voices of single accounts: listed with the account's own credential, shown to that account only. Few
+//! accounts have any; theirs are read on each request.
 
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, CredentialProvider, Voice, VoiceProvider};
@@ -11,10 +11,10 @@ use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
 use crate::Result;
 
-/// What an account reads of a credential that a provider does not accept.
+/// The error that an account sees if a provider does not accept its credential.
 const REFUSED: &str = "the provider does not accept the credential, or not for its voices";
 
-/// Credentials of a provider that are taken at once.
+/// Credentials of a provider that are claimed at once.
 const BATCH: i64 = 8;
 
 #[boxed]
@@ -36,11 +36,11 @@ impl Voices {
         Ok(Some(listing.alone()))
     }
 
-    /// Asks with every account's own credentials, whether they are due or not.
+    /// Synchronizes with every account's own credentials, due or not.
     pub async fn sync_accounts(&self) -> Result<Vec<SyncOutcome>> {
         let mut outcomes = Vec::new();
         for credential in self.shared.store.voice_credentials().await? {
-            // Without its URL a provider cannot be asked at all.
+            // A provider without a configured URL cannot be reached.
             if let Some(library) = self.library(credential.provider) {
                 outcomes.push(self.sync_account(library, credential).await);
             }
@@ -48,7 +48,7 @@ impl Voices {
         Ok(outcomes)
     }
 
-    /// Asks with the credentials that are due, one after the other. Processes share them: each is taken by one.
+    /// Synchronizes with the due credentials, one after the other. Processes share the work: one of them claims each.
     pub(super) async fn sync_due_accounts(&self) -> Result<()> {
         loop {
             let (store, now) = (&self.shared.store, self.shared.clock.now());
@@ -84,7 +84,7 @@ impl Voices {
         if let Err(VoiceSyncError::Library(error)) = &result
             && let Some(word) = CredentialProvider::of_voices(provider)
         {
-            // The account reads it where its credentials are.
+            // The account sees it beside its credentials.
             let (store, why) = (&self.shared.store, told(error));
             if let Err(error) = store
                 .credential_unanswered(account, word, began, &why)
@@ -131,7 +131,7 @@ impl Voices {
     }
 }
 
-/// Up to `most` voices of both lists, in order. A voice that both have is the account's own.
+/// Up to `most` voices of both lists, in order. For a voice in both, the account's own wins.
 pub(super) fn page(
     list: &Snapshot,
     own: &Snapshot,
@@ -147,7 +147,7 @@ pub(super) fn page(
     rows
 }
 
-/// What an account reads of a provider that did not list its voices.
+/// The error that an account sees if a provider did not list its voices.
 fn told(error: &VoiceLibraryError) -> String {
     match error {
         VoiceLibraryError::Refused(401 | 403) => REFUSED.to_owned(),

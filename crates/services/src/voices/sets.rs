@@ -1,5 +1,5 @@
-//! Which voices of the list have a property: a bit for each, in the list's order, so that voices with several are found
-//! among 20,000 in a microsecond, whether there are many or none.
+//! The voices that have a property: one bit per voice, in the list's order. Voices with several properties are thus
+//! found among 20,000 in a microsecond, whether there are many or none.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use offhook_domain::{VoiceGender, VoiceProvider};
 use super::ListedVoice;
 use super::snapshot::Search;
 
-/// Pairs of a text that are looked up; what they leave is compared with the whole text.
+/// Byte pairs of a text that are looked up; what remains is compared with the whole text.
 const PAIRS: usize = 16;
 
-/// Some of the voices.
+/// A set of voices.
 #[derive(Default)]
 struct Set(Vec<u64>);
 
@@ -25,7 +25,7 @@ impl Set {
     }
 }
 
-/// Every property that a filter may ask for.
+/// Every property that a filter may have.
 #[derive(Default)]
 pub(super) struct Sets {
     count: usize,
@@ -33,14 +33,14 @@ pub(super) struct Sets {
     genders: HashMap<VoiceGender, Set>,
     languages: HashMap<String, Set>,
     recommended: HashMap<bool, Set>,
-    /// Voices whose folded names hold a byte.
+    /// Voices whose folded names contain a byte.
     letters: HashMap<u8, Set>,
-    /// Voices whose folded names hold two bytes, one behind the other.
+    /// Voices whose folded names contain two adjacent bytes.
     pairs: HashMap<[u8; 2], Set>,
 }
 
 impl Sets {
-    /// The next voice of the list.
+    /// Adds the next voice of the list.
     pub(super) fn add(&mut self, listed: &ListedVoice) {
         let (at, voice) = (self.count, &listed.voice);
         self.count += 1;
@@ -63,14 +63,14 @@ impl Sets {
         }
     }
 
-    /// Where the voices from `first` on are that have everything that is asked for, in order; their names may yet lack the
-    /// text, and have but its letters.
+    /// The positions, in order and from `first` on, of the voices that match the filter. For the text, a match has only
+    /// its letters and must still be compared.
     pub(super) fn candidates(
         &self,
         search: &Search,
         first: usize,
     ) -> impl Iterator<Item = usize> + '_ {
-        // A property that no voice has leaves none.
+        // If no voice has a property, there are no candidates.
         let sets = self.asked(search);
         let words = match sets {
             Some(_) => first / 64..self.count.div_ceil(64),
@@ -94,7 +94,7 @@ impl Sets {
             .take_while(move |at| *at < count)
     }
 
-    /// The sets of what is asked for; `None` if one of them is empty.
+    /// The sets of the filter's properties; `None` if one of them is empty.
     fn asked(&self, search: &Search) -> Option<Vec<&Set>> {
         let mut sets = Vec::new();
         if let Some(provider) = search.provider {

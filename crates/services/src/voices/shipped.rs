@@ -1,4 +1,4 @@
-//! `crates/services/catalog/voices.toml`: the list that ships with the product, and which voices are hand-picked for Mexican Spanish.
+//! `crates/services/catalog/voices.toml`: the shipped list, and which voices are hand-picked for Mexican Spanish.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,6 @@ use serde::Deserialize;
 
 use crate::CatalogError;
 
-/// Where it is.
 const FILE: &str = "crates/services/catalog/voices.toml";
 
 #[derive(Deserialize)]
@@ -37,7 +36,6 @@ struct Entry {
     recommended: bool,
 }
 
-/// The shipped list.
 pub(super) struct Shipped {
     pub(super) voices: Vec<Voice>,
     recommended: HashSet<(VoiceProvider, String)>,
@@ -101,7 +99,7 @@ impl Shipped {
         Ok(shipped)
     }
 
-    /// Whether a voice is hand-picked, wherever it comes from.
+    /// Whether a voice is hand-picked, also if it comes from a provider's list.
     pub(super) fn recommends(&self, provider: VoiceProvider, voice_id: &str) -> bool {
         self.recommended.contains(&(provider, voice_id.to_owned()))
     }

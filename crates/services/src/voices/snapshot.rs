@@ -1,4 +1,4 @@
-//! The list of voices in memory, in its order, with what finds those that a filter asks for.
+//! The sorted list of voices in memory, with an index for filters.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -11,19 +11,19 @@ use super::sets::Sets;
 use super::shipped::Shipped;
 use crate::folding::fold;
 
-/// Where a voice stands in the list; places compare as the list is ordered.
+/// A voice's position in the list; positions compare in the list's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VoicePlace {
-    /// 0 for hand-picked voices, 1 for all others.
+    /// 0 for recommended voices, 1 for all others.
     pub group: u8,
     pub provider: VoiceProvider,
-    /// The name as it is compared.
+    /// The folded name.
     pub name_folded: String,
     /// The provider's id.
     pub voice_id: String,
 }
 
-/// Filters as the list compares them: the language in lower case, the text folded.
+/// A filter in the form that the list compares: the language in lower case, the text folded.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     pub(super) provider: Option<VoiceProvider>,
@@ -40,16 +40,17 @@ pub(super) struct Snapshot {
     entries: Vec<Entry>,
     texts: Texts,
     sets: Sets,
-    /// The accounts that have voices of their own beside these.
+    /// The accounts that also have voices of their own.
     pub(super) owners: HashSet<AccountId>,
 }
 
-/// What all voices say, in one piece: as a dozen small texts for each, they would be spread over the allocator's arenas,
-/// among what is read and written meanwhile, and none of that would be given back.
+/// The texts of all voices in one buffer. A dozen small texts per voice would spread over the allocator's arenas, among
+/// short-lived allocations, and prevent that memory from being returned.
 #[derive(Default)]
 struct Texts(Vec<u8>);
 
-/// A voice of the list: where its folded name begins, behind that its id, and the rest of it as JSON up to `end`.
+/// A voice of the list: the offsets of its folded name, of its id after that, and of the rest as JSON, which ends at
+/// `end`.
 struct Entry {
     provider: VoiceProvider,
     recommended: bool,
@@ -72,7 +73,7 @@ impl Texts {
         self.part(entry.id, entry.rest)
     }
 
-    /// As [`VoicePlace`]s compare.
+    /// Compares like [`VoicePlace`].
     fn place<'a>(&'a self, entry: &Entry) -> (u8, VoiceProvider, &'a [u8], &'a [u8]) {
         let group = u8::from(!entry.recommended);
         (group, entry.provider, self.name(entry), self.id(entry))
@@ -110,7 +111,7 @@ impl Texts {
     }
 }
 
-/// A list that is being put together.
+/// A list under construction.
 pub(super) struct Listing<'a> {
     shipped: &'a Shipped,
     synced: HashSet<VoiceProvider>,
@@ -169,7 +170,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The list of these voices and of the shipped ones of those providers that have none.
+    /// The list of these voices, plus the shipped ones of providers that have none.
     pub(super) fn with_shipped(mut self) -> Snapshot {
         let synced = std::mem::take(&mut self.synced);
         let shipped = self.shipped.voices.iter();
@@ -189,7 +190,7 @@ impl Snapshot {
         self.texts.voice(found)
     }
 
-    /// Up to `most` voices behind `after`.
+    /// Up to `most` voices after `after`.
     pub(super) fn page(
         &self,
         search: &Search,
@@ -199,7 +200,7 @@ impl Snapshot {
         self.behind(search, after, most, |_, _| true)
     }
 
-    /// Up to `most` voices behind `after` that are to be shown, by provider and id.
+    /// Up to `most` voices after `after` that pass `is_shown`, by provider and id.
     pub(super) fn behind(
         &self,
         search: &Search,
@@ -224,7 +225,7 @@ impl Snapshot {
             .collect()
     }
 
-    /// What names each voice.
+    /// Each voice's provider and id.
     pub(super) fn names(&self) -> HashSet<(VoiceProvider, &[u8])> {
         let names = self.entries.iter();
         names

@@ -1,4 +1,4 @@
-//! Asking the providers for their voices: once a day by one process, and when the operator says so.
+//! Fetches the providers' voices: once a day by one process, and on the operator's command.
 
 use offhook_boxed::boxed;
 use std::time::Duration;
@@ -16,39 +16,36 @@ use crate::leases::renew_every;
 
 use crate::workers::Turns;
 
-/// The name under which processes take turns.
+/// The job name under which processes take turns.
 const JOB: &str = "voices";
 
-/// How often a process looks whether it is its turn.
+/// How often a process checks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often the providers are asked.
+/// How often the providers are queried.
 pub(super) const DUE_EVERY: Duration = Duration::from_secs(86_400);
 
-/// How soon they are asked again when one of them failed.
+/// How soon they are queried again if one of them failed.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
 
-/// Why a provider's voices are still those of the last time.
+/// Why a provider's voices were not updated.
 #[derive(Debug, thiserror::Error)]
 pub enum VoiceSyncError {
-    /// The provider did not list its voices.
     #[error(transparent)]
     Library(#[from] VoiceLibraryError),
-    /// It listed none at all, which says more about the key than about the provider.
+    /// An empty list, which says more about the key than about the provider.
     #[error("it lists no voice at all")]
     Empty,
-    /// The account's credential was removed or replaced meanwhile.
     #[error("the credential was removed or replaced meanwhile")]
     CredentialGone,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What came of asking one provider.
+/// The result of querying one provider.
 #[derive(Debug)]
 pub struct SyncOutcome {
-    /// Whose voices were asked for, if they are an account's own.
+    /// The account, if its own voices were listed.
     pub account: Option<AccountId>,
     pub provider: VoiceProvider,
     /// How many voices it lists and what changed, or why nothing did.
@@ -57,7 +54,7 @@ pub struct SyncOutcome {
 
 #[boxed]
 impl Voices {
-    /// Asks every provider that is set up, in the list's order.
+    /// Queries every configured provider, in the list's order.
     pub async fn sync(&self) -> Vec<SyncOutcome> {
         let mut outcomes = Vec::new();
         for library in self.libraries.iter() {
@@ -98,7 +95,7 @@ impl Voices {
         Ok((count, changes))
     }
 
-    /// Takes turns with other processes at asking, until `stop`.
+    /// Takes turns with other processes until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         if self.libraries.is_empty() {
             return stop.cancelled().await;
@@ -119,8 +116,8 @@ impl Voices {
         self.sync_due_accounts().await
     }
 
-    /// Asks every provider that is set up, if a day has passed (an hour, if one of them failed) and no other process is at
-    /// it; `None` if not, or if another process took it over meanwhile.
+    /// Queries every configured provider, if a day has passed (an hour, if one of them failed) and no other process is
+    /// doing it. `None` if not, or if another process took over meanwhile.
     pub async fn sync_if_due(&self) -> Result<Option<Vec<SyncOutcome>>> {
         let (store, node) = (&self.shared.store, self.shared.node);
         let now = || self.shared.clock.steady();

@@ -1,4 +1,4 @@
-//! How endpoints fare, and what was sent to one of them.
+//! The health of endpoints, and the deliveries to one of them.
 
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, DeliveryId, EndpointId};
@@ -10,12 +10,12 @@ use crate::{Page, PageRequest};
 
 #[boxed]
 impl Webhooks {
-    /// How each endpoint of the account fares.
+    /// The health of each endpoint of the account.
     pub async fn health(&self, account: AccountId) -> Result<Vec<EndpointHealth>, StoreError> {
         self.0.store.endpoint_health(account).await
     }
 
-    /// A page of the deliveries to one endpoint, newest first.
+    /// Lists the deliveries to one endpoint, newest first.
     pub async fn deliveries_to(
         &self,
         account: AccountId,

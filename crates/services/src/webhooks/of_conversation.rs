@@ -1,4 +1,4 @@
-//! What a conversation's events became.
+//! The deliveries of a conversation's events.
 
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, ConversationId};
@@ -6,12 +6,12 @@ use offhook_storage::{Delivery, StoreError};
 
 use super::Webhooks;
 
-/// Deliveries that one conversation shows at most: two events, to each of an account's endpoints.
+/// Deliveries shown for one conversation at most: two events, to each of an account's endpoints.
 const SHOWN: i64 = 100;
 
 #[boxed]
 impl Webhooks {
-    /// The deliveries of a conversation's events, the oldest first; none for another account's conversation.
+    /// The deliveries of a conversation's events, oldest first; empty for another account's conversation.
     pub async fn of_conversation(
         &self,
         account: AccountId,

@@ -1,4 +1,4 @@
-//! The answer to a message: whose it is to give, in which conversation, and what it is.
+//! The answer to a message: the agent that gives it, its conversation and its text.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use super::work::{Halt, Job, kept};
 use crate::UseCaseError;
 use crate::chats::{self, Answering, ChatEvent, ChatReply, Chats, STOPPING};
 
-/// How often an answer is asked for if no model gives one, and what is waited in between.
+/// How often an answer is tried if no model gives one, and the pause in between.
 const TRIES: i32 = 3;
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// What is waited for an answer that another process may still be giving.
+/// The pause if another process may still be answering.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// What the account reads of a message that no model answered.
+/// What the account reads about a message that no model answered.
 const NO_REPLY: &str = "Not answered: no model could be reached. The customer was told nothing.";
 
-/// The same where the wallet is empty.
+/// The same if the wallet is empty.
 const NO_CREDITS: &str =
     "Not answered: the account's credits do not cover an answer. The customer was told nothing.";
 
@@ -43,7 +43,7 @@ impl Job {
         thread: &WhatsAppThread,
         message: WhatsAppReceived,
     ) -> Result<(), Halt> {
-        // A reaction wants no answer, and neither does what WhatsApp itself says.
+        // Reactions and WhatsApp's own messages get no answer.
         if matches!(
             message.kind.as_str(),
             "reaction" | "system" | "request_welcome"
@@ -68,7 +68,7 @@ impl Job {
         }
     }
 
-    /// The agent answers.
+    /// Has the agent answer.
     async fn have_answered(
         &self,
         place: &Place,
@@ -111,7 +111,7 @@ impl Job {
         kept(queued.await?)
     }
 
-    /// There is no answer: now, or at all.
+    /// Handles a message without an answer: retries or drops it.
     async fn unanswered(
         &self,
         message: WhatsAppReceived,
@@ -120,7 +120,7 @@ impl Job {
     ) -> Result<(), Halt> {
         match error {
             UseCaseError::Store(error) if error.may_pass() => Err(error.into()),
-            // Begun anew in the next conversation.
+            // It continues in the next conversation.
             UseCaseError::Conflict(crate::Refusal::SessionEnded) => {
                 self.put_off(message, Duration::ZERO, false).await
             }
@@ -165,8 +165,8 @@ impl Job {
         }
     }
 
-    /// What is no text is answered once in a conversation, by a sentence. Where the customer may not be written to any more,
-    /// the conversation says so.
+    /// Answers a message without text once per conversation, with a fixed sentence. If the customer may no longer be
+    /// written to, the conversation says so.
     async fn remark(
         &self,
         thread: &WhatsAppThread,
@@ -192,7 +192,7 @@ impl Job {
         let written =
             store.remark_on_whatsapp(self.hold, conversation, message.wamid, remark, times);
         match written.await? {
-            // Ended meanwhile: it is looked at again, in the next one.
+            // If the conversation has ended meanwhile, the message is handled again, in the next one.
             Some(_) => {
                 self.shared.touch(conversation);
                 Ok(())
@@ -201,7 +201,7 @@ impl Job {
         }
     }
 
-    /// The conversation that goes on, or the one that begins; or why there is none.
+    /// The conversation that continues, or a new one; or why there is none.
     async fn place(
         &self,
         thread: &WhatsAppThread,
@@ -226,7 +226,7 @@ impl Job {
         {
             let wamid = message.wamid.clone();
             if !view.session.is_open {
-                // Answered by the agent's last words, which whoever wrote them down did not come to send.
+                // The agent's last words answered it, and the process that wrote them did not get to send them.
                 if store.is_answered_in_chat(id, wamid).await? {
                     return Ok(Ok(Place { view, language }));
                 }
@@ -238,7 +238,7 @@ impl Job {
             } else if view.session.agent_id == agent.id {
                 return Ok(Ok(Place { view, language }));
             } else {
-                // Another agent has the number: it was not there.
+                // The number has another agent now, who was not part of this conversation.
                 TerminationReason::AgentHangup
             };
             chats::end(shared, id, reason).await?;
@@ -246,7 +246,7 @@ impl Job {
         self.begin(thread, &found.account, (&agent, &config)).await
     }
 
-    /// Begins the thread's next conversation.
+    /// Starts the thread's next conversation.
     async fn begin(
         &self,
         thread: &WhatsAppThread,
@@ -263,10 +263,10 @@ impl Job {
             metadata: "{}".to_owned(),
             price: shared.catalog.dearest(account.plan, config),
             origin: WHATSAPP_ORIGIN.to_owned(),
-            // Of a token that nobody was given.
+            // The digest of a token that no client receives.
             token_digest: chats::unknown_token()?,
             token_expires_at: at,
-            // The customer has spoken first: they are answered, not greeted.
+            // The customer wrote first, so the agent answers and does not greet.
             first_message: None,
             at,
         };
@@ -292,7 +292,7 @@ impl Job {
         Ok(Ok(Place { view, language }))
     }
 
-    /// What the number's agent answers by, or why it does not.
+    /// The configuration with which the number's agent answers, or why it does not.
     fn admit(&self, found: &CalledNumber) -> Result<AgentConfig, String> {
         let Some(agent) = &found.agent else {
             return Err("the number has no agent".to_owned());

@@ -1,4 +1,4 @@
-//! What an account stores to have its numbers answered on WhatsApp.
+//! An account's credential for answering on WhatsApp.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{E164, JsonError};
 use ring::hmac;
 
-/// Characters that each of the secrets may have.
+/// Characters of each secret at most.
 const SECRET_CHARS: usize = 1_024;
 
 /// Numbers that one app may have here.
 const NUMBERS: usize = 50;
 
-/// Digits that WhatsApp's id of a number may have.
+/// Digits of WhatsApp's id of a number.
 const ID_DIGITS: usize = 32;
 
 /// A WhatsApp Business app and its numbers: a JSON object of `access_token`, `app_secret`, `verify_token` and
-/// `phone_numbers`, which says of WhatsApp's id of each number which number of the account it is. The number that WhatsApp
-/// displays is for people to read, and not everywhere the one that calls go to.
+/// `phone_numbers`. The last maps WhatsApp's id of each number to the account's number. The number that WhatsApp
+/// displays is meant for people, and may differ from the one that calls go to.
 pub(crate) struct WhatsAppCredential {
     pub(crate) access_token: String,
     app_secret: String,
@@ -26,10 +26,7 @@ pub(crate) struct WhatsAppCredential {
 }
 
 impl WhatsAppCredential {
-    /// Reads a secret.
-    ///
-    /// # Errors
-    /// A sentence that names the field at fault, and holds nothing of the secret.
+    /// Parses a secret. The error names the wrong field and contains nothing of the secret.
     pub(crate) fn read(secret: &str) -> Result<Self, String> {
         let json = Json::parse(secret.as_bytes()).map_err(|error| match error {
             JsonError::NotJson => {
@@ -86,25 +83,25 @@ impl WhatsAppCredential {
         })
     }
 
-    /// The account's number that WhatsApp knows by this id.
+    /// The account's number with this WhatsApp id.
     pub(crate) fn number(&self, id: &str) -> Option<&E164> {
         self.numbers.get(id)
     }
 
-    /// Whether `token` is the verify token. It takes as long for a wrong one.
+    /// Whether `token` is the verify token, in constant time.
     pub(crate) fn is_verify_token(&self, token: &str) -> bool {
         let of = |text: &str| hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes());
         let tag = hmac::sign(&of(token), b"verify");
         hmac::verify(&of(&self.verify_token), b"verify", tag.as_ref()).is_ok()
     }
 
-    /// Whether the app signed this body: `sha256=` and the HMAC-SHA256 of it in hexadecimal, keyed by the app secret.
+    /// Whether the app signed this body: `sha256=` and its HMAC-SHA256 in hexadecimal, keyed with the app secret.
     pub(crate) fn has_signed(&self, signature: &str, body: &[u8]) -> bool {
         is_signed(&self.app_secret, signature, body)
     }
 }
 
-/// What a signature is compared with where there is no app, so that an unknown account answers as late as a known one.
+/// Verifies a signature in vain if there is no app, so that an unknown account takes as long as a known one.
 pub(crate) fn is_signed_by_nobody(signature: &str, body: &[u8]) -> bool {
     let _ = is_signed("nobody", signature, body);
     false

@@ -1,5 +1,5 @@
-//! Conversations on WhatsApp: what customers write is taken in by webhook, answered as a web page's chat is, and sent by the
-//! Cloud API.
+//! Conversations on WhatsApp: customers' messages arrive by webhook, get answers like a web page's chat, and the
+//! answers are sent by the Cloud API.
 
 mod answering;
 mod credential;
@@ -20,53 +20,45 @@ use crate::{Result, Shared};
 pub(crate) use credential::WhatsAppCredential;
 pub(crate) use work::keep_answering;
 
-/// How long after a customer's last message they may be written to (the Cloud API's customer service window).
+/// How long after a customer's last message the agent may write to them (the Cloud API's customer service window).
 const WINDOW: Duration = Duration::from_secs(24 * 3_600);
 
-/// How long a conversation may last in all; who writes on begins the next one, so that none is summarised and paid for weeks
-/// later.
+/// How long a conversation may last. A customer who writes later starts the next one, so that none is summarized and
+/// charged weeks later.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 
-/// How long messages are remembered: WhatsApp repeats a webhook that was not answered for up to 7 days. One that is older
-/// may have been answered and forgotten here, and whoever got hold of its webhook could tell it again.
+/// How long messages are remembered: WhatsApp retries an unanswered webhook for up to 7 days. An older message may have
+/// been answered and forgotten here, and an attacker with a copy of its webhook could replay it.
 const REMEMBERED: Duration = Duration::from_secs(8 * 86_400);
 
-/// Messages of a conversation that are shown.
+/// Messages shown per conversation.
 const SHOWN: i64 = 1_000;
 
-/// Whose credential it takes.
 const PROVIDER: CredentialProvider = CredentialProvider::WhatsApp;
 
-/// Why a webhook was not taken in.
+/// Why a webhook was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum WhatsAppError {
     /// The account's app did not sign it, or there is no such app or account.
     #[error("the webhook is not signed by the account's app")]
     Forged,
-    /// The store failed; WhatsApp will tell it again.
+    /// The store failed; WhatsApp will send it again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Conversations on WhatsApp.
 #[derive(Clone)]
 pub struct WhatsApp(pub(crate) Arc<Shared>);
 
 #[boxed]
 impl WhatsApp {
-    /// Whether `token` is the one that the account gave WhatsApp to verify the webhook's address by.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// Whether `token` is the one with which WhatsApp verifies the account's webhook URL.
     pub async fn is_verify_token(&self, account: AccountId, token: &str) -> Result<bool> {
         let credential = credential(&self.0, account).await?;
         Ok(credential.is_some_and(|credential| credential.is_verify_token(token)))
     }
 
-    /// How the messages of a conversation of the account fare, the first 1,000 of them.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// The delivery status of a conversation's messages, the first 1,000 of them.
     pub async fn sent(
         &self,
         account: AccountId,
@@ -76,11 +68,8 @@ impl WhatsApp {
         store.sent_on_whatsapp(account, conversation, SHOWN).await
     }
 
-    /// Takes in a webhook: once this returns, what it tells is written down. What was told before changes nothing. It is
-    /// answered and sent by this process or another one.
-    ///
-    /// # Errors
-    /// [`WhatsAppError`]; after [`WhatsAppError::Store`] it is to be told again.
+    /// Accepts a webhook: once this returns, its content is stored. A repeated one changes nothing. This process or
+    /// another one answers. After [`WhatsAppError::Store`], WhatsApp must send it again.
     pub async fn receive(
         &self,
         account: AccountId,
@@ -96,7 +85,7 @@ impl WhatsApp {
         let Some(credential) = credential.filter(|_| is_genuine) else {
             return Err(WhatsAppError::Forged);
         };
-        // It would not be told in another form the next time.
+        // A retry would have the same form.
         let Some(told) = payload::read(body) else {
             tracing::warn!(%account, "a webhook of WhatsApp is not of the documented form");
             return Ok(());
@@ -112,13 +101,13 @@ impl WhatsApp {
                 tracing::warn!(%account, "a message on WhatsApp is for a phone number id that the credential does not name");
                 continue;
             };
-            // A clock that runs ahead must not open the window for longer.
+            // A fast clock must not extend the window.
             let sent_at = message.sent_at.unwrap_or(now).min(now);
             if sent_at < now.minus(REMEMBERED) {
                 tracing::warn!(%account, "a message on WhatsApp is older than WhatsApp repeats any");
                 continue;
             }
-            // What came together was sent in this order, as far as seconds do not tell.
+            // Messages of one webhook with the same second count as sent in this order.
             let received_at = now.plus(Duration::from_micros(order));
             messages.push(NewWhatsAppMessage {
                 account_id: account,
@@ -146,7 +135,7 @@ impl WhatsApp {
                 status: status.status,
                 failure: status.failure.map(|refusal| refusal.to_string()),
             };
-            // What others send from this number is told of as well.
+            // The news may also be about messages that others send from this number.
             shared.store.hear_of_whatsapp(news, now).await?;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! What WhatsApp's webhooks tell (Cloud API, field `messages`). Unknown members and kinds are left alone, and one that cannot
-//! be read keeps nothing from the others.
+//! WhatsApp's webhooks (Cloud API, field `messages`). Unknown members and kinds are ignored, and an unreadable item
+//! does not block the others.
 
 use offhook_domain::json::read_foreign;
 use offhook_domain::{E164, SentStatus, Timestamp, WhatsAppMessageId};
@@ -9,21 +9,21 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Bytes that an id of WhatsApp's may have.
+/// Bytes of a WhatsApp id.
 const ID_BYTES: usize = 512;
 
-/// Bytes that the name of a message's kind may have.
+/// Bytes of the name of a message's kind.
 const KIND_BYTES: usize = 32;
 
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) messages: Vec<ToldMessage>,
     pub(crate) statuses: Vec<ToldStatus>,
-    /// What could not be read.
+    /// How many items could not be read.
     pub(crate) unread: usize,
 }
 
-/// A customer sent something.
+/// A message from a customer.
 pub(crate) struct ToldMessage {
     pub(crate) phone_number_id: String,
     pub(crate) wamid: String,
@@ -33,7 +33,7 @@ pub(crate) struct ToldMessage {
     pub(crate) text: Option<String>,
 }
 
-/// Something became of a message that was sent.
+/// A status change of a sent message.
 pub(crate) struct ToldStatus {
     pub(crate) wamid: String,
     pub(crate) reference: Option<WhatsAppMessageId>,
@@ -97,7 +97,7 @@ struct Status {
     errors: Value,
 }
 
-/// A list, each of its items still to be read; what is none has nothing on it.
+/// A list of unparsed items; anything but a list counts as empty.
 fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Box<RawValue>>, D::Error> {
     let list = Box::<RawValue>::deserialize(from)?;
     Ok(part(Some(&list)).unwrap_or_default())
@@ -107,7 +107,7 @@ fn part<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// Reads a webhook's body; `None` if it is not of the documented form at all.
+/// Parses a webhook's body; `None` if it does not have the documented form at all.
 pub(crate) fn read(body: &[u8]) -> Option<Told> {
     let notice: Notice = read_foreign(body).ok()?;
     let mut told = Told::default();
@@ -120,7 +120,7 @@ pub(crate) fn read(body: &[u8]) -> Option<Told> {
     }
     for change in changes {
         let change: Option<Change> = part(Some(&change));
-        // Other fields tell of templates, of the account and the like.
+        // Other fields are about templates, the account and so on.
         let is_other = |change: &Change| change.field != "messages";
         if change.as_ref().is_some_and(is_other) {
             continue;
@@ -140,7 +140,7 @@ pub(crate) fn read(body: &[u8]) -> Option<Told> {
         for item in value.statuses {
             match part(Some(&item)).and_then(status) {
                 Some(Some(status)) => told.statuses.push(status),
-                // One of no interest here.
+                // A status of no interest here.
                 Some(None) => {}
                 None => told.unread += 1,
             }
@@ -159,7 +159,7 @@ fn message(item: &RawValue, phone_number_id: &str) -> Option<ToldMessage> {
     let from = message.from.strip_prefix('+').unwrap_or(&message.from);
     let (place, within): (_, &[&str]) = match message.kind.as_str() {
         "text" => (message.text, &["/body"]),
-        // What a customer picked says what its button or line says.
+        // A customer's choice has the text of its button or list row.
         "button" => (message.button, &["/text"]),
         "interactive" => (
             message.interactive,
@@ -196,7 +196,7 @@ fn instant(value: &Value) -> Option<Timestamp> {
     (seconds > 0).then(|| Timestamp::from_micros(micros))
 }
 
-/// `None` if it cannot be read, `Some(None)` for a status that says nothing here.
+/// `None` if it cannot be read, `Some(None)` for a status of no interest here.
 fn status(status: Status) -> Option<Option<ToldStatus>> {
     if !(1..=ID_BYTES).contains(&status.id.len()) || status.id.contains('\0') {
         return None;

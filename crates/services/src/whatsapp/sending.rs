@@ -1,4 +1,4 @@
-//! One message to a customer, sent at most once.
+//! Sends one message to a customer, at most once.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::dialer::insist;
 /// How long an answer is worth sending.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What is waited at least, and after the first refusal for the moment; doubled each time, up to the longest, unless
-/// WhatsApp says.
+/// The minimum pause, and the pause after the first temporary refusal. It doubles each time up to the longest, unless
+/// WhatsApp sets one.
 const WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
@@ -87,7 +87,7 @@ impl Job {
 
     fn later(&self, tries: i32, asked: Option<Duration>) -> WhatsAppOutcome {
         let doubled = WAIT.saturating_mul(1 << tries.clamp(0, 10));
-        // `Retry-After: 0` would be asked again without end.
+        // `Retry-After: 0` would cause endless retries.
         let wait = asked.map_or(doubled.min(LONGEST_WAIT), |asked| asked.max(WAIT));
         WhatsAppOutcome::Later(self.shared.clock.steady().plus(wait))
     }

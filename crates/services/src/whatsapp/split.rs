@@ -1,7 +1,7 @@
-//! A long answer as several messages.
+//! Splits a long answer into several messages.
 
-/// The text in parts of at most `most` characters each, which end where a sentence does, or else between words, if there is
-/// such a place. Characters are counted as UTF-16 does: an emoji is two.
+/// Splits a text into parts of at most `most` characters, at the end of a sentence, or else between words, if possible.
+/// Counts characters as UTF-16 does: an emoji is two.
 pub(crate) fn split(text: &str, most: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = text.trim();
@@ -13,7 +13,7 @@ pub(crate) fn split(text: &str, most: usize) -> Vec<String> {
     parts
 }
 
-/// Where the first part ends, in bytes: at least one character on.
+/// Where the first part ends, in bytes: after at least one character.
 fn end_of_part(text: &str, most: usize) -> usize {
     let (mut units, mut sentence, mut word) = (0, None, None);
     let mut before = '\0';

@@ -1,4 +1,4 @@
-//! Who answers and sends: each thread is one process's at a time, under a claim with a lease.
+//! Runs the WhatsApp threads: one process at a time answers and sends in a thread, under a claim with a lease.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -19,27 +19,26 @@ use crate::leases;
 use crate::workers::{Outage, Turns};
 use crate::{Result, Shared};
 
-/// Backstop for a lost wake, and what a put-off message waits at most beyond its time.
+/// Backstop for a lost wake-up, and how long a delayed message waits at most beyond its time.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Threads that one process is at.
+/// Threads per process at once.
 const AT_ONCE: usize = 64;
 
 /// Steps of a thread before others have their turn.
 const STEPS: usize = 32;
 
-/// How often old messages are forgotten, and how many of them by one transaction.
+/// How often old messages are deleted, and how many per transaction.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 const FORGOTTEN: i64 = 500;
 
 /// Why work on a thread ended early.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// Somebody else has the claim, or may have it.
+    /// Another process has the claim, or may have it.
     Lost,
     /// The rest is for later.
     Later,
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -57,7 +56,7 @@ pub(super) fn kept(fenced: Fenced) -> Result<(), Halt> {
     }
 }
 
-/// Answers and sends until `stop`; nothing where there is no WhatsApp.
+/// Answers and sends until `stop`; does nothing without WhatsApp.
 pub(crate) async fn keep_answering(shared: Arc<Shared>, stop: CancellationToken) {
     let Some(api) = shared.whatsapp.get().cloned() else {
         return;
@@ -111,7 +110,7 @@ async fn look(
     Ok(())
 }
 
-/// One thread, claimed.
+/// A claimed thread.
 pub(super) struct Job {
     pub(super) shared: Arc<Shared>,
     pub(super) api: Arc<dyn WhatsAppApi>,
@@ -135,7 +134,7 @@ impl Job {
         }
         drop(self.slot);
         if has_more {
-            // More may have come than this turn took.
+            // There may be more than this turn handled.
             self.shared.wakes.whatsapp.notify_one();
         }
     }
@@ -167,7 +166,7 @@ impl Job {
         }
     }
 
-    /// Whether the customer may be written to.
+    /// Whether the agent may write to the customer.
     pub(super) fn is_window_open(&self, thread: &WhatsAppThread) -> bool {
         self.shared.clock.now() < thread.heard_at.plus(super::WINDOW)
     }

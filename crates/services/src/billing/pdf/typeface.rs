@@ -1,5 +1,5 @@
-//! The typeface of invoices: Liberation Sans, of which each document carries the letters that it uses. It has the
-//! letters of Latin, Greek and Cyrillic scripts; what it does not have is an empty box.
+//! The typeface of invoices: Liberation Sans. Each document embeds only the letters it uses. The typeface covers Latin,
+//! Greek and Cyrillic scripts; other letters become an empty box.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use unicode_normalization::UnicodeNormalization as _;
 
 const FILE: &[u8] = include_bytes!("../../../fonts/LiberationSans-Regular.ttf");
 
-/// The name of the font in the resources of a page.
+/// The font's name in the resources of a page.
 pub(super) const NAME: Name<'static> = Name(b"F1");
 
-/// A letter's code in the document is its place among those that are used.
+/// A letter's code in the document is its place among the used letters.
 const ENCODING: Name<'static> = Name(b"Identity-H");
 const SYSTEM: SystemInfo<'static> = SystemInfo {
     registry: Str(b"Adobe"),
@@ -25,10 +25,10 @@ const SYSTEM: SystemInfo<'static> = SystemInfo {
     supplement: 0,
 };
 
-/// How thick the outline of bold letters is, in parts of their size.
+/// The width of the outline of bold letters, relative to their size.
 const BOLD_OUTLINE: f32 = 0.03;
 
-/// The objects of the font in a document.
+/// The font's objects in a document.
 pub(super) struct Objects {
     pub(super) font: Ref,
     pub(super) letters: Ref,
@@ -37,7 +37,7 @@ pub(super) struct Objects {
     pub(super) unicode: Ref,
 }
 
-/// The typeface, and what of it one document uses.
+/// The typeface, and the part of it that one document uses.
 pub(super) struct Typeface {
     face: Face<'static>,
     used: GlyphRemapper,
@@ -46,8 +46,6 @@ pub(super) struct Typeface {
 }
 
 impl Typeface {
-    /// # Errors
-    /// [`StoreError::Corrupt`] if the file in the binary is no font.
     pub(super) fn load() -> Result<Self> {
         let face = Face::parse(FILE, 0).map_err(|error| broken(&error))?;
         Ok(Self {
@@ -79,13 +77,13 @@ impl Typeface {
         content.restore_state();
     }
 
-    /// How wide a line of text is.
+    /// The width of a line of text.
     pub(super) fn width(&self, size: f32, text: &str) -> f32 {
         let letters = text.nfc().map(|letter| self.advance(self.glyph(letter)));
         letters.sum::<f32>() * size / 1_000.0
     }
 
-    /// As much of the text as fits, with an ellipsis if that is not all.
+    /// As much of the text as fits, with an ellipsis if shortened.
     pub(super) fn shortened(&self, size: f32, text: &str, most: f32) -> String {
         if self.width(size, text) <= most {
             return text.to_owned();
@@ -100,10 +98,7 @@ impl Typeface {
         String::new()
     }
 
-    /// Writes the font into the document, with the letters that were used.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if the file in the binary has no such letters.
+    /// Writes the font into the document, with the used letters.
     pub(super) fn finish(self, pdf: &mut Pdf, objects: &Objects) -> Result<()> {
         let file = subsetter::subset(FILE, 0, &self.used).map_err(|error| broken(&error))?;
         let name = format!("{}+LiberationSans", self.tag());
@@ -157,7 +152,7 @@ impl Typeface {
         self.face.glyph_index(letter).map_or(0, |glyph| glyph.0)
     }
 
-    /// The text as the document has it: two bytes a letter.
+    /// Encodes text for the document: two bytes per letter.
     fn codes(&mut self, text: &str) -> Vec<u8> {
         let mut codes = Vec::with_capacity(text.len() * 2);
         for letter in text.nfc() {
@@ -170,7 +165,7 @@ impl Typeface {
         codes
     }
 
-    /// How wide a letter is, in thousandths of the size.
+    /// The width of a letter, in thousandths of the size.
     fn advance(&self, glyph: u16) -> f32 {
         let advance = self.face.glyph_hor_advance(ttf_parser::GlyphId(glyph));
         f32::from(advance.unwrap_or(0)) * self.scale()
@@ -180,7 +175,7 @@ impl Typeface {
         1_000.0 / f32::from(self.face.units_per_em())
     }
 
-    /// Six letters that tell this selection of letters from others.
+    /// Six letters that distinguish this subset from others.
     fn tag(&self) -> String {
         // FNV-1a.
         let mut hash = self

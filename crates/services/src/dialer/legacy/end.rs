@@ -1,4 +1,4 @@
-//! The end of a call at its provider: in whose words.
+//! The outcome of a call that ended at its provider.
 
 use offhook_domain::{CallOutcome, FailureReason, TerminationReason};
 use offhook_engine::EndRequest;
@@ -7,7 +7,7 @@ pub(super) const fn failed(reason: FailureReason) -> CallOutcome {
     CallOutcome::Failed(reason)
 }
 
-/// What was asked for here says why the provider ended the call.
+/// A request made here explains why the provider ended the call.
 pub(super) fn outcome(outcome: CallOutcome, ending: Option<EndRequest>) -> CallOutcome {
     match (outcome, ending) {
         (_, Some(EndRequest::Drain)) => failed(FailureReason::Interrupted),

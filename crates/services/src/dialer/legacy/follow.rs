@@ -1,5 +1,5 @@
-//! A call at its provider, asked after until it has ended: soon after something has changed, ever more rarely while
-//! nothing does, and at once when the provider says of its own accord that it knows more.
+//! Polls a call at its provider until it has ended: soon after a change, less often while nothing changes, and at once
+//! when the provider reports news.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,20 +20,20 @@ use crate::legacy::Look;
 use crate::recordings::Wanted;
 use crate::{Result, Shared};
 
-/// The longest call that credits are held for; the provider has limits of its own.
+/// The longest call that credits are held for; the provider has its own limits.
 const LONGEST_S: i64 = 7_200;
 
-/// What a call is followed with.
 pub(super) struct Following {
     pub(super) credential: String,
     pub(super) reference: LegacyReference,
-    /// Who has said what, as far as it is written.
+    /// The turns written so far, with their speakers.
     pub(super) written: Vec<(TurnRole, String)>,
-    /// What becomes of a call that the provider does not know.
+    /// The failure of a call that the provider does not know.
     pub(super) if_unknown: FailureReason,
 }
 
-/// Follows a call to its end and settles it. `Ok` without that is a call that is another owner's now, or will be.
+/// Follows a call to its end and settles it. Also returns `Ok` without that if another owner has the call, or will have
+/// it.
 pub(super) async fn follow(
     shared: &Arc<Shared>,
     call: &Conversation,
@@ -44,7 +44,7 @@ pub(super) async fn follow(
     let record = Record::new(shared.clone(), call, claim);
     let pace = shared.legacy.pace().mapped(scaled);
     if !pace.appears_within.is_zero() {
-        // It is for this process to find out what becomes of it, however late the provider says so.
+        // This process must find out how the call ends, however late the provider shows it.
         shared.registry.mark_alive(call.id);
     }
     let mut followed = Followed {
@@ -71,7 +71,7 @@ pub(super) async fn follow(
         tokio::pin!(end);
         tokio::select! {
             end = &mut end => end,
-            // It never ends by itself before the call does.
+            // Never ends before the call does.
             () = &mut top_up => end.await,
         }
     };
@@ -86,7 +86,7 @@ pub(super) async fn follow(
         latencies_ms: Vec::new(),
     };
     let conversation = followed.following.reference.conversation;
-    // Written down before the call is closed: whoever closes it may die right behind that.
+    // Written before the call is closed, because the process may die right after closing it.
     let wanted = match end.recorded {
         true => Wanted::note(shared, call, conversation).await,
         false => None,
@@ -104,7 +104,7 @@ pub(super) async fn follow(
     settle(shared, call, claim, end.outcome, lasted, end.summary).await
 }
 
-/// A call that is being followed, and what is known of it.
+/// A call being followed, and what is known of it.
 struct Followed<'a> {
     shared: &'a Arc<Shared>,
     call: &'a Conversation,
@@ -115,29 +115,29 @@ struct Followed<'a> {
     began: Instant,
     alive: bool,
     answered_at: Option<Timestamp>,
-    /// The last moment at which something was heard of the call.
+    /// The last moment at which the provider showed activity of the call.
     last_sign: Option<Timestamp>,
-    /// Since when the provider has not known it.
+    /// Since when the provider has not known the call.
     unknown_since: Option<Instant>,
-    /// By which one sees that something has changed.
+    /// Changes whenever the call does.
     mark: Option<(usize, bool, bool)>,
-    /// What the provider has called the call in a report, while it does not say so where it is asked by our reference.
+    /// The provider's id of the call from a report, while a look-up by our reference does not return it.
     reported_as: Option<String>,
-    /// What was said, as the provider has told last.
+    /// The turns that the provider returned last.
     told: Vec<Turn>,
     following: Following,
 }
 
 impl Followed<'_> {
-    /// Asks after the call until it has ended; `None` if it is another owner's now, or is left to one.
+    /// Polls the call until it has ended. `None` if another owner has it, or will take it over.
     async fn until_end(&mut self, record: &Record) -> Option<LegacyEnd> {
         let mut ask_at = Instant::now();
         let mut wait = self.pace.soonest;
-        // What was asked for here, and whether the provider has confirmed it.
+        // The request made here, and whether the provider has confirmed it.
         let (mut heard, mut ending, mut confirmed) = (None, None, true);
-        // What was told of its end so far, and since when.
+        // What the provider has said about the end so far, and since when.
         let mut over: Option<(Instant, LegacyEnd)> = None;
-        // Whether a report may have come: one may have before this process followed the call.
+        // Whether a report may have come. One may have come before this process followed the call.
         let mut may_be_reported = true;
         loop {
             tokio::select! {
@@ -150,7 +150,7 @@ impl Followed<'_> {
                     if self.shared.legacy.hangs_up() {
                         (ending, confirmed) = (heard, false);
                     } else if request == EndRequest::Drain {
-                        // It goes on where its media lives; whoever takes it over asks after it.
+                        // The call continues where its media lives; its next owner polls it.
                         return None;
                     } else {
                         continue;
@@ -164,7 +164,8 @@ impl Followed<'_> {
                 self.hear().await;
             }
             let asked = self.ask().await;
-            // On another node's word alone: where the provider does not say, it is looked for.
+            // Reports are looked up after a wake-up, and always if the provider does not know the call or does not
+            // respond.
             may_be_reported = matches!(asked, Ok(None) | Err(_));
             match asked {
                 Ok(Some(progress)) => {
@@ -184,7 +185,7 @@ impl Followed<'_> {
                 Ok(None) => {
                     wait = self.pace.soonest;
                     if let Some(end) = self.unknown().await {
-                        // How it ended may have been told before it was forgotten.
+                        // The provider may have told the end before it forgot the call.
                         let end = over.map_or(end, |(_, told)| told);
                         return Some(self.reported(end).await);
                     }
@@ -192,7 +193,7 @@ impl Followed<'_> {
                 Err(error) => {
                     tracing::warn!(%error, call = %self.call.id, "the legacy provider does not say how a call goes");
                     wait = (wait * 2).min(self.pace.latest).max(patience(&error));
-                    // It may be going on, unless the provider has reported that it was never begun.
+                    // The call may continue, unless the provider has reported that it never began.
                     if over.is_none()
                         && let Some(end) = self.never_begun().await
                     {
@@ -213,12 +214,12 @@ impl Followed<'_> {
         }
     }
 
-    /// Whether nothing more is waited for that the provider may say of a call which is over.
+    /// Whether to stop waiting for more details of a call that is over.
     fn is_told(&self, since: Instant, end: &LegacyEnd) -> bool {
         end.is_told || since.elapsed() >= self.pace.told_within
     }
 
-    /// Asks how the call goes; once more if it is refused and the account has stored another credential since.
+    /// Polls the call. Retries once if the request is refused and the account has stored a new credential since.
     async fn ask(&mut self) -> Result<Option<LegacyProgress>, LegacyError> {
         let asked = self.ask_once().await;
         if matches!(asked, Err(LegacyError::Refused(_))) && self.has_new_credential().await {
@@ -240,7 +241,7 @@ impl Followed<'_> {
                 conversation: self.reported_as.clone(),
             };
             match provider.progress(credential, &reported).await {
-                // As if nothing had been reported.
+                // As if there were no report.
                 Ok(None) => {}
                 asked => return asked,
             }
@@ -248,7 +249,7 @@ impl Followed<'_> {
         provider.progress(credential, reference).await
     }
 
-    /// Learns from a report what the provider calls the call, if that is not known.
+    /// Learns the provider's id of the call from a report, if it is not known.
     async fn hear(&mut self) {
         let is_known = self.following.reference.conversation.is_some();
         if is_known || self.reported_as.is_some() || !self.shared.legacy.reports() {
@@ -260,9 +261,9 @@ impl Followed<'_> {
         self.reported_as = reported.unwrap_or_default();
     }
 
-    /// Reads the account's credential again; whether it is another one.
+    /// Reads the account's credential again; returns whether it changed.
     async fn has_new_credential(&mut self) -> bool {
-        // An outage passes; the next refusal looks again.
+        // An outage passes; the next refusal reads it again.
         let stored = self.shared.legacy_credential(self.call.account_id).await;
         let stored = stored.unwrap_or_default();
         let Some(new) = stored.filter(|stored| *stored != self.following.credential) else {
@@ -272,7 +273,7 @@ impl Followed<'_> {
         true
     }
 
-    /// Hangs up; whether the provider confirms that.
+    /// Hangs up; returns whether the provider confirms it.
     async fn is_hung_up(&self) -> bool {
         let Following {
             credential,
@@ -283,7 +284,7 @@ impl Followed<'_> {
         ended.is_ok()
     }
 
-    /// Soon after something has changed, twice as late as before if nothing has.
+    /// Polls soon after a change; doubles the pause after no change.
     fn next_wait(&mut self, progress: &LegacyProgress, wait: Duration) -> Duration {
         let answered = progress.answered_at.is_some();
         let mark = (progress.turns.len(), answered, progress.end.is_some());
@@ -295,7 +296,7 @@ impl Followed<'_> {
         }
     }
 
-    /// Writes down what is new, at the time at which it can have been; `None` if the call is another owner's now.
+    /// Writes what is new, with times that are possible; `None` if another owner has the call now.
     async fn note(
         &mut self,
         record: &Record,
@@ -333,13 +334,13 @@ impl Followed<'_> {
         let last = self.told.last().map(|turn| turn.started_at);
         self.last_sign = last.or(self.last_sign).or(self.answered_at);
         if progress.end.is_some() {
-            // Its last word: what it charges for is counted from here.
+            // The final word of the provider, which the charge is based on.
             self.answered_at = progress.answered_at;
         }
         Some(progress.end)
     }
 
-    /// Makes the provider's last word the transcript, if it differs from what was written as it came.
+    /// Replaces the transcript by the provider's last version, if that differs from what was written live.
     async fn write_last_word(&self) -> Result<Fenced> {
         let told = self.told.iter().map(|turn| (turn.role, &turn.text));
         let written = self.following.written.iter();
@@ -354,7 +355,7 @@ impl Followed<'_> {
         Ok(replaced)
     }
 
-    /// Why the provider has reported that the call was never begun, if it has.
+    /// The reason if the provider has reported that the call never began.
     async fn report(&self) -> Option<FailureReason> {
         if !self.shared.legacy.reports() {
             return None;
@@ -366,7 +367,7 @@ impl Followed<'_> {
         report.unwrap_or_default()
     }
 
-    /// An end as the provider says it, or as it has reported it, which may say more of a call that nobody answered.
+    /// The end as the provider returned it, or as it reported it: a report may say more about an unanswered call.
     async fn reported(&self, end: LegacyEnd) -> LegacyEnd {
         let says_little = end.outcome == failed(FailureReason::CarrierError);
         if !says_little || self.answered_at.is_some() {
@@ -387,7 +388,7 @@ impl Followed<'_> {
         is_late.then(|| self.ended_now(FailureReason::CarrierError))
     }
 
-    /// The end of a call of which the provider has reported that it was never begun.
+    /// The end of a call that the provider has reported as never begun.
     async fn never_begun(&self) -> Option<LegacyEnd> {
         if self.answered_at.is_some() {
             return None;
@@ -396,12 +397,12 @@ impl Followed<'_> {
         Some(self.ended_now(reason))
     }
 
-    /// What becomes of a call that the provider does not know now: it may list it in a moment.
+    /// The end of a call that the provider does not know; it may still list it in a moment.
     async fn unknown(&mut self) -> Option<LegacyEnd> {
         let since = *self.unknown_since.get_or_insert_with(Instant::now);
         let is_late = since.elapsed() >= self.pace.appears_within;
         if self.answered_at.is_some() {
-            // It was there, and is no more: what was said is known, and how it ended is not.
+            // The provider knew the call and has lost it. What was said is known, but not how it ended.
             return is_late.then(|| self.forgotten());
         }
         if let Some(end) = self.never_begun().await {
@@ -410,7 +411,7 @@ impl Followed<'_> {
         is_late.then(|| self.ended_now(self.following.if_unknown))
     }
 
-    /// The provider took the call, and never said how it ended: it is charged for what is known of it.
+    /// The provider accepted the call and never said how it ended. The charge covers what is known of it.
     fn forgotten(&self) -> LegacyEnd {
         match self.answered_at {
             Some(answered_at) => LegacyEnd {
@@ -432,7 +433,7 @@ impl Followed<'_> {
     }
 }
 
-/// How long a provider that did not say wants to be left alone.
+/// How long the provider wants no requests after this error.
 const fn patience(error: &LegacyError) -> Duration {
     match error {
         LegacyError::Later(Some(after)) => *after,

@@ -1,10 +1,10 @@
-//! When a call took place. Its provider tells that by its own clock, in whole seconds, or not at all.
+//! Call times. The provider reports them by its own clock, in whole seconds, or not at all.
 
 use offhook_domain::Timestamp;
 use offhook_engine::legacy::LegacyProgress;
 
-/// Moves a call to between its acceptance and now. How long it lasted stays, as far as there was time for that; one that is
-/// known to have been answered was answered then.
+/// Moves a call's times between its acceptance and now. Keeps its duration as far as that time allows. If the answer
+/// time is known, the call starts then.
 pub(super) fn fit(
     progress: &mut LegacyProgress,
     (accepted, answered): (Timestamp, Option<Timestamp>),
@@ -49,8 +49,8 @@ mod tests {
         Timestamp::from_micros(second * 1_000_000)
     }
 
-    /// The seconds of the answer, of the turns and of the end of a call that is told at second 1,100, whose turns began so
-    /// many seconds into it.
+    /// The seconds of the answer, the turns and the end. The provider puts the answer at second `told`, and the turns
+    /// and the end that many seconds later. The current second is 1,100.
     fn fitted(
         (told, said, lasted): (i64, &[i64], Option<i64>),
         answered: Option<i64>,
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn a_call_takes_place_after_it_was_accepted_and_not_in_the_future() {
         for (told, began) in [
-            // As it can have been.
+            // A possible time.
             (1_020, 1_020),
-            // A clock that is behind, and no time at all.
+            // A slow clock, and no time at all.
             (-2_600, ACCEPTED),
             (0, ACCEPTED),
-            // A clock that is ahead, and no time that can be read.
+            // A fast clock, and an unreadable time.
             (4_620, 1_060),
             (200_000_000_000, 1_060),
         ] {
@@ -107,7 +107,7 @@ mod tests {
                 (Some(began), vec![began, began + 7], Some(began + 40)),
                 "{told}"
             );
-            // What lasted longer than there was time for.
+            // A duration longer than the time allows.
             let over = fitted((told, &[0, 300], Some(8_000)), None);
             assert_eq!(
                 over,

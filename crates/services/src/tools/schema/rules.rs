@@ -1,6 +1,6 @@
-//! JSON Schema of schemas that refer to themselves by `#/…` alone: what may be one, and what is wrong with a value. The
-//! keywords of drafts 4 to 2020-12 are read whichever of them `$schema` names; `format`, and what is said of contents, are
-//! annotations. It takes time linear in the parts of the schema, times the bytes of the value.
+//! JSON Schema for schemas that refer to themselves by `#/…` only: checks schemas, and values against them. The
+//! keywords of drafts 4 to 2020-12 work whichever draft `$schema` names; `format` and content keywords are annotations.
+//! The time is linear in the parts of the schema, times the bytes of the value.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
-/// What a schema must be itself.
+/// The schema of schemas.
 static META: LazyLock<Rules> = LazyLock::new(|| {
     let schema = serde_json::from_str(include_str!("meta.json")).unwrap_or_default();
     Rules {
@@ -21,7 +21,7 @@ static META: LazyLock<Rules> = LazyLock::new(|| {
     }
 });
 
-/// What these hold is named by the schema, not by its draft.
+/// Members of these have names chosen by the schema, not by its draft.
 const NAMED: [&str; 6] = [
     "$defs",
     "definitions",
@@ -31,13 +31,13 @@ const NAMED: [&str; 6] = [
     "properties",
 ];
 
-/// What stands in these is no schema.
+/// These hold values, not schemas.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
-/// Characters of a value that a fault repeats.
+/// Characters of a value that an error repeats.
 const SHOWN: usize = 300;
 
-/// What is wrong, and where.
+/// A violation and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The place in the value: a JSON Pointer, empty for the whole.
@@ -53,22 +53,20 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A schema that measures.
+/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Rules {
     schema: Value,
     patterns: HashMap<String, Regex>,
-    /// Whether it matters which properties and items have been looked at.
+    /// Whether evaluated properties and items must be tracked.
     is_tracking: bool,
-    /// Whether nothing counts beside a reference, as drafts 4 to 7 have it.
+    /// Whether keywords beside a reference are ignored, as in drafts 4 to 7.
     refers_alone: bool,
 }
 
 impl Rules {
-    /// Of this schema, none of whose patterns takes more than `most` bytes. Its references must not lead round.
-    ///
-    /// # Errors
-    /// It is none.
+    /// Compiles a schema with patterns of up to `most` bytes each. Its references must not form a cycle. The error says
+    /// why the schema is invalid.
     pub(super) fn of(schema: &Value, most: usize) -> Result<Self, Fault> {
         if let Some(fault) = META.faults(schema, 1).pop() {
             return Err(fault);
@@ -84,7 +82,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Reads what can only be used once it has been made.
+    /// Compiles the patterns, and notes whether tracking is needed.
     fn read(&mut self, part: &Value, most: usize, path: &Path<'_>) -> Result<(), Fault> {
         let items = part.as_array().into_iter().flatten().enumerate();
         for (number, item) in items {
@@ -128,21 +126,21 @@ impl Rules {
         Ok(())
     }
 
-    /// What is wrong with a value: so many faults of it at most.
+    /// The violations in a value, `most` at most.
     pub(super) fn faults(&self, value: &Value, most: usize) -> Vec<Fault> {
         let mut faults = Faults::of(most);
         self.look(&self.schema, value, At::ROOT, &mut faults);
         faults.told
     }
 
-    /// The members that the schema says something of, if the object fits.
+    /// The members that the schema mentions, if the object is valid.
     pub(super) fn covered<'v>(&mut self, object: &'v Value) -> HashSet<&'v str> {
         self.is_tracking = true;
         let seen = self.fits(&self.schema, object);
         seen.map(|seen| seen.names).unwrap_or_default()
     }
 
-    /// What has been looked at if a value fits.
+    /// The evaluated properties and items, if a value is valid.
     fn fits<'v>(&self, schema: &Value, value: &'v Value) -> Option<Seen<'v>> {
         let mut faults = Faults::of(0);
         let seen = self.look(schema, value, At::ROOT, &mut faults);
@@ -169,7 +167,7 @@ impl Rules {
             return seen;
         };
         let is_alone = self.refers_alone && members.contains_key("$ref");
-        // What has not been looked at is known last.
+        // `unevaluated…` keywords come last: only then is it known what was evaluated.
         let is_last = |keyword: &str| keyword.starts_with("unevaluated");
         let first = members.iter().filter(|(keyword, _)| !is_last(keyword));
         let last = members.iter().filter(|(keyword, _)| is_last(keyword));
@@ -204,7 +202,6 @@ impl Rules {
     }
 }
 
-/// One keyword of a schema.
 #[derive(Clone, Copy)]
 struct Keyword<'a> {
     rules: &'a Rules,
@@ -216,7 +213,7 @@ struct Keyword<'a> {
 }
 
 impl<'a> Keyword<'a> {
-    /// Looks at what stands in the value.
+    /// Checks a part of the value.
     fn inside(&self, schema: &Value, inner: &Value, step: &dyn fmt::Display, faults: &mut Faults) {
         let at = At {
             place: &self.at.place.below(step),
@@ -225,7 +222,7 @@ impl<'a> Keyword<'a> {
         self.rules.look(schema, inner, at, faults);
     }
 
-    /// Looks at the value by a schema that the keyword holds.
+    /// Checks the value by a schema within the keyword.
     fn by<'v>(
         &self,
         schema: &Value,
@@ -404,7 +401,7 @@ impl<'a> Keyword<'a> {
         }
     }
 
-    /// Looks at the properties that no other keyword is for.
+    /// Checks the properties that no other keyword covers.
     fn others(&self, others: &[(&String, &Value)], faults: &mut Faults) {
         if *self.rule == Value::Bool(false) && !others.is_empty() {
             let names: Vec<&str> = others.iter().map(|(name, _)| name.as_str()).collect();
@@ -434,7 +431,7 @@ impl<'a> Keyword<'a> {
     ) {
         let (rules, at, shown) = (self.rules, self.at, Shown(value));
         let listed = |keyword| self.members.get(keyword).and_then(Value::as_array);
-        // From where on the items are this keyword's.
+        // The first item that this keyword covers.
         let from = match self.name {
             "items" | "prefixItems" if self.rule.is_array() => {
                 for (number, (schema, inner)) in self.listed().zip(array).enumerate() {
@@ -517,7 +514,7 @@ impl<'a> Keyword<'a> {
         let Value::Number(limit) = self.rule else {
             return;
         };
-        // As draft 4 has it.
+        // As in draft 4.
         let is_exclusive = |keyword| self.members.get(keyword) == Some(&Value::Bool(true));
         let order = order(number, limit);
         let said = match self.name {
@@ -534,7 +531,7 @@ impl<'a> Keyword<'a> {
     }
 }
 
-/// The way to a part of a value or of a schema.
+/// The path to a part of a value or of a schema.
 #[derive(Clone, Copy)]
 struct Path<'a> {
     above: Option<&'a Path<'a>>,
@@ -565,7 +562,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Where a schema looks at a value: a place in that, and one in itself.
+/// The current place in the value and in the schema.
 #[derive(Clone, Copy)]
 struct At<'a> {
     place: &'a Path<'a>,
@@ -589,7 +586,7 @@ impl Fault {
     }
 }
 
-/// What has been found wrong. With no room for a fault it is only noted that there is one.
+/// The violations found. With no room for one, only its existence is recorded.
 struct Faults {
     told: Vec<Fault>,
     most: usize,
@@ -617,7 +614,7 @@ impl Faults {
     }
 }
 
-/// The properties and items of one value that have been looked at, where it matters.
+/// The evaluated properties and items of one value, if tracked.
 #[derive(Default)]
 struct Seen<'v> {
     names: HashSet<&'v str>,
@@ -631,7 +628,7 @@ impl Seen<'_> {
     }
 }
 
-/// The beginning of a value.
+/// Displays the beginning of a value.
 struct Shown<'a>(&'a Value);
 
 impl fmt::Display for Shown<'_> {
@@ -644,7 +641,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The part of a schema that a reference leads to; it may be percent-encoded.
+/// The part of a schema that a reference points to; it may be percent-encoded.
 pub(super) fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = percent_decoded(reference.strip_prefix('#')?)?;
     root.pointer(&pointer)
@@ -706,16 +703,16 @@ fn is_multiple(number: &Number, of: &Number) -> bool {
     if times.is_infinite() {
         return number % of == 0.0;
     }
-    // Decimal fractions are only nearly what they are written as.
+    // Decimal fractions are stored only approximately.
     (times - times.round()).abs() <= f64::EPSILON * times.abs().max(1.0)
 }
 
-/// Whether two values are the same in JSON, where `1` is `1.0` and members have no order.
+/// Whether two values are equal in JSON, where `1` is `1.0` and members have no order.
 fn same(one: &Value, other: &Value) -> bool {
     one == other || key(one) == key(other)
 }
 
-/// A text that two values have in common if they are the same.
+/// A text that is the same for equal values.
 fn key(value: &Value) -> String {
     match value {
         Value::Number(number) => match (whole(number), number.as_f64()) {
@@ -735,7 +732,7 @@ fn key(value: &Value) -> String {
     }
 }
 
-/// A pattern of ECMAScript's as the crate `regex` writes it: digits, words and spaces have other members there, and a
+/// Translates an ECMAScript pattern for the crate `regex`, where digits, words and spaces have other members, and a
 /// bracket within brackets opens a set.
 fn translated(pattern: &str) -> String {
     const SPACES: &str =
@@ -754,13 +751,13 @@ fn translated(pattern: &str) -> String {
                 Some('B') => text.push_str("(?-u:\\B)"),
                 Some('s') => text.extend(["[", SPACES, "]"]),
                 Some('S') => text.extend(["[^", SPACES, "]"]),
-                // A control character; behind anything but a letter it is none, and neither is `\c` there.
+                // `\c` and a letter is a control character. With anything else it is invalid, as `\c` is in `regex`.
                 Some('c') => match characters.next().filter(char::is_ascii_alphabetic) {
                     Some(letter) => text.extend(char::from_u32(letter as u32 % 32)),
                     None => text.push_str("\\c"),
                 },
                 Some('/') => text.push('/'),
-                // What ECMAScript has not.
+                // ECMAScript lacks these; `\c` makes `regex` refuse them.
                 Some('a' | 'A' | 'z' | 'U' | '<' | '>') => text.push_str("\\c"),
                 Some(other) => text.extend(['\\', other]),
                 None => text.push('\\'),
@@ -959,7 +956,7 @@ mod tests {
             let fault = Rules::of(&schema, 1 << 20).unwrap_err();
             assert_eq!(fault.place, place, "{schema}: {fault}");
         }
-        // What looks like a keyword need not be one.
+        // Not everything that looks like a keyword is one.
         rules(
             &json!({"enum": [{"pattern": "("}], "properties": {"pattern": {}, "const": {"pattern": "a"}}}),
         );
