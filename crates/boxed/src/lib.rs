@@ -8,10 +8,10 @@ use syn::{
     Receiver, ReceiverKind, ReturnType, TypeReference, Visibility, parse_macro_input, parse_quote,
 };
 
-/// On an `impl` block: its public async functions return a boxed future.
+/// On an `impl` block: makes its public async functions return a boxed future.
 ///
-/// The body of an async function is compiled in every crate that awaits it. The HTTP interface, the portal and the
-/// binary all await the same use cases; boxed, these are compiled once, in the crate that holds them.
+/// The body of an async function is compiled in every crate that awaits it. The HTTP API, the portal and the binary all
+/// await the same use cases. Boxed, these are compiled once, in the crate that holds them.
 #[proc_macro_attribute]
 pub fn boxed(_: TokenStream, item: TokenStream) -> TokenStream {
     let mut block = parse_macro_input!(item as ItemImpl);
@@ -52,7 +52,7 @@ fn boxes(function: &mut ImplItemFn) {
     function.block = parse_quote!({ ::std::boxed::Box::pin(async move #body) });
 }
 
-/// Names the lifetimes that an async function leaves out: its future has them.
+/// Names the lifetimes that an async function elides, because its future carries them.
 struct Elided;
 
 impl VisitMut for Elided {

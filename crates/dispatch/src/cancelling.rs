@@ -1,4 +1,4 @@
-//! Cancels what disabled and deleted endpoints leave open: their change waits for little of it.
+//! Cancels the open deliveries of disabled and deleted endpoints. The change itself cancels them only if they are few.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,9 @@ use tokio::time::sleep;
 
 use crate::dispatcher::Shared;
 
-/// How often endpoints are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Cancels until the dispatcher stops. What is left then is for the next one; several share it.
+/// Runs until the dispatcher stops. The next dispatcher cancels the rest; several dispatchers share the work.
 pub(crate) async fn run(shared: Arc<Shared>) {
     while !shared.stop.is_cancelled() {
         let cancelled = round(&shared).await.unwrap_or_else(|error| {
@@ -27,7 +26,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Some deliveries of each endpoint, so that none waits for another's million.
+/// Cancels a limited number per endpoint, so that no endpoint waits for another's million deliveries.
 async fn round(shared: &Shared) -> Result<usize, StoreError> {
     let mut cancelled = 0;
     for endpoint in shared.store.endpoints_to_cancel().await? {

@@ -1,4 +1,4 @@
-//! The loop that claims due deliveries, has them sent, and records what came of them.
+//! The loop that claims due deliveries, starts their attempts and records the results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,62 +20,59 @@ use crate::schedule::Schedule;
 use crate::sender::Sender;
 use crate::worker::Worker;
 
-/// The interface's waits between attempts: 5 min, 30 min, 2 h.
+/// The documented waits between attempts: 5 min, 30 min, 2 h.
 pub const RETRY_OFFSETS: [Duration; 3] = [
     Duration::from_secs(5 * 60),
     Duration::from_secs(30 * 60),
     Duration::from_secs(2 * 60 * 60),
 ];
 
-/// An endpoint without a success for so long may be disabled.
+/// Disable an endpoint only after this long without a success.
 pub const DISABLED_AFTER: Duration = Duration::from_secs(72 * 60 * 60);
 
-/// So many deliveries that were given up since its last success are needed for that.
+/// Disable an endpoint only after this many exhausted deliveries since its last success.
 pub const DISABLED_AT: i32 = 20;
 
-/// The most attempts that one process has under way, unless it is told otherwise.
+/// The default limit of attempts in flight in one process.
 pub const MAX_IN_FLIGHT: usize = 512;
 
-/// How long due work may go unnoticed when nobody says that there is some.
+/// How long due work may go unnoticed without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
 
-/// The pause after a claim in which slots become free for the next one.
+/// The pause after a claim, in which slots become free for the next claim.
 const BETWEEN_CLAIMS: Duration = Duration::from_millis(5);
 
-/// A claim of so many attempts is worth making without that pause.
+/// A claim of this many attempts skips that pause.
 const WORTHWHILE: usize = 64;
 
-/// Looking for due work takes at most a fifth of the time: after each look a pause of so many times its length.
+/// Polling for due work takes at most a fifth of the time: the pause after a poll is this many times its length.
 const PAUSES_PER_LOOK: u32 = 4;
 
-/// Attempts whose end the database has not heard of: beyond so many, nothing is claimed.
+/// Claim nothing while more results than this are missing in the database.
 const UNRECORDED_AT_MOST: usize = 4096;
 
-/// What a dispatcher works with.
 pub struct DispatchConfig {
-    /// Where deliveries are.
     pub store: Store,
     /// The time that customers read.
     pub clock: Arc<dyn Clock>,
-    /// What sends an attempt.
     pub sender: Sender,
-    /// `notify_one` says that there is something new to deliver.
+    /// `notify_one` announces new work.
     pub wake: Arc<Notify>,
-    /// How often this process has changed an endpoint: whoever changes one counts it up, so that what was claimed before
-    /// is looked at again before it is sent.
+    /// How often this process has changed an endpoint. Every change increments it, so that work claimed before is
+    /// checked again before it is sent.
     pub changes: Arc<AtomicU64>,
     /// Whether an endpoint that fails for [`DISABLED_AFTER`] with [`DISABLED_AT`] exhausted deliveries is disabled.
     pub auto_disable: bool,
-    /// The waits after the 1st, 2nd, … failure; there is one attempt more than there are waits.
+    /// The waits after the 1st, 2nd, … failure. There is one attempt more than there are waits.
     pub retry_offsets: Vec<Duration>,
     /// Whether each wait is up to a tenth longer. Off in tests.
     pub jitter: bool,
-    /// The most attempts that this process has under way.
+    /// The most attempts that this process has in flight.
     pub max_in_flight: usize,
 }
 
 impl DispatchConfig {
-    /// The contract's schedule and the usual bounds.
+    /// The documented schedule and the default limits.
     pub fn new(store: Store, clock: Arc<dyn Clock>, sender: Sender, wake: Arc<Notify>) -> Self {
         Self {
             store,
@@ -93,13 +90,13 @@ impl DispatchConfig {
 
 /// Delivers events to webhook endpoints.
 ///
-/// Any number of dispatchers, in any number of processes, may work on one PostgreSQL database; an embedded database has
-/// one.
+/// Any number of dispatchers, in any number of processes, may share one PostgreSQL database. An embedded database has
+/// one dispatcher.
 pub struct Dispatcher {
     config: DispatchConfig,
 }
 
-/// What the loop, the workers and the recorder have in common.
+/// State that the loop, the workers and the recorder share.
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
@@ -110,17 +107,17 @@ pub(crate) struct Shared {
     lanes: Mutex<Lanes>,
     /// There is room for another claim.
     pub(crate) refill: Notify,
-    /// Something has become due that was held up.
+    /// A delivery that waited for another attempt has become due.
     pub(crate) unblocked: Notify,
-    /// Attempts whose end the database has not heard of.
+    /// Ended attempts whose results the database does not have yet.
     pub(crate) unrecorded: AtomicUsize,
-    /// Once cancelled, nothing is claimed or begun.
+    /// Once cancelled, the dispatcher claims and starts nothing.
     pub(crate) stop: CancellationToken,
 }
 
 impl Shared {
     pub(crate) fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        // The lanes' counts are whole after every call; a panic elsewhere does not spoil them.
+        // Every method leaves the counts consistent, so a panic elsewhere does not spoil them.
         self.lanes.lock()
     }
 
@@ -129,12 +126,12 @@ impl Shared {
         self.changes.load(Ordering::SeqCst)
     }
 
-    /// An endpoint has been changed here.
+    /// Records that this process has changed an endpoint.
     pub(crate) fn count_change(&self) {
         self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Disables the endpoints that had failed for too long at `now`, if that is wished.
+    /// Disables the endpoints that had failed for too long at `now`, if `auto_disable` is set.
     pub(crate) async fn judge(&self, failing: Vec<FailingEndpoint>, now: Timestamp) {
         if !self.auto_disable {
             return;
@@ -152,7 +149,7 @@ impl Shared {
                     tracing::warn!(endpoint = %endpoint.id, "a webhook endpoint has failed for too long and is disabled");
                 }
                 Ok(false) => {}
-                // Its next failure is judged again.
+                // The endpoint's next failure is judged again.
                 Err(error) => {
                     tracing::warn!(%error, endpoint = %endpoint.id, "a failing webhook endpoint could not be disabled");
                 }
@@ -160,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// What the database says from now on is as fresh as this.
+    /// Marks the start of a database read: its answer is at least this fresh.
     pub(crate) fn seeing(&self) -> Seen {
         Seen {
             at: Instant::now(),
@@ -170,15 +167,13 @@ impl Shared {
 }
 
 impl Dispatcher {
-    /// A dispatcher that has not begun.
     pub const fn new(config: DispatchConfig) -> Self {
         Self { config }
     }
 
-    /// Delivers until `stop`: then it claims nothing more, lets what is under way end, and writes down its results.
+    /// Delivers until `stop`. Then it claims nothing more, lets attempts in flight end and records their results.
     ///
-    /// Dropping this future is what a crash is: what was under way is abandoned, and sent again when its lease has run
-    /// out.
+    /// Dropping this future acts like a crash: attempts in flight are abandoned, and repeated when their leases expire.
     pub async fn run(self, stop: CancellationToken) {
         let config = self.config;
         let shared = Arc::new(Shared {
@@ -219,20 +214,19 @@ impl Dispatcher {
     }
 }
 
-/// The loop's own state.
 struct Delivery {
     shared: Arc<Shared>,
     wake: Arc<Notify>,
     worker: Worker,
     workers: JoinSet<()>,
-    /// When to look for due work next.
+    /// When to poll for due work next.
     look_at: Instant,
-    /// When it was last looked for, and how soon it may be again.
+    /// When the last poll ended, and how soon the next may follow.
     looked_at: Instant,
     look_pause: Duration,
     /// When the next claim may be made.
     claim_at: Instant,
-    /// Whether the database did not answer last time.
+    /// Whether the last database operation failed.
     is_away: bool,
 }
 
@@ -255,7 +249,7 @@ impl Delivery {
         while self.workers.join_next().await.is_some() {}
     }
 
-    /// An embedded database belongs to this process alone: whoever claimed before is gone.
+    /// Releases all old claims: an embedded database belongs to this process alone, so their claimers are gone.
     async fn begin(&mut self) {
         while self.shared.store.is_embedded() && !self.shared.stop.is_cancelled() {
             match self.shared.store.orphan_deliveries().await {
@@ -277,7 +271,7 @@ impl Delivery {
         match tokio::try_join!(due, store.due_resends()) {
             Ok((due, resends)) => {
                 self.is_away = false;
-                // From the end of the look: its waits are counted from within.
+                // Use the time after the poll: the database counts its waits from a moment during the poll.
                 self.shared.lanes().look(due, resends, Instant::now());
             }
             Err(error) => self.is_away(&error),
@@ -296,7 +290,7 @@ impl Delivery {
 
     async fn claim(&mut self, plan: &Plan) {
         failpoints::hit(failpoints::DELIVER_BEFORE_CLAIM);
-        // From the moment at which the claim is asked for: its lease begins later.
+        // Use the time before the claim: its lease begins later.
         let asked = self.shared.seeing();
         let offsets = self.shared.schedule.offsets.clone();
         let times = (self.shared.clock.now(), self.shared.clock.steady());
@@ -322,7 +316,7 @@ impl Delivery {
         }
     }
 
-    /// Begins whatever may begin.
+    /// Starts all attempts that have a slot.
     fn start(&mut self) {
         let at = Instant::now();
         while !self.shared.stop.is_cancelled() {
@@ -354,7 +348,7 @@ impl Delivery {
         self.look_at = self.look_at.min(self.looked_at + self.look_pause);
     }
 
-    /// Gives back what has been claimed and not begun: what has waited too long, or all of it.
+    /// Gives back attempts that are claimed and not started: those that have waited too long, or `all`.
     async fn give_back(&mut self, all: bool) {
         let returned = self.shared.lanes().take_returned(Instant::now(), all);
         if returned.is_empty() {
@@ -364,13 +358,13 @@ impl Delivery {
             .iter()
             .map(|one| (one.delivery_id, one.attempt_id, one.claim_id))
             .collect();
-        // Were this to fail, their leases run out.
+        // If this fails, their leases expire.
         if let Err(error) = self.shared.store.give_back_deliveries(ids).await {
             self.is_away(&error);
         }
     }
 
-    /// Says once that the database does not answer.
+    /// Logs once that the database does not answer.
     fn is_away(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_away, true) {
             tracing::warn!(%error, "webhook delivery waits for the database");

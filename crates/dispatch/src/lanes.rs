@@ -1,7 +1,8 @@
-//! Who may send next: one lane per endpoint, with bounds that keep a slow or dead one from delaying the others.
+//! Decides which attempt starts next. Each endpoint has a lane, with limits that keep a slow or dead endpoint from
+//! delaying the others.
 //!
-//! A lane holds what is claimed for its endpoint and not begun, and counts what is under way. Nothing here waits or
-//! reads a clock.
+//! A lane holds the claimed attempts of its endpoint that have not started, and counts those in flight. This code
+//! neither waits nor reads a clock.
 
 mod lane;
 mod plan;
@@ -18,29 +19,29 @@ use tokio::time::Instant;
 use lane::Lane;
 pub(crate) use plan::Plan;
 
-/// The most attempts that one process has under way for one account.
+/// The most attempts that one process has in flight for one account.
 const ACCOUNT_WINDOW: usize = 64;
 
-/// A claimed attempt that has not been begun for so long is given back: with the 10 s that an attempt
-/// may take, it ends well within the lease of 45 s.
+/// A claimed attempt that has not started for this long is given back. With the 10 s that an attempt may take, it ends
+/// well within the lease of 45 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A lane without work is forgotten after so long, and what it knew of its endpoint with it.
+/// A lane without work is dropped after this long, with what it has learned of its endpoint.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// What kind of attempt it is: each has its own part of the slots.
+/// The kind of an attempt. Each kind has its own share of the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
-    /// The first of its delivery. A quarter of all slots is kept for these.
+    /// The first attempt of its delivery. A quarter of all slots is reserved for these.
     First,
-    /// After a failed one.
+    /// Follows a failed attempt.
     Retry,
-    /// Asked for by hand: it has a quarter of the slots at most, and is begun when nothing else can be.
+    /// Requested by hand. Resends get at most a quarter of the slots, and start when nothing else can.
     Resend,
 }
 
 impl Kind {
-    /// In the order in which they are begun. Retries come first, as the others have slots that retries may not take.
+    /// In starting order. Retries come first, because the others have slots that retries may not take.
     const ALL: [Self; 3] = [Self::Retry, Self::First, Self::Resend];
 
     fn of(attempt: &ClaimedAttempt) -> Self {
@@ -61,21 +62,21 @@ impl Kind {
     }
 }
 
-/// Claimed work that was looked at so long ago is looked at again before it is begun: its endpoint may have been changed
-/// by another process.
+/// Claimed work that was checked this long ago is checked again before it starts: another process may have changed its
+/// endpoint.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// When claimed work was last seen to be in force.
+/// When claimed work was last known to be valid.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
-    /// Before the database was asked.
+    /// Before the database was read.
     pub(crate) at: Instant,
     /// How often this process had changed an endpoint by then.
     pub(crate) changes: u64,
 }
 
 impl Seen {
-    /// Whether it still holds, with so many changes by now.
+    /// Whether it still holds, given the number of `changes` by now.
     pub(crate) fn is_fresh(self, now: Instant, changes: u64) -> bool {
         self.changes == changes && now.saturating_duration_since(self.at) < FRESH
     }
@@ -89,7 +90,7 @@ pub(crate) struct Started {
     pub(crate) slot: Slot,
 }
 
-/// The slot of one attempt under way.
+/// The slot of one attempt in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     pub(crate) endpoint: EndpointId,
@@ -98,12 +99,12 @@ pub(crate) struct Slot {
     troubled: bool,
 }
 
-/// Attempts under way.
+/// Attempts in flight.
 #[derive(Debug, Default, Clone, Copy)]
 struct Running {
     all: usize,
     by_kind: [usize; Kind::ALL.len()],
-    /// Of lanes that were troubled when they began.
+    /// Those whose lane was troubled when they started.
     troubled: usize,
 }
 
@@ -120,7 +121,7 @@ impl Running {
         self.troubled -= usize::from(slot.troubled);
     }
 
-    /// What counts against the part of this kind: first attempts may have every slot.
+    /// What counts against this kind's share: first attempts may have every slot.
     fn of(&self, kind: Kind) -> usize {
         match kind {
             Kind::First => self.all,
@@ -128,8 +129,8 @@ impl Running {
         }
     }
 
-    /// Whether one more fits into `slots`. Lanes whose endpoint is slow, dead or unknown share half of them; the first
-    /// attempt of such a lane may take from another quarter, so that many of them do not starve each other.
+    /// Whether one more attempt fits into `slots`. Lanes whose endpoint is slow, dead or unknown share half of them.
+    /// The first attempt of such a lane may use another quarter, so that many such lanes do not starve each other.
     fn has_room(&self, slots: usize, kind: Kind, lane: &Lane) -> bool {
         let for_troubled = if lane.running.all == 0 {
             slots * 3 / 4
@@ -143,16 +144,16 @@ impl Running {
 }
 
 pub(crate) struct Lanes {
-    /// The most attempts under way in this process.
+    /// The most attempts in flight in this process.
     most: usize,
     lanes: HashMap<EndpointId, Lane>,
     accounts: HashMap<AccountId, Running>,
     running: Running,
-    /// Claimed and not begun.
+    /// Claimed and not started.
     queued: usize,
-    /// Lanes with something queued, in the order of their turns.
+    /// Lanes with queued attempts, in the order of their turns.
     ready: VecDeque<EndpointId>,
-    /// Queued for longer than [`PATIENCE`], or not to be sent any more.
+    /// Queued for longer than [`PATIENCE`], or no longer to be sent.
     returned: Vec<ClaimedAttempt>,
 }
 
@@ -169,7 +170,7 @@ impl Lanes {
         }
     }
 
-    /// Takes in what the database says is due: all that lanes know of the future.
+    /// Replaces the lanes' knowledge of due work by what the database reports.
     pub(crate) fn look(&mut self, due: Vec<DueEndpoint>, resends: Vec<EndpointId>, at: Instant) {
         for lane in self.lanes.values_mut() {
             for kind in Kind::ALL {
@@ -191,8 +192,8 @@ impl Lanes {
         self.lanes.entry(endpoint).or_insert_with(|| Lane::new(at))
     }
 
-    /// The attempt that is to be begun now, if there is one: preferably of the endpoint whose attempt has just ended,
-    /// as its connection is warm, unless others are waiting for the slot.
+    /// Returns the attempt to start now, if there is one. It prefers the endpoint whose attempt has just ended, because
+    /// its connection is warm, unless others wait for the slot.
     pub(crate) fn next(&mut self, preferred: Option<EndpointId>, at: Instant) -> Option<Started> {
         if let Some(endpoint) = preferred
             && !self.is_contended(endpoint)
@@ -217,7 +218,7 @@ impl Lanes {
         None
     }
 
-    /// Whether the slot that `endpoint` has just left may be what another lane waits for.
+    /// Whether another lane may be waiting for the slot that `endpoint` has just left.
     fn is_contended(&self, endpoint: EndpointId) -> bool {
         let account = self.lanes.get(&endpoint).and_then(|lane| lane.account);
         self.running.all + 1 >= self.most || self.account(account).all + 1 >= ACCOUNT_WINDOW
@@ -263,7 +264,7 @@ impl Lanes {
         None
     }
 
-    /// What is claimed for the endpoint and not begun.
+    /// The claimed attempts of the endpoint that have not started.
     pub(crate) fn waiting(&self, endpoint: EndpointId) -> Vec<ClaimedWork> {
         let lane = self.lanes.get(&endpoint);
         let supplies = lane
@@ -273,7 +274,7 @@ impl Lanes {
         jobs.map(|job| ClaimedWork::from(&job.attempt)).collect()
     }
 
-    /// Takes in what of the `asked` work may still be sent, and how; the rest is to be given back.
+    /// Keeps and updates the `asked` work that may still be sent. The rest is to be given back.
     pub(crate) fn rechecked(
         &mut self,
         endpoint: EndpointId,
@@ -305,13 +306,13 @@ impl Lanes {
         }
     }
 
-    /// An attempt that was not begun after all is to be given back.
+    /// Queues an attempt that did not start for giving back.
     pub(crate) fn give_back(&mut self, attempt: ClaimedAttempt) {
         self.returned.push(attempt);
     }
 
-    /// Takes a slot back from an attempt that has ended. `true` if it is time to plan: more could be claimed, or a
-    /// grown window lets more begin at once.
+    /// Frees the slot of an attempt that has ended. Returns `true` if it is time to plan: more could be claimed, or a
+    /// larger window lets more attempts start at once.
     pub(crate) fn ended(&mut self, slot: &Slot, success: bool, took: Duration) -> bool {
         self.broken(slot);
         self.lanes.get_mut(&slot.endpoint).is_some_and(|lane| {
@@ -320,7 +321,7 @@ impl Lanes {
         })
     }
 
-    /// Takes a slot back from an attempt that has come to nothing.
+    /// Frees the slot of an attempt that ended without a result.
     pub(crate) fn broken(&mut self, slot: &Slot) {
         self.running.remove(slot);
         if let Some(account) = self.accounts.get_mut(&slot.account) {
@@ -334,7 +335,7 @@ impl Lanes {
         }
     }
 
-    /// What is to be given back: what has waited too long, or all that waits.
+    /// Takes the attempts to give back: those that have waited too long, or all that wait.
     pub(crate) fn take_returned(&mut self, at: Instant, all: bool) -> Vec<ClaimedAttempt> {
         let mut returned = std::mem::take(&mut self.returned);
         for lane in self.lanes.values_mut() {

@@ -1,8 +1,8 @@
 //! Webhook delivery: claim, guard against private targets, send, retry on schedule.
 //!
-//! Events and their deliveries are rows that were committed with the change that caused them. A [`Dispatcher`] claims
-//! due deliveries in a short transaction, sends them with no transaction open, and records the results in batches. A
-//! claim is a lease with a fence: when a process dies, its attempts are made again by another under a new id.
+//! Events and their deliveries are rows, committed with the change that caused them. A [`Dispatcher`] claims due
+//! deliveries in a short transaction, sends them with no transaction open, and records the results in batches. A claim
+//! is a lease with a fence: when a process dies, another repeats its attempts under new ids.
 
 mod cancelling;
 mod dispatcher;
@@ -16,7 +16,7 @@ pub use dispatcher::{
     DISABLED_AFTER, DISABLED_AT, DispatchConfig, Dispatcher, MAX_IN_FLIGHT, RETRY_OFFSETS,
 };
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests are one binary; the latter use only the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

@@ -1,4 +1,4 @@
-//! Writes down what came of attempts, many at a time.
+//! Records the results of attempts in batches.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,20 +16,19 @@ use crate::worker::Finished;
 /// How long a result waits for others.
 const GATHERING: Duration = Duration::from_millis(5);
 
-/// So many results do not wait.
+/// This many results do not wait.
 const ENOUGH: usize = 64;
 
-/// The most results in one transaction, where they have piled up.
+/// The most results per transaction, when they have piled up.
 const BATCH_AT_MOST: usize = 512;
 
-/// The waits between tries while the database is away.
+/// The waits between retries while the database is unavailable.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a stopping process tries: what is not written by then is sent again by another.
+/// How long a stopping process retries. Another process repeats the attempts whose results are not written by then.
 const LAST_TRIES: Duration = Duration::from_secs(10);
 
-/// Keeps results until the database has them.
 pub(crate) struct Recorder {
     shared: Arc<Shared>,
     finished: UnboundedReceiver<Finished>,
@@ -46,7 +45,7 @@ impl Recorder {
         }
     }
 
-    /// Records until every worker is gone.
+    /// Records until the last worker has ended.
     pub(crate) async fn run(mut self) {
         while let Some(first) = self.finished.recv().await {
             let mut batch = vec![first];
@@ -84,7 +83,7 @@ impl Recorder {
             lost(&reports, &error);
             return;
         }
-        // One of them cannot be written: the others must not suffer for it.
+        // One of them cannot be written. Write each alone, so that the others are not lost with it.
         for report in reports {
             let report = [report];
             if let Err(error) = self.until_it_answers(&report).await {
@@ -93,7 +92,7 @@ impl Recorder {
         }
     }
 
-    /// Writes `reports`, however long the database is away; fails if it answers that they cannot be written. Writing
+    /// Writes `reports`, and retries while the database is unavailable. Fails if the database rejects them. Writing
     /// them twice does no harm.
     async fn until_it_answers(&mut self, reports: &[AttemptReport]) -> Result<(), StoreError> {
         let mut pause = FIRST_PAUSE;

@@ -1,5 +1,3 @@
-//! When a failed delivery is attempted again.
-
 use std::time::Duration;
 
 use offhook_domain::AttemptId;
@@ -7,21 +5,20 @@ use offhook_domain::AttemptId;
 /// The part of an offset that jitter may add.
 const JITTER_PART: f64 = 0.1;
 
-/// What jitter leaves of its tenth for finding the delivery due, so that no attempt is more than 10 % late.
+/// Jitter leaves this much of its tenth for finding the delivery due, so that no attempt is more than 10 % late.
 const JITTER_MARGIN: Duration = Duration::from_secs(1);
 
-/// The waits between attempts.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
-    /// The waits after the 1st, 2nd, … failure. One failure more than there are waits ends the delivery.
+    /// The waits after the 1st, 2nd, … failure. One more failure than there are waits ends the delivery.
     pub(crate) offsets: Vec<Duration>,
-    /// Whether waits are up to a tenth longer, so that what failed together does not return together.
+    /// Whether waits are up to a tenth longer, so that deliveries that failed together are not retried together.
     pub(crate) jitter: bool,
 }
 
 impl Schedule {
-    /// How long after the end of attempt `number`, which has failed, to attempt again; `None` after the last, and after
-    /// one that was asked for by hand (number 0).
+    /// How long after the end of the failed attempt `number` to retry. `None` after the last, and after a resend
+    /// (number 0).
     pub(crate) fn wait(&self, number: i32, id: AttemptId) -> Option<Duration> {
         let failures = usize::try_from(number).ok()?;
         let offset = *self.offsets.get(failures.checked_sub(1)?)?;

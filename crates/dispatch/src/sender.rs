@@ -1,9 +1,9 @@
-//! One attempt of one delivery: the request, its deadline, and what is kept of the answer.
+//! One attempt of one delivery: the request, its deadline, and what is kept of the response.
 //!
-//! An attempt puts at most one request on the wire. Redirects are not followed, nothing is repeated on an error, and a
-//! kept connection that the receiver cuts after the request was written fails the attempt (`reset`): the receiver may
-//! have acted on it, and a second request would carry the same delivery id. Only a kept connection found dead before
-//! the first byte was written is replaced by a fresh one.
+//! An attempt sends at most one request. It follows no redirects and repeats nothing on an error. If the receiver
+//! closes a kept connection after the request was written, the attempt fails (`reset`): the receiver may have acted on
+//! it, and a second request would carry the same delivery id. Only a kept connection found dead before the first byte
+//! was written is replaced by a new one.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,14 +15,13 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use reqwest::{Method, RequestBuilder, Response};
 use tokio::time::{Instant, timeout_at};
 
-/// How long an attempt may take from its start to the response head, names included ("does not answer within 10
+/// How long an attempt may take from its start to the response head, DNS included ("does not answer within 10
 /// seconds").
 pub const ATTEMPT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The most bytes read of a response body. A longer one costs the connection.
+/// The most bytes read of a response body. A longer body costs the connection.
 pub const MAX_BODY_READ: usize = 16 * 1024;
 
-/// The most bytes kept of a response body.
 pub const MAX_SNIPPET: usize = 1024;
 
 const CONTENT_TYPE_VALUE: HeaderValue = HeaderValue::from_static("application/json");
@@ -32,45 +31,43 @@ const EVENT: HeaderName = HeaderName::from_static("x-service-event");
 const EVENT_ID: HeaderName = HeaderName::from_static("x-service-event-id");
 const DELIVERY: HeaderName = HeaderName::from_static("x-service-delivery");
 
-/// What one attempt sends.
 #[derive(Clone)]
 pub struct Shipment<'a> {
-    /// The endpoint's URL, as stored.
     pub url: &'a str,
     /// `X-Service-Event`.
     pub event_type: EventType,
     /// `X-Service-Event-Id`: the same in every attempt.
     pub event_id: EventId,
-    /// `X-Service-Delivery`: another in every attempt.
+    /// `X-Service-Delivery`: different in every attempt.
     pub attempt_id: AttemptId,
     /// `X-Service-Signature`, made for this attempt's time and `body`.
     pub signature: &'a str,
-    /// The frozen bytes of the event.
+    /// The event's bytes, which never change.
     pub body: Bytes,
 }
 
-/// How an attempt ended, as its row and `GET /v1/webhooks/deliveries/{id}` tell it.
+/// How an attempt ended, as its row and `GET /v1/webhooks/deliveries/{id}` show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
     /// The status, if the response head came in time.
     pub status_code: Option<u16>,
     /// Milliseconds from the attempt's start to the response head, or to the failure.
     pub duration_ms: u32,
-    /// Why there is no status. `None` when there is one, whatever it is.
+    /// Why there is no status. `None` if there is one, whatever it is.
     pub error: Option<AttemptError>,
-    /// The beginning of the response body, at most [`MAX_SNIPPET`] bytes: what is no UTF-8, and U+0000, reads U+FFFD.
+    /// The beginning of the response body, at most [`MAX_SNIPPET`] bytes. U+FFFD replaces invalid UTF-8 and U+0000.
     pub response_snippet: Option<String>,
 }
 
 impl AttemptResult {
-    /// A 2xx status came in time. Every other status is a failure, redirects included.
+    /// Whether a 2xx status came in time. Every other status is a failure, redirects included.
     pub fn is_success(&self) -> bool {
         self.status_code
             .is_some_and(|status| (200..300).contains(&status))
     }
 }
 
-/// Why an attempt got no response head. The words are stable and shown to customers.
+/// Why an attempt got no response head. The strings are stable and shown to customers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttemptError {
     /// `invalid_url`: the stored URL breaks a rule for targets. Nothing was sent.
@@ -80,7 +77,7 @@ pub enum AttemptError {
 }
 
 impl AttemptError {
-    /// The stable word.
+    /// The stable string.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidUrl => "invalid_url",
@@ -96,7 +93,7 @@ impl fmt::Display for AttemptError {
 }
 
 impl From<TargetUrlError> for AttemptError {
-    /// A literal or local target is what the guard is for, so it reads like a name that resolves to one.
+    /// A literal or local target gets the same error as a name that resolves to one: the guard exists for both.
     fn from(error: TargetUrlError) -> Self {
         match error {
             TargetUrlError::AddressLiteral | TargetUrlError::LocalName => {
@@ -107,7 +104,7 @@ impl From<TargetUrlError> for AttemptError {
     }
 }
 
-/// Sends attempts. Clones share one pool of connections.
+/// Sends attempts. Clones share one connection pool.
 #[derive(Clone)]
 pub struct Sender {
     client: GuardedClient,
@@ -115,11 +112,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender to the targets that `policy` allows, with the contract's deadline.
-    ///
-    /// # Errors
-    ///
-    /// When TLS or the client cannot be set up.
+    /// A sender to the targets that `policy` allows, with [`ATTEMPT_DEADLINE`].
     pub fn new(policy: Policy) -> Result<Self, SetupError> {
         Ok(Self::with_client(
             GuardedClient::new(policy)?,
@@ -127,13 +120,13 @@ impl Sender {
         ))
     }
 
-    /// A sender with another client, and `deadline` in the place of [`ATTEMPT_DEADLINE`].
+    /// A sender with another client, and `deadline` instead of [`ATTEMPT_DEADLINE`].
     pub fn with_client(client: GuardedClient, deadline: Duration) -> Self {
         Self { client, deadline }
     }
 
-    /// Sends `shipment` once. One deadline covers name, connection, TLS, request and response head; what is left of it
-    /// is for the body, which changes nothing about the outcome.
+    /// Sends `shipment` once. One deadline covers DNS, connection, TLS, request and response head. What is left of it
+    /// is for the body, which does not change the outcome.
     pub async fn send(&self, shipment: Shipment<'_>) -> AttemptResult {
         let began = Instant::now();
         let deadline = began + self.deadline;
@@ -200,11 +193,11 @@ async fn read_snippet(mut response: Response, deadline: Instant) -> Option<Strin
     snippet(&kept)
 }
 
-/// Enough raw bytes for a character that straddles the end of the snippet: it is left out, not mangled.
+/// Enough raw bytes for a character that straddles the end of the snippet: it is omitted, not mangled.
 const RAW_SNIPPET: usize = MAX_SNIPPET + 3;
 
 fn snippet(raw: &[u8]) -> Option<String> {
-    // PostgreSQL's text has no U+0000.
+    // PostgreSQL's text cannot hold U+0000.
     let mut text = String::from_utf8_lossy(raw).replace('\0', "\u{FFFD}");
     let mut end = text.len().min(MAX_SNIPPET);
     while !text.is_char_boundary(end) {

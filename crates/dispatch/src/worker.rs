@@ -1,5 +1,3 @@
-//! A task that sends one attempt after another.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,11 +16,11 @@ use crate::dispatcher::Shared;
 use crate::lanes::{Seen, Slot, Started};
 use crate::sender::{AttemptError, AttemptResult, Shipment};
 
-/// The words for an attempt that could not be signed, or whose event is kept no more, and so was not sent.
+/// The errors of an attempt that was not sent, because it could not be signed or its event's body has been cleared.
 const NO_SECRET: &str = "no_secret";
 const NO_BODY: &str = "no_body";
 
-/// What came of an attempt, on its way to the database.
+/// The result of an attempt, on its way to the database.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) report: AttemptReport,
@@ -30,7 +28,6 @@ pub(crate) struct Finished {
     pub(crate) unblocks: bool,
 }
 
-/// Sends attempts, and hands on their results.
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
@@ -38,7 +35,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Makes `started`, and then whatever its slot can be used for.
+    /// Makes the `started` attempt, then others as long as the slot is useful.
     pub(crate) async fn run(self, started: Started) {
         let mut next = Some(started);
         while let Some(Started {
@@ -96,9 +93,9 @@ impl Worker {
         }
     }
 
-    /// Looks whether the attempt may still be made, if it was claimed some time ago: its endpoint may have been disabled
-    /// or changed since. One look is for everything that waits for the endpoint. `Err` if it must not be made, or if
-    /// nobody can tell.
+    /// Checks whether the attempt may still be made, if it was claimed some time ago: its endpoint may have been
+    /// disabled or changed since. One check covers all that waits for the endpoint. `Err` if the attempt must not be
+    /// made, or if the check failed.
     async fn still_due(
         &self,
         mut attempt: ClaimedAttempt,

@@ -1,8 +1,8 @@
 //! Named points between every two steps of placing, dialing, closing and delivering.
 //!
-//! With the feature `failpoints` the process aborts itself, as a power cut would end it, when it comes to the point
-//! that `OFFHOOK_FAILPOINT` names (`name` or `name:3` for the third time). Without the feature nothing is compiled in,
-//! and with it a release build does not compile.
+//! With the feature `failpoints` the process aborts, as in a power cut, when it reaches the point that
+//! `OFFHOOK_FAILPOINT` names (`name`, or `name:3` for the third time). Without the feature the points compile to
+//! nothing. A release build with the feature does not compile.
 
 #[cfg(all(feature = "failpoints", not(debug_assertions)))]
 compile_error!("failpoints must not be in a release build");
@@ -11,7 +11,7 @@ macro_rules! points {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = $text;)*
 
-        /// Every point; the crash tests hit each of them on both databases.
+        /// Every point. The crash tests hit each of them on both databases.
         pub const ALL: &[&str] = &[$($text,)*];
     };
 }
@@ -21,13 +21,13 @@ points! {
     PLACE_BEFORE_TRANSACTION = "place.before_transaction";
     /// Everything is written; COMMIT has not been sent.
     PLACE_BEFORE_COMMIT = "place.before_commit";
-    /// The call is committed; the client has no answer.
+    /// The call is committed; the client has no response.
     PLACE_AFTER_COMMIT = "place.after_commit";
     /// The dialer is about to claim.
     DIAL_BEFORE_CLAIM = "dial.before_claim";
-    /// The claim is committed; the carrier has not been asked.
+    /// The claim is committed; the carrier has not been called.
     DIAL_AFTER_CLAIM = "dial.after_claim";
-    /// The carrier has taken the call; nothing of it is written.
+    /// The carrier has accepted the call; nothing of that is written.
     DIAL_AFTER_CARRIER = "dial.after_carrier";
     /// The answer is committed.
     DIAL_AFTER_ANSWER = "dial.after_answer";
@@ -37,7 +37,7 @@ points! {
     CLOSE_BEFORE_CLOSING = "close.before_closing";
     /// `closing` is committed; there is no summary yet.
     CLOSE_AFTER_CLOSING = "close.after_closing";
-    /// The summary is made; the closing transaction has not begun.
+    /// The summary exists; the closing transaction has not begun.
     CLOSE_AFTER_SUMMARY = "close.after_summary";
     /// The closing transaction is written; COMMIT has not been sent.
     CLOSE_BEFORE_COMMIT = "close.before_commit";
@@ -47,55 +47,55 @@ points! {
     DELIVER_BEFORE_CLAIM = "deliver.before_claim";
     /// The claim is committed; nothing has been sent.
     DELIVER_AFTER_CLAIM = "deliver.after_claim";
-    /// The receiver has answered; nothing of that is written.
+    /// The receiver has responded; nothing of that is written.
     DELIVER_AFTER_SEND = "deliver.after_send";
     /// The attempt's result is committed.
     DELIVER_AFTER_FINISH = "deliver.after_finish";
 }
 
-/// A look at a batch has placed its calls; COMMIT has not been sent.
+/// A batch round has placed its calls; COMMIT has not been sent.
 pub const BATCH_BEFORE_COMMIT: &str = "batch.before_commit";
-/// The calls of a look at a batch are committed; the dialer has not been told.
+/// The calls of a batch round are committed; the dialer has not been notified.
 pub const BATCH_AFTER_COMMIT: &str = "batch.after_commit";
 
-/// The points that only batches come to, which have a crash test of their own.
+/// The points that only batches reach. They have a crash test of their own.
 pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
 
-/// A call that came in is written and claimed; its caller has heard nothing yet.
+/// An inbound call is written and claimed; its caller has heard nothing yet.
 pub const ANSWER_AFTER_COMMIT: &str = "answer.after_commit";
 
 /// The answer to a chat message is written and charged; COMMIT has not been sent.
 pub const CHAT_BEFORE_COMMIT: &str = "chat.before_commit";
 
-/// What tools in a chat have answered is written; COMMIT has not been sent.
+/// The results of a chat's tools are written; COMMIT has not been sent.
 pub const CHAT_TURNS_BEFORE_COMMIT: &str = "chat.turns.before_commit";
 
-/// A message on WhatsApp may leave from now on; its request has not been made.
+/// A WhatsApp message may be sent from now on; its request has not been made.
 pub const WHATSAPP_BEFORE_SEND: &str = "whatsapp.before_send";
-/// WhatsApp has answered; nothing of that is written.
+/// WhatsApp has responded; nothing of that is written.
 pub const WHATSAPP_AFTER_SEND: &str = "whatsapp.after_send";
-/// The answer to a message on WhatsApp is written; what is to be sent of it is not.
+/// The answer to a WhatsApp message is written; the messages that will carry it are not.
 pub const WHATSAPP_AFTER_ANSWER: &str = "whatsapp.after_answer";
 
-/// What was sent as a document is an object; there is no row of it.
+/// An uploaded document is in the object store; it has no row.
 pub const UPLOAD_AFTER_OBJECT: &str = "upload.after_object";
 
-/// A call's recording is an object; its conversation does not tell of it.
+/// A call's recording is in the object store; its conversation does not mention it.
 pub const RECORDING_AFTER_OBJECT: &str = "recording.after_object";
 
 /// Some secrets are sealed with the next master key; others are not.
 pub const REKEY_AFTER_BATCH: &str = "rekey.after_batch";
-/// Every secret is sealed with the next master key; the database still has the one before.
+/// Every secret is sealed with the next master key; the database still names the previous one.
 pub const REKEY_BEFORE_END: &str = "rekey.before_end";
 
-/// `time`: without the feature nothing is hurried.
+/// `time`: without the feature nothing is shortened.
 #[cfg(not(feature = "failpoints"))]
 #[must_use]
 pub const fn scaled(time: std::time::Duration) -> std::time::Duration {
     time
 }
 
-/// `time`, or a part of it if the process was started with the divisor `OFFHOOK_TEST_HASTE`: leases and patience that tests wait for.
+/// `time`, divided by `OFFHOOK_TEST_HASTE` if that is set. It shortens the leases and waits that tests wait for.
 #[cfg(feature = "failpoints")]
 #[must_use]
 pub fn scaled(time: std::time::Duration) -> std::time::Duration {
@@ -107,7 +107,7 @@ pub fn scaled(time: std::time::Duration) -> std::time::Duration {
     time / *haste
 }
 
-/// The workers of a process, by the names that [`begin_worker`] knows them by.
+/// The names that a process's workers pass to [`begin_worker`].
 pub const WORKERS: &[&str] = &[
     "agents",
     "analyses",
@@ -128,12 +128,12 @@ pub const WORKERS: &[&str] = &[
     "whatsapp",
 ];
 
-/// A worker begins: nothing without the feature.
+/// Marks the start of a worker. Does nothing without the feature.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub fn begin_worker(_name: &str) {}
 
-/// A worker begins.
+/// Marks the start of a worker.
 ///
 /// # Panics
 /// If `OFFHOOK_TEST_DEAD_WORKER` names it.
@@ -143,7 +143,7 @@ pub fn begin_worker(name: &str) {
     assert!(!dies, "the worker {name} dies");
 }
 
-/// Passes the point `name`: nothing without the feature.
+/// Passes the point `name`. Does nothing without the feature.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub fn hit(_name: &str) {}

@@ -1,4 +1,4 @@
-//! The figures, by what they are of. Names and units are in `registry`.
+//! The metric families by subject. Names and units are in `registry`.
 
 mod calls;
 
@@ -12,25 +12,24 @@ use prometheus_client::metrics::histogram::Histogram;
 
 pub use calls::{Calls, Recordings};
 
-/// One label with one of a few words.
+/// One label with a small set of values.
 pub(crate) type Word = [(&'static str, &'static str); 1];
 
-/// Two of them.
 pub(crate) type Words = [(&'static str, &'static str); 2];
 
-/// A label whose values are the routes of the server.
+/// A label whose values are the server's routes.
 type Route = (&'static str, Cow<'static, str>);
 
 pub(crate) type Timings<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// Seconds of what is usually done in milliseconds.
+/// Seconds of work that usually takes milliseconds.
 fn quick() -> Histogram {
     Histogram::new([
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     ])
 }
 
-/// Seconds of what waits for somebody else.
+/// Seconds of work that waits for another party.
 fn slow() -> Histogram {
     Histogram::new([
         0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0,
@@ -41,7 +40,7 @@ pub(crate) fn gauge_of(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Counts itself as long as it lives.
+/// Counts as in flight until it is dropped.
 #[derive(Debug)]
 pub struct InFlight(Gauge);
 
@@ -58,7 +57,7 @@ impl Drop for InFlight {
     }
 }
 
-/// Requests and their answers.
+/// HTTP requests and responses.
 #[derive(Debug)]
 pub struct Http {
     pub(crate) requests: Family<[Route; 3], Counter>,
@@ -79,13 +78,13 @@ impl Default for Http {
 }
 
 impl Http {
-    /// A request has come; it is under way until the value is dropped.
+    /// Counts a request as in flight until the value is dropped.
     #[must_use]
     pub fn began(&self) -> InFlight {
         InFlight::of(&self.in_flight)
     }
 
-    /// A request was answered. `route` is the route's pattern, `None` without one: never what a client wrote.
+    /// Counts a response. `route` is the route's pattern, or `None` without one; it never holds what a client sent.
     pub fn answered(&self, method: &str, route: Option<String>, status: u16, took: Duration) {
         let method: Route = ("method", Cow::Borrowed(known_method(method)));
         let route: Route = ("route", route.map_or(Cow::Borrowed("none"), Cow::Owned));
@@ -96,7 +95,8 @@ impl Http {
         self.requests.get_or_create(&[method, route, class]).inc();
     }
 
-    /// A limiter refused a request: `address`, `address_calls`, `account`, or `unavailable`, which cannot count.
+    /// Counts a request that a limiter refused: `address`, `address_calls`, `account`, or `unavailable` (it could not
+    /// count).
     pub fn refused(&self, limiter: &'static str) {
         self.refusals.get_or_create(&[("limiter", limiter)]).inc();
     }
@@ -121,11 +121,11 @@ fn class(status: u16) -> &'static str {
     }
 }
 
-/// The store of the limits.
+/// The rate limiter's store.
 #[derive(Debug)]
 pub struct Limiter {
     pub(crate) decisions: Family<Word, Counter>,
-    // Every request passes here: the family's lock and hash are not for that.
+    // Every request passes here: the family's lock and hash would cost too much.
     admitted: Counter,
     refused: Counter,
     unavailable: Counter,
@@ -152,8 +152,8 @@ impl Default for Limiter {
 }
 
 impl Limiter {
-    /// The store, in memory or in Redis, has decided whether a client's request may pass; with Redis a remembered refusal
-    /// counts too.
+    /// Counts a decision of the store, in memory or in Redis, on a client's request. With Redis a cached refusal counts
+    /// too.
     pub fn decided(&self, allowed: bool) {
         match allowed {
             true => self.admitted.inc(),
@@ -161,13 +161,13 @@ impl Limiter {
         };
     }
 
-    /// Redis was not there to decide, or too late.
+    /// Counts a request that Redis could not decide, or not in time.
     pub fn unavailable(&self) {
         self.unavailable.inc();
     }
 
-    /// How many clients are counted, in how many bytes, and how many requests were ever counted in shared cells for
-    /// want of places.
+    /// Sets how many clients are counted, in how many bytes, and how many requests were ever counted in shared cells
+    /// because all places were taken.
     pub fn sampled(&self, clients: u64, memory_bytes: u64, shared: u64) {
         self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
         self.memory
@@ -176,7 +176,6 @@ impl Limiter {
     }
 }
 
-/// The request log.
 #[derive(Debug, Default)]
 pub struct Logs {
     pub(crate) dropped: Counter,
@@ -184,18 +183,16 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// An entry was dropped.
     pub fn drop_one(&self) {
         self.dropped.inc();
     }
 
-    /// How many entries wait to be written.
+    /// Sets how many entries wait to be written.
     pub fn waiting(&self, entries: usize) {
         self.waiting.set(gauge_of(entries));
     }
 }
 
-/// Webhook deliveries.
 #[derive(Debug)]
 pub struct Deliveries {
     pub(crate) attempts: Family<Word, Counter>,
@@ -220,25 +217,25 @@ impl Default for Deliveries {
 }
 
 impl Deliveries {
-    /// An attempt has begun; it is under way until the value is dropped.
+    /// Counts an attempt as in flight until the value is dropped.
     #[must_use]
     pub fn began(&self) -> InFlight {
         InFlight::of(&self.in_flight)
     }
 
-    /// An attempt has ended, with a status or with the word of an error.
+    /// Counts an ended attempt, with its status or its error.
     pub fn attempted(&self, status: Option<u16>, error: Option<&'static str>, took: Duration) {
         let outcome = error.or(status.map(class)).unwrap_or("none");
         self.attempts.get_or_create(&[("outcome", outcome)]).inc();
         self.durations.observe(took.as_secs_f64());
     }
 
-    /// How many results the database has not heard of.
+    /// Sets how many results the database does not have yet.
     pub fn unrecorded(&self, count: usize) {
         self.unrecorded.set(gauge_of(count));
     }
 
-    /// How many deliveries of the whole deployment wait, and how long the one that has been due longest.
+    /// Sets how many deliveries of the whole deployment wait, and for how long the oldest has been due.
     pub fn sampled(&self, pending: i64, retrying: i64, oldest_due: Duration) {
         let states = [("pending", pending), ("retrying", retrying)];
         for (state, count) in states {
@@ -248,7 +245,7 @@ impl Deliveries {
     }
 }
 
-/// Work that is done now and then.
+/// Periodic jobs.
 #[derive(Debug, Default)]
 pub struct Jobs {
     pub(crate) runs: Family<Words, Counter>,
@@ -259,7 +256,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// A run of this job has ended here.
+    /// Counts a run of this job in this process.
     #[expect(
         clippy::disallowed_methods,
         reason = "what operators compare with their own clock, and no customer reads"
@@ -277,42 +274,41 @@ impl Jobs {
         }
     }
 
-    /// So much of what this job was to do could not be done in its last run here.
+    /// Sets how much work this job could not do in its last run in this process.
     pub fn left_behind(&self, job: &'static str, left: usize) {
         self.left
             .get_or_create(&[("name", job)])
             .set(gauge_of(left));
     }
 
-    /// Whether `/readyz` is 200.
+    /// Sets whether `/readyz` is 200.
     pub fn ready(&self, ready: bool) {
         self.ready.set(i64::from(ready));
     }
 
-    /// How many batches of the whole deployment have somebody still to call.
+    /// Sets how many batches of the whole deployment still have recipients to call.
     pub fn batches(&self, waiting: i64) {
         self.waiting_batches.set(waiting);
     }
 }
 
-/// Spans for a collector.
+/// Trace spans for a collector.
 #[derive(Debug, Default)]
 pub struct Traces {
     pub(crate) spans: Family<Word, Counter>,
 }
 
 impl Traces {
-    /// So many spans were sent.
     pub fn sent(&self, count: usize) {
         self.count("sent", count);
     }
 
-    /// So many were not taken by the collector, and are lost.
+    /// Counts spans that are lost because the collector did not accept them.
     pub fn failed(&self, count: usize) {
         self.count("failed", count);
     }
 
-    /// So many found the queue full, and are lost.
+    /// Counts spans that are lost because the queue was full.
     pub fn dropped(&self, count: usize) {
         self.count("dropped", count);
     }
@@ -325,7 +321,6 @@ impl Traces {
     }
 }
 
-/// Knowledge documents.
 #[derive(Debug, Default)]
 pub struct Knowledge {
     pub(crate) read: Family<Word, Counter>,
@@ -334,12 +329,12 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// A document was read here: `ready`, `failed`, or `again`.
+    /// Counts a document that this process read: `ready`, `failed`, or `again`.
     pub fn read(&self, outcome: &'static str) {
         self.read.get_or_create(&[("outcome", outcome)]).inc();
     }
 
-    /// How many documents of the whole deployment wait to be read, and to be embedded.
+    /// Sets how many documents of the whole deployment wait to be read, and to be embedded.
     pub fn sampled(&self, waiting: i64, to_embed: i64) {
         self.waiting.set(waiting);
         self.to_embed.set(to_embed);
@@ -371,24 +366,22 @@ impl Default for Database {
 }
 
 impl Database {
-    /// A unit of work has ended, `read` or `write`; its waiting for a connection or thread is in it.
+    /// Counts a unit of work, `read` or `write`. Its time includes the wait for a connection or thread.
     pub fn worked(&self, kind: &'static str, took: Duration) {
         self.durations
             .get_or_create(&[("kind", kind)])
             .observe(took.as_secs_f64());
     }
 
-    /// A unit of work failed.
     pub fn failed(&self, kind: &'static str) {
         self.errors.get_or_create(&[("kind", kind)]).inc();
     }
 
-    /// A unit of work has waited for its connection.
+    /// Counts a unit of work's wait for its connection.
     pub fn waited(&self, took: Duration) {
         self.waits.observe(took.as_secs_f64());
     }
 
-    /// The pool's connections.
     pub fn connections(&self, in_use: usize, idle: usize) {
         let states = [("in_use", in_use), ("idle", idle)];
         for (state, count) in states {
@@ -398,12 +391,12 @@ impl Database {
         }
     }
 
-    /// Units of work that wait for a connection or for a thread that reads.
+    /// Sets how many units of work wait for a connection or a reader thread.
     pub fn waiting(&self, units: usize) {
         self.waiting.set(gauge_of(units));
     }
 
-    /// Writes that wait for the embedded database's one writer.
+    /// Sets how many writes wait for the embedded database's only writer.
     pub fn writer_queue(&self, waiting: usize) {
         self.writer_queue.set(gauge_of(waiting));
     }

@@ -1,7 +1,7 @@
-//! What this process counts of itself, and its text for Prometheus (`/metrics`).
+//! The metrics of this process, and their text for Prometheus (`/metrics`).
 //!
-//! There is one set of figures per process, [`metrics`]. Counting is an atomic addition behind a look-up by the labels,
-//! and no label's values come from outside: neither ids nor names nor numbers of anybody are among them.
+//! Each process has one set of metrics, [`metrics`]. Counting is an atomic addition behind a look-up by the labels. No
+//! label's values come from outside: they hold no ids, names or phone numbers.
 
 mod families;
 mod process;
@@ -16,7 +16,6 @@ pub use registry::{CONTENT_TYPE, Metrics};
 
 static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::new);
 
-/// The figures of this process.
 pub fn metrics() -> &'static Metrics {
     &METRICS
 }

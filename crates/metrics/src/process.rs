@@ -1,4 +1,4 @@
-//! What the operating system says of this process, under the names that every Prometheus client uses.
+//! Metrics of this process from the operating system, under the names that every Prometheus client uses.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -7,13 +7,13 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-/// Ticks a second in /proc: the kernel's interface to programs fixes it.
+/// Clock ticks a second in /proc, fixed by the kernel's ABI.
 const TICKS: f64 = 100.0;
 
-/// Bytes of a page on the platforms that this is built for.
+/// Page size in bytes on the supported platforms.
 const PAGE: i64 = 4096;
 
-/// Reads /proc whenever it is asked; on a system without, there is nothing to tell.
+/// Reads /proc at every scrape. Reports nothing on a system without it.
 #[derive(Debug)]
 pub(crate) struct Process;
 
@@ -71,7 +71,7 @@ struct Seen {
 
 fn look() -> Option<Seen> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The program's name may hold spaces and brackets; the numbers begin behind the last bracket, with the third field.
+    // The program's name may hold spaces and parentheses. The numbers begin after the last one, with the third field.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<i64>().ok();
     let ticks = |number: usize| field(number).map(|ticks| ticks as f64 / TICKS);

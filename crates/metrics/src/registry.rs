@@ -1,4 +1,4 @@
-//! The names of the figures, and their text.
+//! The names of the metrics, and their text.
 
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::info::Info;
@@ -12,7 +12,7 @@ use crate::process::Process;
 /// The media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Registers figures: where each one is, its name, its unit if it has one, and what it counts.
+/// Registers metrics: field, name, unit if it has one, and help text.
 macro_rules! figures {
     ($all:ident; $($of:ident.$figure:ident, $name:literal, $($unit:ident,)? $help:literal;)*) => {$(
         figures!(@one $all, $name, $help, $of.$figure.clone() $(, $unit)?);
@@ -25,27 +25,21 @@ macro_rules! figures {
     };
 }
 
-/// Everything that a process counts of itself.
+/// All metrics of a process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// Requests and their answers.
     pub http: Http,
-    /// The store of the limits.
     pub limiter: Limiter,
-    /// The request log.
     pub logs: Logs,
     pub calls: Calls,
-    /// Recordings of spoken calls.
     pub recordings: Recordings,
-    /// Webhook deliveries.
     pub deliveries: Deliveries,
-    /// Knowledge documents.
     pub knowledge: Knowledge,
-    /// Work that is done now and then.
+    /// Periodic jobs.
     pub jobs: Jobs,
     pub database: Database,
-    /// Spans for a collector.
+    /// Trace spans for a collector.
     pub traces: Traces,
 }
 
@@ -68,10 +62,10 @@ impl Metrics {
         metrics
     }
 
-    /// Everything in OpenMetrics' text format 1.0, which Prometheus reads.
+    /// All metrics in OpenMetrics text format 1.0, which Prometheus reads.
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(32 * 1024);
-        // Writing to a string does not fail, and no figure refuses to be written.
+        // Writing to a string does not fail, and every metric can be encoded.
         let _ = text::encode(&mut text, &self.registry);
         text
     }

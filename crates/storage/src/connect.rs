@@ -1,4 +1,4 @@
-//! How a session with PostgreSQL begins: the URL, and whether it is encrypted (`sslmode`, `sslrootcert`).
+//! Opens PostgreSQL sessions: reads the URL, and decides on encryption (`sslmode`, `sslrootcert`).
 
 mod tls;
 
@@ -21,7 +21,7 @@ use tokio_postgres::error::SqlState;
 use crate::{Result, StoreError};
 use tls::Tls;
 
-/// How long opening a connection may take, each address of the host.
+/// How long opening a connection may take, per address of the host.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Opens sessions on one database.
@@ -34,9 +34,9 @@ pub(crate) struct Door {
 impl Door {
     /// Reads the URL and adds `session` to its own options.
     ///
-    /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can), `require` (encrypted, or not at all)
-    /// or `verify-full`, which also checks the server's certificate and name: against the PEM file that `sslrootcert`
-    /// names, else against the system's roots. With `sslrootcert`, `require` checks as well.
+    /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can), `require` (encrypted or refused) or
+    /// `verify-full`. `verify-full` also checks the server's certificate and name, against the PEM file in
+    /// `sslrootcert`, or else against the system's roots. With `sslrootcert`, `require` checks too.
     pub(crate) fn of(url: &str, session: &str) -> Result<Self> {
         let (url, trust) = read_trust(url).map_err(StoreError::Url)?;
         let mut config: tokio_postgres::Config = url
@@ -55,7 +55,6 @@ impl Door {
         Ok(Self { config, tls })
     }
 
-    /// Opens a session.
     pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, NoSession> {
         let (client, connection) = self
             .config
@@ -71,12 +70,12 @@ impl Door {
     }
 }
 
-/// No session could be opened.
+/// The error when no session could be opened.
 #[derive(Debug)]
 pub(crate) struct NoSession {
     /// A sentence.
     pub(crate) why: String,
-    /// The server is there and has as many sessions as it takes, or as its role or database may have.
+    /// The server is alive, but it, the role or the database has reached its limit of sessions.
     pub(crate) is_full: bool,
 }
 
@@ -95,10 +94,10 @@ impl From<NoSession> for StoreError {
     }
 }
 
-/// Whose certificates are believed.
+/// Which certificates are trusted.
 #[derive(Debug, PartialEq, Eq)]
 enum Trust {
-    /// Anybody's: encryption alone, as libpq's `prefer` and `require` have it.
+    /// All: encryption only, as with libpq's `prefer` and `require`.
     Anybody,
     /// Those of the system's roots.
     System,
@@ -106,7 +105,7 @@ enum Trust {
     File(String),
 }
 
-/// Takes from the URL what the client library does not read by itself.
+/// Removes from the URL the parameters that the client library does not read itself.
 fn read_trust(url: &str) -> Result<(String, Trust), String> {
     // A password may hold a question mark.
     let credentials = url.find('@').unwrap_or(0);
@@ -173,18 +172,18 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
         .with_no_client_auth())
 }
 
-/// Whose certificates are taken. The handshake proves in any case that the server has its certificate's key.
+/// Which certificates are accepted. In any case the handshake proves that the server has the certificate's key.
 #[derive(Debug)]
 struct Verifier {
     algorithms: WebPkiSupportedAlgorithms,
-    /// Taken as they are: a server with a certificate that it signed itself is told by it, as libpq has it.
+    /// Accepted as they are: a server with a self-signed certificate is recognized by it, as in libpq.
     listed: Vec<CertificateDer<'static>>,
-    /// What else is taken leads to one of these; `None`: every certificate is.
+    /// Other certificates must lead to one of these; `None` accepts every certificate.
     roots: Option<Arc<WebPkiServerVerifier>>,
 }
 
 impl Verifier {
-    /// Takes what is in a file or leads to a root in it. Either must be for the server's name.
+    /// Accepts certificates that are in a file or lead to a root in it. Either must be for the server's name.
     fn read(path: &str, provider: Arc<CryptoProvider>) -> Result<Self, String> {
         let wrong = |error: String| format!("`sslrootcert` ({path}) {error}");
         let listed: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
@@ -256,7 +255,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The error with its cause: the client library's own sentence is only "db error".
+/// The error with its cause: the client library's own message is only "db error".
 fn describe(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -279,26 +278,25 @@ mod tests {
 
     use super::*;
 
-    /// What a client says first to learn whether the server speaks TLS.
+    /// A client's first message, which checks whether the server speaks TLS.
     const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-    /// The version of the protocol, with which a session's own first message begins.
+    /// The protocol version, with which a session's own first message begins.
     const VERSION: [u8; 4] = [0, 3, 0, 0];
 
-    /// How a session began.
     #[derive(Debug, PartialEq, Eq)]
     enum Opening {
-        /// In the clear, without a question.
+        /// In plain text, without requesting TLS.
         Plain,
-        /// It asked, and went on in the clear.
+        /// It requested TLS, and continued in plain text.
         PlainAfterAsking,
-        /// Encrypted before the first word.
+        /// Encrypted before the first message.
         Encrypted,
         /// Broken off.
         BrokenOff,
     }
 
-    /// Reads one opening, then hangs up. It speaks TLS if it has a certificate.
+    /// Reads one opening, then disconnects. It speaks TLS if it has a certificate.
     async fn server(tls: Option<ServerConfig>) -> (u16, JoinHandle<Opening>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -336,7 +334,7 @@ mod tests {
         _directory: tempfile::TempDir,
     }
 
-    /// A root and a server's certificate in one, as `openssl req -x509` makes it.
+    /// A root and server certificate in one, as `openssl req -x509` makes it.
     fn certificate(name: &str) -> Certificate {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
@@ -359,7 +357,7 @@ mod tests {
         }
     }
 
-    /// How a session with this query begins, and what the client says; the server hangs up on all.
+    /// How a session with this query begins, and the client's error; the server disconnects all.
     async fn open(tls: Option<ServerConfig>, query: &str) -> (Opening, String) {
         let (port, opening) = server(tls).await;
         let url = format!("postgres://u:p@localhost:{port}/d{query}");
@@ -393,7 +391,7 @@ mod tests {
         }
     }
 
-    /// What a server that refuses a session answers: `code` is the SQLSTATE.
+    /// The error for a server that refuses a session with the SQLSTATE `code`.
     async fn refused(code: &str) -> NoSession {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -405,7 +403,7 @@ mod tests {
             let mut first = [0; 8];
             socket.read_exact(&mut first).await.unwrap();
             socket.write_all(&said).await.unwrap();
-            // What is unread when a socket is closed takes the answer with it.
+            // Closing a socket with unread data would discard the answer.
             let _ = socket.read_to_end(&mut Vec::new()).await;
         });
         let url = format!("postgres://u:p@localhost:{port}/d?sslmode=disable");

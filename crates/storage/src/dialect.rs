@@ -1,6 +1,6 @@
-//! Where the databases' SQL differs.
+//! The differences between the databases' SQL.
 //!
-//! What differs by a word is a fragment here; what differs altogether is a function of one name and signature in
+//! What differs by a word is a fragment here. What differs entirely is a function of the same name and signature in
 //! `sqlite/dialect` and `postgres/dialect`, called by [`dialect!`].
 
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
@@ -27,8 +27,8 @@ macro_rules! dialect {
 }
 pub(crate) use dialect;
 
-/// Tells SQLite that a condition rarely holds. Without statistics, it takes a period for a better guide than a number or
-/// a status, and would walk a whole period of the account for the few rows that match.
+/// Tells SQLite that a condition rarely holds. Without statistics, it considers a time range more selective than a
+/// number or a status, and would scan the account's whole time range for the few matching rows.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
 pub(crate) struct Unlikely<T>(T);
 
@@ -56,13 +56,13 @@ impl<T: QueryFragment<Db>> QueryFragment<Db> for Unlikely<T> {
     }
 }
 
-/// A query that takes a lock on the rows it finds; SQLite has one writer, who needs none.
+/// A query that locks the rows it finds. SQLite has one writer, which needs no locks.
 pub(crate) struct Locked<Q> {
     query: Q,
     lock: &'static str,
 }
 
-/// Taking locks with a query. Diesel's own methods are for its own backends.
+/// Queries with locks. Diesel's own methods work only with its own backends.
 pub(crate) trait Lock: AsQuery + Sized {
     /// Takes `lock`, such as `FOR UPDATE SKIP LOCKED`.
     fn locked(self, lock: &'static str) -> Locked<Self::Query> {
@@ -105,7 +105,7 @@ impl<Q: LimitDsl> LimitDsl for Locked<Q> {
     }
 }
 
-/// `INSERT … SELECT … ON CONFLICT DO NOTHING`, which diesel has for its own backends alone.
+/// `INSERT … SELECT … ON CONFLICT DO NOTHING`, which diesel has only for its own backends.
 #[derive(QueryId)]
 pub(crate) struct UnlessThere<I>(pub(crate) I);
 
@@ -117,8 +117,8 @@ impl<I: QueryFragment<Db>> QueryFragment<Db> for UnlessThere<I> {
     }
 }
 
-/// When a call that is accepted at `at` began to wait, by the clock that its patience is judged by: on PostgreSQL the
-/// database's when the row is written, which is the column's default.
+/// When a call accepted at `at` began to wait, by the clock that measures its patience. On PostgreSQL the column's
+/// default sets it: the database's time when the row is written.
 pub(crate) const fn queued_at(db: Db, at: Timestamp) -> Option<Timestamp> {
     match db {
         Db::Sqlite => Some(at),
@@ -126,8 +126,8 @@ pub(crate) const fn queued_at(db: Db, at: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// One of several scans of deliveries that are merged. SQLite has each in the order of the whole by itself, and no word
-/// for it; PostgreSQL merges what is sorted already, and sorts what only could be.
+/// One of several delivery scans that are merged. SQLite reads each in the overall order by itself, and has no syntax
+/// to request it. PostgreSQL merges scans that are sorted, and sorts those that only could be.
 pub(crate) fn push_sorted<'b>(
     out: &mut AstPass<'_, 'b, Db>,
     scan: &'b impl QueryFragment<Db>,

@@ -1,34 +1,33 @@
-//! How the store fails.
+//! The store's errors.
 
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
-/// Why the store did not do what it was asked. Absence is no error: finders return `Option`.
+/// Why a store operation failed. Absence is not an error: finders return `Option`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The database is out of reach or overloaded; nothing was written.
+    /// The database is unreachable or overloaded; nothing was written.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
-    /// The database's URL names what cannot be used.
+    /// The database URL is unusable.
     #[error("the database URL: {0}")]
     Url(String),
-    /// The connection broke during COMMIT: the transaction may have been written or not.
+    /// The connection broke during COMMIT: the transaction may or may not have been written.
     #[error("the outcome of a commit is unknown: {0}")]
     UnknownCommit(String),
-    /// A lock was not had in time.
     #[error("a lock was not had in time")]
     Locked,
-    /// A unique constraint refused the write; its name.
+    /// A unique constraint rejected the write; its name.
     #[error("{0} refused a duplicate")]
     Conflict(String),
-    /// A row says something that no version of this program writes.
+    /// A row contains what no version of this program writes.
     #[error("a stored row is corrupt: {0}")]
     Corrupt(String),
-    /// A fault in this program.
+    /// A bug in this program.
     #[error("storage failed: {0}")]
     Internal(String),
 }
 
-/// What is said of a server that does not write.
+/// The error for a server that is read-only.
 pub(crate) const READ_ONLY: &str = "the server is read-only";
 
 impl From<DieselError> for StoreError {
@@ -57,7 +56,7 @@ impl From<DieselError> for StoreError {
     }
 }
 
-/// What the databases say when the fault is theirs and passes: diesel has no kinds for these.
+/// Messages of passing faults of the databases, for which diesel has no kinds.
 fn is_outage(message: &str) -> bool {
     const SIGNS: [&str; 12] = [
         "statement timeout",
@@ -80,7 +79,7 @@ fn is_outage(message: &str) -> bool {
 }
 
 impl StoreError {
-    /// Whether the same may succeed in a moment.
+    /// Whether a retry may succeed in a moment.
     #[must_use]
     pub const fn may_pass(&self) -> bool {
         matches!(
@@ -89,7 +88,7 @@ impl StoreError {
         )
     }
 
-    /// The stable word for it in the figures of the process.
+    /// Its stable label in the metrics.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",

@@ -1,7 +1,7 @@
 //! Offhook's store: rows, one set of queries, two databases.
 //!
 //! [`Store`] is concrete and never mocked: tests use the real one on a temporary database. Every finder takes the
-//! account first, so that reaching another account's row cannot be written by accident. A write is one use case in one
+//! account first, so that no query reaches another account's row by accident. A write is one use case in one
 //! transaction inside one `Store` method; `BEGIN` and `COMMIT` never leave this crate.
 
 mod connect;
@@ -33,19 +33,18 @@ pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::{Answer, Durability, Store, StoreConfig, lease, mint};
 
-/// What the store answers.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// What a write wants done with its transaction once it has an answer.
+/// What a write does with its transaction once it has a result.
 pub(crate) enum Verdict<T> {
-    /// Keep what was written.
+    /// Commit.
     Commit(T),
-    /// The rules refused: undo what was written, and answer.
+    /// The rules refused: roll back, and return the result.
     Rollback(T),
 }
 
 impl<T> Verdict<T> {
-    /// Keeps what was written if `is_done`.
+    /// Commits if `is_done`.
     fn keep_if(is_done: bool, answer: T) -> Self {
         if is_done {
             Self::Commit(answer)
@@ -61,7 +60,7 @@ impl<T> Verdict<T> {
     }
 }
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests are one binary; the latter use only the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

@@ -1,4 +1,4 @@
-//! Bringing a database to this version's schema.
+//! Migrates a database to this version's schema.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +17,24 @@ const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgre
 /// The advisory lock under which one process at a time migrates: "offhook" in ASCII.
 const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
 
-/// How long one process waits for another one's first step on a new file.
+/// How long a process waits for another one's first step on a new file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a table is tried to be had that others are at.
+/// How long to retry for the lock of a table that others use.
 const TABLES_BUSY: Duration = Duration::from_secs(300);
 
-/// Applies what is pending on the embedded database; returns the names of what was applied.
+/// Applies the pending migrations to the embedded database. Returns their names.
 pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>> {
     let path = file.to_string_lossy();
     let mut conn = SqliteConnection::establish(&path)
         .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
     conn.batch_execute("PRAGMA busy_timeout = 10000")?;
     write_ahead(&mut conn)?;
-    // One transaction from the look at what is pending to its end, so that of two processes one migrates.
+    // Reading the pending migrations and applying them is one transaction, so that only one of two processes migrates.
     conn.immediate_transaction(|conn| run(conn, SQLITE))
 }
 
-/// Copies the embedded database as of one moment; writers go on meanwhile.
+/// Copies the embedded database as of one moment; writers continue meanwhile.
 pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| {
         StoreError::Unavailable(format!("{}: {error}", into.display()))
@@ -45,7 +45,7 @@ pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<(
             file.display()
         )));
     }
-    // Made by us, so that it is its owner's alone before anything is in it.
+    // Create the file first, so that only its owner can read it before it has content.
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -55,7 +55,7 @@ pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<(
         let mut conn = SqliteConnection::establish(&file.to_string_lossy())
             .map_err(|error| StoreError::Unavailable(format!("{}: {error}", file.display())))?;
         conn.batch_execute("PRAGMA busy_timeout = 10000")?;
-        // An empty file is taken for a new database.
+        // SQLite treats an empty file as a new database.
         diesel::sql_query("VACUUM INTO ?")
             .bind::<diesel::sql_types::Text, _>(into.to_string_lossy().into_owned())
             .execute(&mut conn)?;
@@ -67,7 +67,8 @@ pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<(
     copied
 }
 
-/// Puts a new file into write-ahead mode. SQLite does not wait for another process that is at it, so this does.
+/// Puts a new file into write-ahead mode. SQLite does not wait for another process that does the same, so this loop
+/// does.
 fn write_ahead(conn: &mut SqliteConnection) -> Result<()> {
     let began = Instant::now();
     loop {
@@ -82,9 +83,9 @@ fn write_ahead(conn: &mut SqliteConnection) -> Result<()> {
     }
 }
 
-/// Applies what is pending on PostgreSQL, one process at a time.
+/// Applies the pending migrations to PostgreSQL, one process at a time.
 pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
-    // Waiting for another node's migration may take longer than a session's usual patience.
+    // Waiting for another node's migration may take longer than a session's usual limit.
     let door = crate::connect::Door::of(url, "-c TimeZone=UTC")?;
     let mut conn = door.connect().await?;
     conn.batch_execute(&format!(
@@ -94,7 +95,7 @@ pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
     tokio::task::spawn_blocking(move || {
         let began = Instant::now();
         let mut harness = AsyncMigrationHarness::new(conn);
-        // Whoever waits for a table's lock keeps all from the table who come behind: rather let go, and try again.
+        // A session that waits for a table's lock blocks all that queue behind it. So let go, and retry.
         loop {
             match run(&mut harness, POSTGRES) {
                 Err(StoreError::Locked) if began.elapsed() < TABLES_BUSY => {
@@ -109,7 +110,7 @@ pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
     .map_err(|error| StoreError::Internal(error.to_string()))?
 }
 
-/// The newest migration that this version knows, as the database has it: the same on both.
+/// The newest migration that this version knows, as the database stores it: the same on both.
 pub(crate) fn newest() -> String {
     let known: Vec<Box<dyn Migration<diesel::pg::Pg>>> =
         MigrationSource::<diesel::pg::Pg>::migrations(&POSTGRES).unwrap_or_default();
@@ -134,7 +135,7 @@ where
     let applied = harness.applied_migrations().map_err(failed)?;
     let known = migrations.migrations().map_err(failed)?;
     let first = known.iter().map(|one| one.name().version()).min();
-    // One from before the first that is known was made before there was a release.
+    // A migration older than the first known one comes from a time before the first release.
     if applied.iter().any(|one| Some(one) < first.as_ref()) {
         return Err(StoreError::Internal(
             "this database was made by a checkout of before the first release, and is not converted: start with an empty \

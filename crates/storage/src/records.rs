@@ -1,4 +1,4 @@
-//! What the store hands out and takes in: rows with the domain's types, without JSON and without rules.
+//! The records that the store reads and writes: rows with the domain's types, without JSON and without rules.
 
 mod about;
 mod accounts;
@@ -60,5 +60,5 @@ pub use voices::*;
 pub use webhooks::*;
 pub use whatsapp::*;
 
-/// Where a page begins: behind the row with this time and id, newest first.
+/// Where a page begins: after the row with this time and id, newest first.
 pub type PageKey<Id> = (Timestamp, Id);

@@ -2,7 +2,7 @@
 
 use diesel::{allow_tables_to_appear_in_same_query, joinable, table};
 
-/// Tables of both databases, each with our column types in scope.
+/// Declares tables with this crate's column types in scope.
 macro_rules! tables {
     ($($(#[$meta:meta])* $name:ident ($($key:ident),+) { $($columns:tt)* })+) => {
         $(table! {
@@ -241,8 +241,8 @@ tables! {
     }
 }
 
-/// A table and the columns that it has beyond the 32 for which diesel's traits are compiled: for 64 they take four times
-/// as long.
+/// A table with more columns than the 32 that diesel's traits are compiled for: with 64, compiling them takes four
+/// times as long.
 macro_rules! more_columns {
     ($name:literal, $table:ident { $($column:ident -> $type:ty,)* }) => {
         pub(crate) use super::$table::*;
@@ -281,7 +281,6 @@ macro_rules! more_columns {
     };
 }
 
-/// Calls and chats.
 #[expect(non_camel_case_types, reason = "as diesel names columns")]
 pub(crate) mod conversations {
     more_columns! {

@@ -8,10 +8,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::{Result, StoreError};
 
-/// Bytes of a master key.
 pub const MASTER_KEY_LEN: usize = 32;
 
-/// The key that seals secrets. It never leaves the process, and the database keeps its fingerprint alone.
+/// The key that seals secrets. It never leaves the process; the database stores only its fingerprint.
 #[derive(Clone)]
 pub struct MasterKey {
     key: LessSafeKey,
@@ -21,10 +20,7 @@ pub struct MasterKey {
 }
 
 impl MasterKey {
-    /// The key that these bytes are.
-    ///
-    /// # Errors
-    /// [`StoreError::Internal`] if the algorithm refuses them.
+    /// The key with these bytes.
     pub fn from_bytes(bytes: &[u8; MASTER_KEY_LEN]) -> Result<Self> {
         let key = UnboundKey::new(&AES_256_GCM, bytes)
             .map_err(|_| StoreError::Internal("the master key is unusable".into()))?;
@@ -41,7 +37,7 @@ impl MasterKey {
         })
     }
 
-    /// The same, which also opens what an earlier key has sealed.
+    /// The same key, which also opens secrets that an earlier key has sealed.
     #[must_use]
     pub fn or_earlier(mut self, earlier: Self) -> Self {
         self.previous.push((earlier.key, earlier.fingerprint));
@@ -55,10 +51,7 @@ impl MasterKey {
         self.fingerprint == fingerprint || earlier.map(|(_, of)| of).any(|of| of == fingerprint)
     }
 
-    /// Fresh random bytes for a new key.
-    ///
-    /// # Errors
-    /// [`StoreError::Internal`] if the system gives no randomness.
+    /// Random bytes for a new key.
     pub fn generate_bytes() -> Result<[u8; MASTER_KEY_LEN]> {
         let mut bytes = [0; MASTER_KEY_LEN];
         SystemRandom::new()
@@ -67,7 +60,7 @@ impl MasterKey {
         Ok(bytes)
     }
 
-    /// Sixteen hexadecimal digits that tell keys apart and say nothing of the key.
+    /// Sixteen hexadecimal digits that distinguish keys and reveal nothing of the key.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
@@ -96,7 +89,7 @@ impl MasterKey {
             .ok_or_else(|| StoreError::corrupt("a sealed secret does not open"))
     }
 
-    /// What is to be stored in place of `sealed`; `None` if this very key has sealed it, whatever earlier ones it knows.
+    /// Seals the secret with this key. `None` if this key has sealed it already, whatever earlier ones it knows.
     pub(crate) fn reseal(&self, sealed: &[u8], row: &uuid::Uuid) -> Result<Option<Vec<u8>>> {
         if Self::open_by(&self.key, sealed, row).is_some() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Column types of this project: each gives both databases their own best column from one `table!`.
+//! The project's column types: each maps one `table!` column to the best type of each database.
 //!
 //! | type | PostgreSQL | SQLite |
 //! |---|---|---|
@@ -31,7 +31,6 @@ use offhook_domain::{SentStatus, WhatsAppMessageId, WhatsAppThreadId};
 use crate::database::{Db, RawValue, Value, micros, text};
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
-/// A UUID.
 #[derive(Debug, Clone, Copy, Default, SqlType, QueryId)]
 #[diesel(postgres_type(oid = 2950, array_oid = 2951))]
 #[diesel(sqlite_type(name = "Binary"))]
@@ -49,15 +48,15 @@ pub struct Instant;
 #[diesel(sqlite_type(name = "Text"))]
 pub struct Json;
 
-/// A word of a vocabulary, or a phone number: text that a domain type reads.
+/// A word of a vocabulary, or a phone number: text that a domain type parses.
 #[derive(Debug, Clone, Copy, Default, SqlType, QueryId)]
 #[diesel(postgres_type(oid = 25, array_oid = 1009))]
 #[diesel(sqlite_type(name = "Text"))]
 pub struct Word;
 
-/// A domain type as a value in a statement. The types themselves are foreign: diesel makes every `Expression` an
-/// `AsExpression`, and of a foreign type the compiler takes for granted that it may become one, even where the column's
-/// type is this crate's own. So only a local type may say which column it fits.
+/// A domain type as a value in a statement. The types themselves are foreign. Diesel makes every `Expression` an
+/// `AsExpression`, and the compiler assumes that a foreign type may become an `Expression`, even where the column's
+/// type belongs to this crate. So only a local type may declare which column it fits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct V<T>(pub(crate) T);
 
@@ -103,7 +102,7 @@ macro_rules! values {
 
 values!(Uuid, Instant, Json, Word);
 
-/// Lets a domain type stand for a column type.
+/// Maps a domain type to a column type.
 macro_rules! column {
     ($sql:ident: $rust:ty, |$value:ident| $to:expr, |$raw:ident| $from:expr) => {
         impl Fits<$sql> for $rust {}
@@ -170,7 +169,7 @@ queryable!(Instant: Timestamp);
 
 column! { Json: String, |json| Value::Text(json.clone()), |raw| text(raw) }
 
-/// Words of a vocabulary, stored as their wire form.
+/// Words of a vocabulary, stored in their API form.
 macro_rules! word_columns {
     ($($word:ident)*) => {$(
         column! {

@@ -1,4 +1,4 @@
-//! Units of work: how they reach their thread or connection, and what is counted of each.
+//! Units of work: how they reach their thread or connection, and their metrics.
 
 use std::any::Any;
 use std::time::Instant;
@@ -9,7 +9,8 @@ use offhook_metrics::metrics;
 use crate::database::Conn;
 use crate::{Result, StoreError, Verdict};
 
-/// Counts what came of a unit of work, a `read` or a `write`, and hands that on. One whose asker goes away is not counted.
+/// Counts the result of a unit of work, a `read` or a `write`, and returns it. Units whose caller has gone away are not
+/// counted.
 pub(crate) fn counted<T>(kind: &'static str, began: Instant, done: Result<T>) -> Result<T> {
     let database = &metrics().database;
     database.worked(kind, began.elapsed());
@@ -19,15 +20,15 @@ pub(crate) fn counted<T>(kind: &'static str, began: Instant, done: Result<T>) ->
     done
 }
 
-/// What a unit of work answers, whatever its type.
+/// The result of a unit of work, with its type erased.
 pub(crate) type AnyAnswer = Box<dyn Any + Send>;
 
-/// A unit of work whose type is forgotten: the threads, tasks and transactions that carry it out are compiled once, and
-/// not for each of the store's methods.
+/// A unit of work with its type erased: the threads, tasks and transactions that run it are compiled once, not for each
+/// of the store's methods.
 pub(crate) type Work =
     Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<AnyAnswer>>> + Send>;
 
-/// Forgets the type of a unit of work that says whether to keep what it wrote.
+/// Erases the type of a unit of work that decides whether to commit.
 pub(crate) fn judging<T, F>(work: F) -> Work
 where
     T: Send + 'static,
@@ -47,7 +48,7 @@ fn judged<T: Send + 'static>(
     })
 }
 
-/// Forgets the type of a unit of work that writes nothing, or nothing to be undone.
+/// Erases the type of a unit of work that writes nothing, or always commits.
 pub(crate) fn certain<T, F>(work: F) -> Work
 where
     T: Send + 'static,
@@ -62,7 +63,7 @@ fn kept<T: Send + 'static>(
     Box::pin(async move { Ok(Verdict::Commit(Box::new(done.await?) as AnyAnswer)) })
 }
 
-/// The answer with its type again.
+/// The result with its type again.
 pub(crate) fn answered<T: 'static>(answer: Result<AnyAnswer>) -> Result<T> {
     let answer = answer?.downcast::<T>();
     answer

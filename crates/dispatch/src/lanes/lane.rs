@@ -1,4 +1,4 @@
-//! One endpoint: what waits for it, what is under way, and how well it has answered.
+//! One endpoint: its waiting attempts, its attempts in flight, and how well it has answered.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use tokio::time::Instant;
 
 use super::{Kind, PATIENCE, Running, Seen};
 
-/// The attempts that an endpoint may have under way until it has shown that it can take more.
+/// The attempts that an endpoint may have in flight until it has proved that it can take more.
 const SMALLEST_WINDOW: usize = 8;
 
-/// The attempts that any endpoint may have under way.
+/// The attempts that any endpoint may have in flight.
 const LARGEST_WINDOW: usize = 64;
 
-/// So many successes in a row double the window.
+/// This many successes in a row double the window.
 const STREAK: u32 = 100;
 
 /// An endpoint that takes longer than this to answer is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// An endpoint that answers sooner than this soon needs the next claim.
+/// An endpoint that answers faster than this soon needs the next claim.
 const QUICK: Duration = Duration::from_millis(100);
 
-/// How an endpoint answered last.
+/// How the endpoint answered last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Health {
     Unknown,
@@ -41,14 +41,14 @@ pub(super) struct Job {
     pub(super) seen: Seen,
 }
 
-/// The attempts of one kind that an endpoint has.
+/// The attempts of one kind for an endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Supply {
     /// Claimed, in the order of the claims.
     pub(super) queue: VecDeque<Job>,
-    /// When the next one is due that is not claimed, as far as is known.
+    /// When the next unclaimed attempt is due, as far as known.
     pub(super) due: Option<Instant>,
-    /// Whether the last claim got all that it asked for, so that there may be more.
+    /// Whether the last claim returned as many as it requested, so that there may be more.
     pub(super) has_more: bool,
 }
 
@@ -57,7 +57,7 @@ impl Supply {
         self.has_more || self.due.is_some_and(|due| due <= now)
     }
 
-    /// Takes out what has waited too long, or everything.
+    /// Takes out the attempts that have waited too long, or all.
     pub(super) fn take_back(
         &mut self,
         at: Instant,
@@ -72,17 +72,17 @@ impl Supply {
 
 #[derive(Debug)]
 pub(super) struct Lane {
-    /// Whose it is; known from the first claim on.
+    /// The endpoint's account, known from the first claim on.
     pub(super) account: Option<AccountId>,
-    /// By kind.
+    /// Indexed by [`Kind`].
     supplies: [Supply; Kind::ALL.len()],
     pub(super) running: Running,
     pub(super) window: usize,
     streak: u32,
     health: Health,
-    /// Whether it is among those that wait for their turn.
+    /// Whether it is in the queue of lanes that wait for their turn.
     pub(super) is_ready: bool,
-    /// When it last began an attempt.
+    /// When it last started an attempt.
     pub(super) used: Instant,
 }
 
@@ -116,18 +116,18 @@ impl Lane {
         Kind::ALL.map(|kind| self.queued_of(kind)).iter().sum()
     }
 
-    /// How many attempts it holds, begun or not.
+    /// How many attempts it holds, started or not.
     pub(super) fn held(&self) -> usize {
         self.running.all + self.queued()
     }
 
-    /// Whether one more attempt may begin by the endpoint's own bounds.
+    /// Whether the endpoint's own limits allow one more attempt.
     pub(super) fn has_room(&self, kind: Kind) -> bool {
         self.running.all < self.window && self.running.of(kind) < kind.part(self.window)
     }
 
-    /// How many attempts of the schedule it could take, and how many of these may be no first ones. Nothing while most
-    /// of what was claimed ahead is still there.
+    /// How many scheduled attempts it could take, and how many of these may be retries. Both are 0 while most of what
+    /// was claimed ahead is still there.
     pub(super) fn room(&self) -> (usize, usize) {
         let (ahead, retries) = (self.ahead(), self.queued_of(Kind::Retry));
         let waiting = self.queued_of(Kind::First) + retries;
@@ -144,31 +144,30 @@ impl Lane {
         )
     }
 
-    /// How many repetitions it could take.
+    /// How many resends it could take.
     pub(super) fn room_for_resends(&self) -> usize {
         Kind::Resend
             .part(self.window)
             .saturating_sub(self.running.of(Kind::Resend) + self.queued_of(Kind::Resend))
     }
 
-    /// Whether the next plan has something for it: there is more to claim, or something has waited for a free slot.
+    /// Whether the next plan would serve it: there is more to claim, or an attempt has waited for a free slot.
     pub(super) fn wants_more(&self) -> bool {
         let is_short = self.queued() <= self.ahead() / 2;
         (is_short && self.has_more()) || (self.queued() > 0 && self.running.all + 1 < self.window)
     }
 
-    /// Whether it has to make do with a share of the slots: it is slow, it fails, or nobody knows.
+    /// Whether it is limited to a share of the slots: it is slow, it fails, or its health is unknown.
     pub(super) fn is_troubled(&self) -> bool {
         matches!(self.health, Health::Unknown | Health::SlowOrFailing)
     }
 
-    /// Whether it is known to be slow or to fail.
     pub(super) fn is_failing(&self) -> bool {
         self.health == Health::SlowOrFailing
     }
 
-    /// How many attempts to claim beyond the window, so that a claim is one for many and not one for each: what the
-    /// endpoint gets through in a fraction of a second.
+    /// How many attempts to claim beyond the window, so that one claim serves many attempts: about what the endpoint
+    /// handles in a fraction of a second.
     fn ahead(&self) -> usize {
         match self.health {
             Health::Quick => self.window * 8,
@@ -177,7 +176,7 @@ impl Lane {
         }
     }
 
-    /// Takes in how an attempt ended.
+    /// Updates window and health from how an attempt ended.
     pub(super) fn learn(&mut self, success: bool, took: Duration) {
         if !success {
             self.streak = 0;
@@ -196,12 +195,12 @@ impl Lane {
         };
     }
 
-    /// Whether nothing would be lost by forgetting it but how well it answered.
+    /// Whether dropping the lane would lose only how well its endpoint answered.
     pub(super) fn is_idle(&self) -> bool {
         self.held() == 0 && !self.has_more()
     }
 
-    /// Whether there is something that is not claimed, now or later.
+    /// Whether there are unclaimed attempts, now or later.
     fn has_more(&self) -> bool {
         let mut supplies = self.supplies.iter();
         supplies.any(|supply| supply.has_more || supply.due.is_some())

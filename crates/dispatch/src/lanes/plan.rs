@@ -9,34 +9,31 @@ use tokio::time::Instant;
 use super::lane::{Job, Lane};
 use super::{ACCOUNT_WINDOW, Kind, Lanes, Running, Seen};
 
-/// The most attempts that one claim asks for: it is one short transaction.
+/// The most attempts per claim: a claim is one short transaction.
 const CLAIM_AT_MOST: usize = 512;
 
-/// The most endpoints that one claim asks for.
 const ENDPOINTS_AT_MOST: usize = 128;
 
-/// The fewest attempts that an endpoint is granted where memory is short.
+/// The fewest attempts granted to an endpoint where memory is short.
 const GRANT_AT_LEAST: usize = 4;
 
-/// A claim to be made.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// Whose work to claim, and how much.
+    /// How much to claim per endpoint.
     pub(crate) slots: Vec<ClaimSlots>,
-    /// When the next attempt of all falls due that is not due yet.
+    /// When the next attempt that is not due yet falls due, over all endpoints.
     pub(crate) next_due: Option<Instant>,
 }
 
 impl Plan {
-    /// How many attempts it asks for.
     pub(crate) fn size(&self) -> usize {
         self.slots.iter().map(size).sum()
     }
 }
 
 impl Lanes {
-    /// What to claim at `now`: of healthy endpoints a little ahead, of the others what can begin at once. Those that
-    /// hold least come first, and those that have waited longest among them.
+    /// Plans what to claim at `now`: a little ahead for healthy endpoints, only what can start at once for the others.
+    /// Endpoints that hold the fewest attempts come first; among equals, those that have waited longest.
     pub(crate) fn plan(&self, now: Instant) -> Plan {
         let mut plan = Plan::default();
         let mut wanting: Vec<(&EndpointId, &Lane)> = Vec::new();
@@ -110,9 +107,10 @@ impl Lanes {
         }
     }
 
-    /// Takes in what a claim brought that was asked for when `seen` says.
+    /// Queues what a claim returned; `seen` is from before the claim.
     ///
-    /// `true` if a retry was claimed and there was no more of its kind: a look knows when one is due again.
+    /// Returns `true` if a retry was claimed and there was no more of its kind: only a poll finds out when one is due
+    /// again.
     pub(crate) fn claimed(
         &mut self,
         plan: &Plan,
@@ -166,17 +164,17 @@ fn size(slots: &ClaimSlots) -> usize {
     slots.firsts + slots.retries + slots.resends
 }
 
-/// What a plan has already given out.
+/// What a plan has already granted.
 #[derive(Default)]
 struct Shares {
-    /// To troubled lanes of each account, and of all.
+    /// To troubled lanes of each account, and in total.
     accounts: HashMap<AccountId, usize>,
     troubled: usize,
     resends: usize,
 }
 
 impl Shares {
-    /// How many attempts of a troubled lane could begin at once.
+    /// How many attempts of a troubled lane could start at once.
     fn troubled(&self, lanes: &Lanes, lane: &Lane) -> usize {
         let is_first = lane.held() == 0;
         let free = |slots: usize, running: Running, given: usize| {

@@ -25,7 +25,7 @@ fn behind_the_last_retry_that_is_due_it_is_looked_for_the_next_one() {
         lanes.plan(at)
     };
     let plan = look(&mut lanes, Duration::ZERO);
-    // One was due, more were asked for: when the others are due only the database knows.
+    // One was due, more were requested: only the database knows when the others are due.
     assert!(plan.size() > 1);
     assert!(lanes.claimed(&plan, vec![attempt(endpoint, account, 2)], seen));
     assert_eq!(lanes.plan(at).next_due, None);
@@ -35,11 +35,11 @@ fn behind_the_last_retry_that_is_due_it_is_looked_for_the_next_one() {
     assert!(!first);
 }
 
-/// Lanes above an endless supply: whatever is claimed is there.
+/// Lanes with an endless supply: every claim returns all that it requests.
 struct Rig {
     lanes: Lanes,
     at: Instant,
-    /// Endpoints with their account, and which number their due attempts have.
+    /// Endpoints with their account and the number of their due attempts.
     endpoints: Vec<(EndpointId, AccountId, i32)>,
 }
 
@@ -58,7 +58,7 @@ impl Rig {
         id
     }
 
-    /// Looks, begins whatever may begin, and claims until there is nothing left to claim.
+    /// Polls, starts all it can, and claims until nothing is left to claim.
     fn begin(&mut self) -> Vec<Started> {
         self.look();
         let mut started = Vec::new();
@@ -113,14 +113,14 @@ impl Rig {
         *known.unwrap()
     }
 
-    /// Ends attempts, and begins nothing in their place.
+    /// Ends attempts without starting others in their place.
     fn end(&mut self, started: &[Started], success: bool) {
         for Started { slot, .. } in started {
             self.lanes.ended(slot, success, QUICK);
         }
     }
 
-    /// Lets an endpoint answer well exactly so often; nothing is left waiting.
+    /// Makes an endpoint succeed exactly `times` times, and leaves nothing waiting.
     fn prove(&mut self, endpoint: EndpointId, times: usize) {
         let mut left = times;
         while left > 0 {
@@ -170,7 +170,7 @@ fn an_endpoint_has_8_under_way_until_it_has_shown_that_it_can_take_more() {
     let failed = started.split_off(63);
     rig.end(&failed, false);
     rig.end(&started[..56], true);
-    // Seven are still under way.
+    // Seven are still in flight.
     assert_eq!(rig.begin().len(), 1);
 }
 
@@ -221,7 +221,7 @@ fn a_thousand_dead_endpoints_leave_a_quarter_of_the_process_to_the_healthy() {
     assert!(dead.len() >= 256 && dead.len() <= 384, "{}", dead.len());
     rig.endpoints.push((healthy, mint(NOW), 1));
     assert_eq!(rig.begin().len(), 8);
-    // The dead take turns.
+    // The dead ones take turns.
     let first: Vec<_> = dead.iter().map(|s| s.slot.endpoint).collect();
     rig.at += Duration::from_secs(10);
     rig.end(&dead, false);

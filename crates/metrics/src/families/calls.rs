@@ -1,4 +1,4 @@
-//! The figures of calls and of their recordings.
+//! Metrics of calls and their recordings.
 
 use std::time::Duration;
 
@@ -54,76 +54,73 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// A call was accepted.
     pub fn accepted(&self) {
         self.accepted.inc();
     }
 
-    /// A call came in: `taken`, or the word for why nobody answered.
+    /// Counts an inbound call: `taken`, or the reason why it was not answered.
     pub fn came_in(&self, outcome: &'static str) {
         self.came_in.get_or_create(&[("outcome", outcome)]).inc();
     }
 
-    /// A dialer has claimed a call that had waited for so long.
+    /// Counts a claim by a dialer, of a call that has waited this long.
     pub fn claimed(&self, waited: Duration) {
         self.queue.observe(waited.as_secs_f64());
     }
 
-    /// The carrier has answered whether it takes a call over: `taken_over`, or the word of its refusal.
+    /// Counts the carrier's response to a new call: `taken_over`, or the reason of its refusal.
     pub fn dialed(&self, outcome: &'static str, took: Duration) {
         self.dials
             .get_or_create(&[("outcome", outcome)])
             .observe(took.as_secs_f64());
     }
 
-    /// The agent began to answer so many milliseconds after the caller's last word.
+    /// Counts a turn: the agent began to answer this many milliseconds after the caller's last word.
     pub fn turn(&self, latency_ms: u32) {
         self.turns.observe(f64::from(latency_ms) / 1000.0);
     }
 
-    /// A step of a spoken reply took so many milliseconds.
+    /// Counts a step of a spoken reply.
     pub fn turn_step(&self, step: &'static str, took_ms: u32) {
         self.turn_steps
             .get_or_create(&[("step", step)])
             .observe(f64::from(took_ms) / 1000.0);
     }
 
-    /// A call has ended for good.
     pub fn ended(&self, status: &'static str, reason: &'static str) {
         self.ended
             .get_or_create(&[("status", status), ("reason", reason)])
             .inc();
     }
 
-    /// The leases of this process could not be renewed.
+    /// Counts a failed renewal of this process's leases.
     pub fn renewal_failed(&self) {
         self.renewal_failures.inc();
     }
 
-    /// Another process has taken a call of this one for lost.
+    /// Counts a call that another process took over because it considered it lost.
     pub fn lease_lost(&self) {
         self.leases_lost.inc();
     }
 
-    /// Calls of a process that is gone were taken over here.
+    /// Counts calls that this process took over from a dead one.
     pub fn orphans_taken(&self, count: usize) {
         self.orphans
             .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
-    /// How many calls wait and go on in the whole deployment.
+    /// Sets how many calls are queued and live in the whole deployment.
     pub fn sampled(&self, queued: i64, live: i64) {
         self.queued.set(queued);
         self.live.set(live);
     }
 
-    /// How many calls this process holds.
+    /// Sets how many calls this process holds.
     pub fn held(&self, count: usize) {
         self.held.set(gauge_of(count));
     }
 }
 
-/// Recordings of spoken calls.
 #[derive(Debug, Default)]
 pub struct Recordings {
     pub(crate) ended: Family<Word, Counter>,
@@ -131,17 +128,17 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    /// One is in the object store, and its conversation tells of it.
+    /// Counts a recording that is in the object store and listed in its conversation.
     pub fn kept(&self) {
         self.ended.get_or_create(&[("outcome", "kept")]).inc();
     }
 
-    /// One could not be begun or gone on with; what there is of it is kept.
+    /// Counts a recording that could not be started or continued. What exists of it is kept.
     pub fn failed(&self) {
         self.ended.get_or_create(&[("outcome", "failed")]).inc();
     }
 
-    /// How many wait on this machine for the object store.
+    /// Sets how many wait on this machine for the object store.
     pub fn waiting(&self, count: usize) {
         self.waiting.set(gauge_of(count));
     }

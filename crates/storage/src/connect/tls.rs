@@ -1,4 +1,4 @@
-//! TLS below the client library: rustls, and what binds a password to the server's certificate.
+//! TLS below the client library: rustls, and channel binding of the password to the server's certificate.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,6 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Encrypts connections by one configuration.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
@@ -40,7 +39,7 @@ where
     }
 }
 
-/// One connection that is to be encrypted.
+/// One connection to be encrypted.
 pub(super) struct ToHost {
     connector: TlsConnector,
     host: String,
@@ -65,7 +64,6 @@ where
     }
 }
 
-/// An encrypted connection.
 pub(super) struct Encrypted<S>(TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> tokio_postgres::tls::TlsStream for Encrypted<S> {
@@ -81,8 +79,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> tokio_postgres::tls::TlsStream for Encry
     }
 }
 
-/// The digest of a certificate's own signature, and SHA-256 for a weaker one (RFC 5929, 4.1). Signatures without one, such
-/// as Ed25519's, bind nothing.
+/// The digest of a certificate's own signature, and SHA-256 for a weaker one (RFC 5929, 4.1). Signatures without a
+/// digest, such as Ed25519's, bind nothing.
 fn binding_digest(certificate: &[u8]) -> Option<&'static Algorithm> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
@@ -99,7 +97,7 @@ fn binding_digest(certificate: &[u8]) -> Option<&'static Algorithm> {
     }
 }
 
-/// What the first element of a text in DER holds, and what is behind it.
+/// The content of the first DER element, and what follows it.
 fn value(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = der.get(1..)?.split_first()?;
     let (length, rest) = match usize::from(*length) {

@@ -1,8 +1,8 @@
-//! The one diesel backend that every statement is compiled for, whichever database carries it out.
+//! The one diesel backend that every statement is compiled for, whichever database executes it.
 //!
-//! A statement is rendered for the database at hand into text and values ([`Statement`](super::Statement)); only that
-//! plain form reaches the drivers. So diesel's types are compiled once per statement, and no driver's code per statement
-//! at all. Where the two databases' SQL differs, [`Db`] says which one is meant.
+//! A statement is rendered for the current database into text and values ([`Statement`](super::Statement)). Only that
+//! plain form reaches the drivers, so diesel's types are compiled once per statement and driver code not per statement
+//! at all. Where the two databases' SQL differs, [`Db`] decides.
 
 use diesel::QueryResult;
 use diesel::backend::{
@@ -23,12 +23,10 @@ use diesel_async::{AsyncConnectionCore, AsyncPgConnection};
 
 use super::value::{Kind, RawValue, Value};
 
-/// Which database a statement is rendered for.
+/// The database that a statement is rendered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Db {
-    /// The embedded one.
     Sqlite,
-    /// PostgreSQL.
     Postgres,
 }
 
@@ -43,7 +41,7 @@ impl TypeMetadata for Db {
     type MetadataLookup = ();
 }
 
-/// `ON CONFLICT` as both databases have it.
+/// `ON CONFLICT` as both databases support it.
 pub struct OnConflict;
 impl sql_dialect::on_conflict_clause::SupportsOnConflictClause for OnConflict {}
 impl sql_dialect::on_conflict_clause::SupportsOnConflictClauseWhere for OnConflict {}
@@ -87,7 +85,7 @@ pub struct Text {
 
 impl Text {
     pub(super) const fn of(db: Db) -> Self {
-        // SQLite numbers `$1` by where it first stands, and `?1` by its number.
+        // SQLite numbers `$1` by its first position, and `?1` by its number.
         let mark = match db {
             Db::Sqlite => '?',
             Db::Postgres => '$',
@@ -157,17 +155,12 @@ type PgRow = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
 
 /// A row of either database.
 pub(crate) enum AnyRow<'conn, 'query> {
-    /// Of the embedded one.
     Sqlite(SqliteRow<'conn, 'query>),
-    /// Of PostgreSQL.
     Postgres(PgRow),
 }
 
-/// A field of a row.
 pub(crate) enum AnyField<'conn: 'query, 'query> {
-    /// Of the embedded database.
     Sqlite(<SqliteRow<'conn, 'query> as Row<'conn, Sqlite>>::Field<'query>),
-    /// Of PostgreSQL.
     Postgres(<PgRow as Row<'static, Pg>>::Field<'query>),
 }
 
@@ -289,7 +282,7 @@ where
         if *out.backend() == Db::Postgres {
             return out.push_bind_param::<diesel::sql_types::Array<ST>, Vec<I>>(&self.values);
         }
-        // Its text depends on the number of values.
+        // The text depends on the number of values.
         out.unsafe_to_cache_prepared();
         for (number, value) in self.values.iter().enumerate() {
             if number > 0 {
@@ -301,7 +294,7 @@ where
     }
 }
 
-/// `LIMIT` and `OFFSET`; no statement has an offset without a limit, which SQLite would refuse.
+/// `LIMIT` and `OFFSET`. No statement has an offset without a limit, which SQLite would reject.
 impl<L, O> QueryFragment<Db> for LimitOffsetClause<L, O>
 where
     L: QueryFragment<Db>,

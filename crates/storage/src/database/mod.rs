@@ -1,7 +1,7 @@
-//! A connection to either database, and the way from a statement of diesel's to its rows.
+//! A connection to either database, and the path from a diesel statement to its rows.
 //!
-//! Statements are rendered at once, and what is waited for holds none of diesel's types: the work of a statement is
-//! compiled once, for all of them.
+//! Statements are rendered before the first await, and the futures hold none of diesel's types. So the code that runs a
+//! statement is compiled once, for all of them.
 
 mod backend;
 mod value;
@@ -32,24 +32,21 @@ use futures_util::future::BoxFuture;
 pub(crate) use backend::{AnyRow, Db};
 pub(crate) use value::{RawValue, Value, micros, text};
 
-/// A connection.
 pub(crate) enum Conn {
-    /// To the embedded database: a statement is carried out on the thread that asks.
+    /// The embedded database. A statement runs on the calling thread.
     Sqlite(Box<SqliteConnection>),
-    /// To PostgreSQL.
     Postgres(Box<Object<AsyncPgConnection>>),
 }
 
 /// A statement as text and values. Its parameters are numbered in the text.
 struct Statement {
     sql: Arc<str>,
-    /// Whether the text is the same each time, and worth preparing for good.
+    /// Whether the text is always the same, and worth preparing permanently.
     is_fixed: bool,
     values: backend::Values,
 }
 
 impl Conn {
-    /// Which database this is.
     pub(crate) const fn db(&self) -> Db {
         match self {
             Self::Sqlite(_) => Db::Sqlite,
@@ -57,7 +54,7 @@ impl Conn {
         }
     }
 
-    /// Carries out statements without parameters.
+    /// Executes statements without parameters.
     pub(crate) async fn batch_execute(&mut self, sql: &str) -> QueryResult<()> {
         match self {
             Self::Sqlite(conn) => conn.batch_execute(sql),
@@ -72,7 +69,7 @@ impl Conn {
         }
     }
 
-    /// Hands each row to `take`.
+    /// Passes each row to `take`.
     async fn load(
         &mut self,
         statement: Statement,
@@ -97,24 +94,24 @@ impl Conn {
     }
 }
 
-/// The text of a statement, and whether it is the same each time.
+/// The text of a statement, and whether it is always the same.
 type Text = (Arc<str>, bool);
 
 thread_local! {
-    /// The texts of statements that diesel knows by their type.
+    /// The texts of statements that diesel identifies by their type.
     static TEXTS: RefCell<HashMap<(TypeId, Db), Text>> = RefCell::default();
 }
 
-/// Texts of this thread that diesel does not take for fixed, and that are.
+/// The most texts per thread that are fixed although diesel does not treat them so.
 const FEW: usize = 512;
 
 thread_local! {
     static FIXED: RefCell<HashSet<Arc<str>>> = RefCell::default();
 }
 
-/// Whether a text comes again as it is, though diesel does not say so of any `UPDATE`, of literals and of inserts that leave
-/// a column out: parsing it anew each time would cost more than what it does. Lists and rows of any number make ever
-/// other texts.
+/// Whether a text will come again unchanged. Diesel says so of no `UPDATE`, and not of literals or of inserts that
+/// leave a column out: parsing them anew each time would cost more than executing them. Lists and multi-row inserts of
+/// any size produce ever new texts.
 fn is_one_of_few(sql: &Arc<str>) -> bool {
     if sql.contains("), (") || sql.contains("IN (?") {
         return false;
@@ -232,9 +229,9 @@ impl<Q, U, ST> Rows<U, ST> for Q where
 {
 }
 
-/// Carrying out statements: what diesel's trait of this name does, for a connection to either database.
+/// Executes statements: diesel's trait of this name, for a connection to either database.
 pub(crate) trait RunQueryDsl: Sized {
-    /// The number of rows that it changed.
+    /// Returns the number of changed rows.
     fn execute<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<usize>>
     where
         Self: QueryFragment<Db> + QueryId,
@@ -242,7 +239,7 @@ pub(crate) trait RunQueryDsl: Sized {
         executed(Statement::of(&self, conn.db()), conn)
     }
 
-    /// Its rows.
+    /// Returns its rows.
     fn load<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Vec<U>>>
     where
         Self: Rows<U, ST>,
@@ -251,7 +248,6 @@ pub(crate) trait RunQueryDsl: Sized {
         rows(Statement::of(&self.as_query(), conn.db()), conn)
     }
 
-    /// Its rows.
     fn get_results<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Vec<U>>>
     where
         Self: Rows<U, ST>,
@@ -269,7 +265,7 @@ pub(crate) trait RunQueryDsl: Sized {
         first_of(self.load(conn), |first| first.ok_or(NotFound))
     }
 
-    /// The first row of it with `LIMIT 1`, or [`NotFound`].
+    /// Its first row with `LIMIT 1`, or [`NotFound`].
     fn first<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<U>>
     where
         Self: LimitDsl<Output: Rows<U, ST>>,
@@ -278,7 +274,7 @@ pub(crate) trait RunQueryDsl: Sized {
         self.limit(1).get_result(conn)
     }
 
-    /// The first row of it with `LIMIT 1`, if there is one.
+    /// Its first row with `LIMIT 1`, if there is one.
     fn found<'c, U, ST>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<Option<U>>>
     where
         Self: LimitDsl<Output: Rows<U, ST>>,
@@ -304,7 +300,7 @@ pub(crate) trait RunQueryDsl: Sized {
         counted(self.execute(conn), |_| ())
     }
 
-    /// Whether it changed a row.
+    /// Runs it, and returns whether it changed a row.
     fn changes<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<bool>>
     where
         Self: QueryFragment<Db> + QueryId,
@@ -315,7 +311,7 @@ pub(crate) trait RunQueryDsl: Sized {
 
 impl<T> RunQueryDsl for T {}
 
-// What follows knows the types of rows, and not those of statements: there are fewer.
+// The functions below depend on row types, not on statement types: there are fewer.
 
 fn executed(
     statement: QueryResult<Statement>,

@@ -1,4 +1,4 @@
-//! Values of parameters and of columns, between the domain's types and both databases.
+//! Values of parameters and columns, between the domain's types and both databases.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use diesel::sqlite::{Sqlite, SqliteValue};
 use super::Db;
 use crate::sql;
 
-/// The type of a parameter: PostgreSQL's numbers of it and of its array (`pg_type.dat`).
+/// The type of a parameter: PostgreSQL's OIDs of it and of its array (`pg_type.dat`).
 #[derive(Debug, Clone, Copy)]
 pub struct Kind(u32, u32);
 
@@ -26,7 +26,6 @@ impl Kind {
     }
 }
 
-/// The value of a parameter.
 #[derive(Clone)]
 pub enum Value {
     Null,
@@ -40,7 +39,7 @@ pub enum Value {
     Uuid([u8; 16]),
     /// Microseconds since 1970.
     Instant(i64),
-    /// An array of one dimension in PostgreSQL's binary form.
+    /// A one-dimensional array in PostgreSQL's binary form.
     Array(Vec<u8>),
 }
 
@@ -64,7 +63,7 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's `timestamptz` begins.
+/// Microseconds from 1970-01-01 to 2000-01-01, the epoch of PostgreSQL's `timestamptz`.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
 
 impl Value {
@@ -83,7 +82,7 @@ impl Value {
         })
     }
 
-    /// Binds it to a statement of SQLite.
+    /// Binds it to an SQLite statement.
     pub(super) fn bind<'b>(&'b self, out: &mut AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         match self {
             Self::Null => out.push_bind_param_value_only::<Nullable<Integer>, _>(&None::<i32>),
@@ -102,14 +101,14 @@ impl Value {
     }
 }
 
-/// What a field of a row holds, as its driver has it.
+/// A field of a row, in its driver's form.
 pub enum RawValue<'a> {
     Sqlite(SqliteValue<'a, 'a, 'a>),
     Postgres(PgValue<'a>),
 }
 
 impl RawValue<'_> {
-    /// Reads it as either driver would.
+    /// Reads it as its driver would.
     fn read<ST, T>(self) -> deserialize::Result<T>
     where
         T: FromSql<ST, Sqlite> + FromSql<ST, Pg>,
@@ -187,7 +186,7 @@ impl FromSql<sql::Uuid, Db> for uuid::Uuid {
     }
 }
 
-/// An instant's microseconds since 1970.
+/// Microseconds since 1970.
 pub(crate) fn micros(raw: RawValue<'_>) -> deserialize::Result<i64> {
     match raw {
         RawValue::Sqlite(value) => <i64 as FromSql<BigInt, Sqlite>>::from_sql(value),

@@ -38,23 +38,23 @@ pub(crate) use outbox::*;
 pub(crate) use voices::*;
 
 diesel::define_sql_function! {
-    /// The present by the database's clock, also within a transaction.
+    /// The current time by the database's clock, which also advances within a transaction.
     fn clock_timestamp() -> crate::sql::Instant;
 }
 
-/// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add.
+/// The clock for keys, patience and nodes, the same on every node: the database's, plus the offset of tests.
 pub(crate) async fn key_clock(conn: &mut Conn, _now: Timestamp, offset: i64) -> Result<Timestamp> {
     let now: Timestamp = diesel::select(clock_timestamp()).get_result(conn).await?;
     Ok(Timestamp::from_micros(now.micros().saturating_add(offset)))
 }
 
-/// The clock that the leases of calls and deliveries are judged by: the database's.
+/// The clock for the leases of calls and deliveries: the database's.
 pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestamp> {
     key_clock(conn, Timestamp::from_micros(0), offset).await
 }
 
-/// The clocks of deliveries: what says that one is due, and what leases are judged by. Both are the database's, whatever a
-/// node's own clock is turned to.
+/// The clocks of deliveries: the one that decides what is due, and the one for leases. Both are the database's,
+/// whatever a node's own clock shows.
 pub(crate) async fn delivery_clocks(
     conn: &mut Conn,
     steady: Timestamp,
@@ -64,10 +64,10 @@ pub(crate) async fn delivery_clocks(
     Ok((now, now))
 }
 
-/// Bounds the waits for locks of this transaction's next statements; `None` is the session's own bound.
+/// Limits the lock waits of this transaction's next statements; `None` restores the session's limit.
 pub(crate) async fn limit_lock_wait(conn: &mut Conn, most: Option<Duration>) -> Result<()> {
     let bound = match most {
-        // 0 would be no bound at all.
+        // 0 would mean no limit.
         Some(most) => most.as_millis().max(1).to_string(),
         None => "DEFAULT".to_owned(),
     };
@@ -76,7 +76,7 @@ pub(crate) async fn limit_lock_wait(conn: &mut Conn, most: Option<Duration>) -> 
     Ok(())
 }
 
-/// How durable a commit is: the session's `synchronous_commit`.
+/// The durability of a commit: the session's `synchronous_commit`.
 pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
     Ok(sql::<Text>("SHOW synchronous_commit")
         .get_result(conn)
@@ -87,8 +87,8 @@ fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
     reports.iter().map(value).collect()
 }
 
-/// A setting of the whole service, for the duration of the transaction; `None` if there is none, or another
-/// transaction has it.
+/// A service-wide setting, locked until the transaction ends. `None` if it does not exist or another transaction has
+/// locked it.
 pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(service_settings::table
         .find(name)

@@ -1,4 +1,4 @@
-//! Hearing what other processes on the same database say.
+//! Listens to messages of other processes on the same database.
 
 use std::pin::pin;
 
@@ -8,10 +8,10 @@ use futures_util::StreamExt as _;
 use crate::connect::Door;
 use crate::{Result, StoreError};
 
-/// The one channel: what is said is in the message.
+/// The only channel: the message says what it is about.
 pub(crate) const CHANNEL: &str = "offhook";
 
-/// A session that hears what processes on this database tell each other, from the moment at which it was opened.
+/// A session that receives the messages of processes on this database, from the moment it is opened.
 pub struct Listener(AsyncPgConnection);
 
 impl Listener {
@@ -21,10 +21,10 @@ impl Listener {
         Ok(Self(conn))
     }
 
-    /// The next message, also one of this process.
+    /// The next message, including those of this process.
     ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the session has ended: what is said until another one listens is not heard.
+    /// Returns [`StoreError::Unavailable`] when the session has ended. Messages sent before another session listens are
+    /// lost.
     pub async fn next(&mut self) -> Result<String> {
         match pin!(self.0.notifications_stream()).next().await {
             Some(Ok(notification)) => Ok(notification.payload),

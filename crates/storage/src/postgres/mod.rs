@@ -1,5 +1,5 @@
-//! PostgreSQL: a pool of pure-Rust connections. Work is spawned on the runtime that opened them, so that a task which
-//! goes away cancels nothing and a transaction, once begun, reaches its end.
+//! PostgreSQL: a pool of pure-Rust connections. Work is spawned on the runtime that opened them: a dropped task cancels
+//! nothing, and a transaction, once begun, reaches its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,15 +29,15 @@ mod listener;
 mod pulse;
 mod steps;
 
-/// Settings of every session. Waiting is bounded everywhere, so that an outage is an answer, not a hang.
-/// Statements are planned once and not for each of their values: every list has an index for each filter, and what is
-/// the index's to choose is written out. None runs long enough for the JIT compiler to pay, and indexes are on disks that
-/// seek for nothing: with the server's default a batch of 100 rows is found by a walk over the whole table.
+/// Settings of every session. Every wait is limited, so that an outage is an error, not a hang. Statements are planned
+/// once, not per set of values: every list has an index for each filter, and conditions that decide on an index are
+/// written out. No statement runs long enough for the JIT compiler to pay off. Indexes are on disks with cheap seeks:
+/// with the server's default, a batch of 100 rows is found by a scan of the whole table.
 const SESSION: &str = "-c lock_timeout=2s -c statement_timeout=5s \
     -c idle_in_transaction_session_timeout=5s -c synchronous_commit=on -c TimeZone=UTC \
     -c plan_cache_mode=force_generic_plan -c jit=off -c random_page_cost=1.1";
 
-/// What is said of a server that does not answer.
+/// The error for a server that does not answer.
 const SILENT: &str = "the server does not answer";
 
 #[derive(Clone)]
@@ -92,12 +92,12 @@ impl Postgres {
         units::counted("read", began, done)
     }
 
-    /// Work in a transaction.
+    /// Runs work in a transaction.
     pub(crate) async fn write(&self, work: Work) -> Result<AnyAnswer> {
         self.write_by(work, false).await
     }
 
-    /// Work of one statement that is a transaction of its own.
+    /// Runs work of one statement, which is a transaction of its own.
     pub(crate) async fn write_at_once(&self, work: Work) -> Result<AnyAnswer> {
         self.write_by(work, true).await
     }
@@ -120,12 +120,12 @@ impl Postgres {
         let done = writing.await;
         let begun = AtomicBool::load(&begun, Ordering::SeqCst);
         let done = match done {
-            // Whoever loses the connection meanwhile does not know whether it was carried out.
+            // If the connection is lost meanwhile, the statement may have been executed.
             Some(Err(StoreError::Unavailable(reason))) if is_one_statement && begun => {
                 Err(StoreError::UnknownCommit(reason))
             }
             Some(done) => done,
-            // What has begun goes on without whoever asked for it, and may commit.
+            // Work that has begun continues without its caller, and may commit.
             None if begun => Err(StoreError::UnknownCommit(SILENT.to_owned())),
             None => Err(silent()),
         };
@@ -139,8 +139,8 @@ impl Postgres {
         (status.size.saturating_sub(idle), idle, status.waiting)
     }
 
-    /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
-    /// holds a lock of the whole server through its commit.
+    /// Notifies every process that listens. This is a statement outside every transaction: a transaction that notifies
+    /// holds a server-wide lock through its commit.
     pub(crate) async fn tell(&self, message: String) -> Result<()> {
         let notify = units::certain(move |conn| {
             Box::pin(async move {
@@ -154,12 +154,11 @@ impl Postgres {
         units::answered(self.read(notify).await)
     }
 
-    /// Opens a session of its own that listens.
     pub(crate) async fn listen(&self) -> Result<Listener> {
         Listener::open(&self.door).await
     }
 
-    /// `None` if the server fell silent before the work was done; it goes on all the same.
+    /// `None` if the server stopped answering before the work was done; the work continues all the same.
     async fn spawn(
         &self,
         work: impl Future<Output = Result<AnyAnswer>> + Send + 'static,
@@ -200,7 +199,7 @@ async fn transaction(conn: &mut Conn, work: Work) -> Result<AnyAnswer> {
             Ok(value)
         }
         Err(error) => {
-            // The cause is what the caller wants to know; a connection that cannot roll back is not pooled again.
+            // Return the cause. A connection that cannot roll back does not return to the pool.
             let _ = AnsiTransactionManager::rollback_transaction(session(conn)?).await;
             Err(error)
         }
@@ -214,7 +213,8 @@ fn session(conn: &mut Conn) -> Result<&mut AsyncPgConnection> {
     }
 }
 
-/// A server that has become a standby keeps its sessions: this one leaves the pool, and the next finds who writes now.
+/// A server that has become a standby keeps its sessions. This one leaves the pool, and the next one finds the new
+/// primary.
 fn leave_if_read_only(conn: Conn, done: &Result<AnyAnswer>) {
     if let (Conn::Postgres(session), Err(StoreError::Unavailable(why))) = (conn, done)
         && why == READ_ONLY

@@ -1,10 +1,10 @@
-//! Whether the server answers at all.
+//! Health probe: detects a server that does not answer at all.
 //!
-//! A network that swallows what is sent tells nobody: without this, whoever waits for a statement on such a connection
-//! waits until the kernel gives it up, and whoever comes next waits for a connection. A session of its own asks for
-//! nothing every quarter of a second; when that goes unanswered, everybody who waits is told at once, and so is whoever
-//! comes until it is answered again. A statement that is merely slow is waited for as ever, and one that is done says as
-//! much as an answer to nothing: on a machine that is out of breath the question itself may be what takes long.
+//! A network that silently drops packets reports no error. Without this probe, a statement on such a connection waits
+//! until the kernel gives up, and later requests wait for a connection. A separate session runs a trivial query every
+//! quarter of a second. When that is not answered, all waiting requests fail at once, and so do new ones until it is
+//! answered again. A merely slow statement is awaited as usual. A finished statement counts as much as an answered
+//! probe: on an overloaded machine the probe itself may be what is slow.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::connect::Door;
 
-/// The pause between two questions.
+/// The pause between two probes.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// A server that has said nothing for this part of what anything may wait for it is out of reach: with [`EVERY`] and the
-/// way to the client, 1.4 of 2 seconds keep every answer below two.
+/// A server that has been silent for this part of the longest allowed wait is unreachable. With [`EVERY`] and the way
+/// to the client, 1.4 of 2 seconds keep every response below two.
 const SILENT_AFTER: f64 = 0.7;
 
-/// A machine that stood still finds that time is up before it has read what came meanwhile: it has this long to.
+/// After the machine has stalled, the timeout fires before the data that arrived meanwhile is read. This is the time to
+/// read it.
 const TO_READ: Duration = Duration::from_millis(100);
 
-/// A question is given up after so long more: an answer that comes late is one, and opening a session may take its time
-/// on a busy machine. Less would open another session for ever where each takes longer than [`SILENT_AFTER`].
+/// A probe is abandoned after this much more time: a late answer counts, and opening a session may take long on a busy
+/// machine. A shorter limit would open sessions forever where each takes longer than [`SILENT_AFTER`].
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_600);
 
-/// Knows whether the server answers; it asks until the last clone is gone.
+/// Knows whether the server answers. It probes until the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Pulse(Arc<Beating>);
 
@@ -50,7 +51,7 @@ impl Drop for Beating {
 }
 
 impl Pulse {
-    /// Begins to ask; the server is silent when it has said nothing for most of `wait`.
+    /// Starts probing. The server counts as silent after most of `wait` without an answer.
     pub(crate) fn of(door: Door, wait: Duration, runtime: &Handle) -> Self {
         let (tell, silent) = watch::channel(false);
         let heard = Arc::new(Heard::begin());
@@ -63,12 +64,12 @@ impl Pulse {
         }))
     }
 
-    /// The server has answered somebody.
+    /// Records that the server has answered a request.
     pub(crate) fn is_heard(&self) {
         self.0.heard.now();
     }
 
-    /// Whether the server is out of reach, as far as is known.
+    /// Whether the server is unreachable, as far as known.
     pub(crate) fn is_silent(&self) -> bool {
         *self.0.silent.borrow()
     }
@@ -77,13 +78,13 @@ impl Pulse {
     pub(crate) async fn stops(&self) {
         let mut silent = self.0.silent.clone();
         if silent.wait_for(|silent| *silent).await.is_err() {
-            // Nobody asks any more: nothing is known.
+            // The probe has ended, so the server's state is unknown.
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// When the server was last heard, by whomever.
+/// When the server last answered any session.
 struct Heard {
     begun: Instant,
     /// Milliseconds after `begun`.
@@ -129,7 +130,7 @@ async fn ask(door: Door, silent_after: Duration, heard: Arc<Heard>, tell: watch:
     }
 }
 
-/// Waits for an answer for as long as anything is heard; `None` once nothing was for so long.
+/// Waits for an answer while any session gets one. `None` after `silent_after` without any.
 async fn unless_silent<T>(
     mut answered: Pin<&mut impl Future<Output = T>>,
     silent_after: Duration,
@@ -167,8 +168,8 @@ fn say(tell: &watch::Sender<bool>, answers: bool) {
     }
 }
 
-/// Asks for nothing. A session that was ended says nothing of the server: another is opened. A server that has no room for
-/// it is there, and answers those who have theirs.
+/// Runs a trivial query. A closed session says nothing about the server, so another is opened. A server that refuses
+/// the session because it is full is alive, and serves those that have one.
 async fn answered(door: &Door, session: &mut Option<AsyncPgConnection>) -> bool {
     if let Some(open) = session {
         if open.batch_execute("SELECT 1").await.is_ok() {

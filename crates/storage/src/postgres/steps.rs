@@ -1,7 +1,7 @@
-//! What calls tell of themselves, written down together.
+//! Batches the writes of calls.
 //!
-//! With thousands of calls their answers and turns are most of what a process writes. One by one each would be a
-//! transaction of its own, and requests would stand behind them; so what comes within a moment of others is one
+//! With thousands of calls, their answers and turns are most of what a process writes. Written one by one, each would
+//! be its own transaction, and requests would queue behind them. So steps that arrive at about the same time share one
 //! statement.
 
 use std::collections::HashSet;
@@ -15,26 +15,24 @@ use super::{Postgres, dialect};
 use crate::{Fenced, NewTurn, Result, StoreError};
 use crate::{queries, units};
 
-/// The least time between two statements where many steps come. Where few do, each is written at once.
+/// The least time between two statements when many steps arrive. When few do, each is written at once.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// So many steps within [`WINDOW`] are many.
+/// This many steps within [`WINDOW`] are many.
 const MANY: usize = 20;
 
-/// What steps are counted within.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// Steps of one statement.
+/// The most steps per statement.
 const AT_ONCE: usize = 256;
 
-/// What is said when the writer is gone, which it is with the runtime alone.
+/// The error when the writer has ended, which happens only with the runtime.
 const GONE: &str = "the writer of calls has ended";
 
-/// Writes steps down; it ends with its last clone.
+/// Writes steps. It ends with its last clone.
 #[derive(Clone)]
 pub(crate) struct CallWriter(mpsc::UnboundedSender<Waiting>);
 
-/// A step of a call.
 #[derive(Clone)]
 pub(crate) struct CallStep {
     pub(crate) id: ConversationId,
@@ -42,30 +40,28 @@ pub(crate) struct CallStep {
     pub(crate) step: Step,
 }
 
-/// What a call tells.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// It was answered: `dialing` becomes `live`. With it comes what ends the call should this process die.
+    /// The call was answered: `dialing` becomes `live`. The text is what ends the call if this process dies.
     Answered(Timestamp, Option<String>),
     /// A turn of a live call is over.
     Turn(NewTurn),
 }
 
-/// A step, and who waits for it: a call takes one at a time, so there are never more than calls.
+/// A step and its waiting caller. A call takes one step at a time, so there are never more entries than calls.
 struct Waiting {
     step: CallStep,
     done: oneshot::Sender<Result<Fenced>>,
 }
 
 impl CallWriter {
-    /// Begins to wait for steps.
     pub(crate) fn of(db: Postgres) -> Self {
         let (queue, waiting) = mpsc::unbounded_channel();
         db.runtime.clone().spawn(write(db, waiting));
         Self(queue)
     }
 
-    /// Takes a step of a call.
+    /// Writes a step of a call.
     pub(crate) async fn take(
         &self,
         id: ConversationId,
@@ -102,7 +98,7 @@ async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
     if waiting.len() == 1 {
         return waiting.into_iter().for_each(|one| write_alone(db, one));
     }
-    // One statement changes a row once.
+    // One statement changes a row only once.
     let mut calls = HashSet::new();
     let (together, again): (Vec<_>, Vec<_>) = waiting
         .into_iter()
@@ -118,7 +114,7 @@ async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
             for one in together {
                 match done.contains(&one.step.id) {
                     true => tell(one.done, Ok(Fenced::Done)),
-                    // It is another's, or somebody is changing the call at this moment.
+                    // The claim is lost, or another transaction has locked the call right now.
                     false => write_alone(db, one),
                 }
             }
@@ -133,7 +129,7 @@ async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
     }
 }
 
-/// Takes one step, without keeping the others waiting.
+/// Writes one step without delaying the others.
 fn write_alone(db: &Postgres, waiting: Waiting) {
     let db = db.clone();
     db.runtime.clone().spawn(async move {
@@ -158,7 +154,7 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
     });
 }
 
-/// A session that is gone needs to know nothing.
+/// A caller that has gone away needs no result.
 fn tell(done: oneshot::Sender<Result<Fenced>>, written: Result<Fenced>) {
     let _ = done.send(written);
 }

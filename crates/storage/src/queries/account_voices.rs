@@ -1,4 +1,4 @@
-//! Voices of accounts' own, and the credentials that list them.
+//! Accounts' own voices, and the credentials that list them.
 
 use crate::store::{Answer, mint, read, write};
 use offhook_boxed::boxed;
@@ -34,7 +34,7 @@ impl Store {
         })
     }
 
-    /// The accounts that have voices of their own. [`Store::voices_generation`] is another one after each change.
+    /// The accounts that have their own voices. [`Store::voices_generation`] changes with each change of the list.
     pub fn accounts_with_voices(&self) -> Answer<'_, Vec<AccountId>> {
         read!(self, |conn| {
             Ok(voices::table
@@ -62,7 +62,7 @@ impl Store {
         })
     }
 
-    /// Whose a voice is that the account's agent names.
+    /// Who owns a voice that the account's agent names.
     pub fn voice_owner(
         &self,
         account: AccountId,
@@ -92,10 +92,7 @@ impl Store {
         })
     }
 
-    /// The secret of a credential that is still there.
-    ///
-    /// # Errors
-    /// `StoreError::Corrupt` if it does not open.
+    /// The secret of a credential, if the credential still exists. `StoreError::Corrupt` if it cannot be opened.
     pub async fn voice_credential_secret(&self, id: CredentialId) -> Result<Option<String>> {
         let sealed: Option<Vec<u8>> = read!(self, |conn| {
             Ok(credentials::table
@@ -109,8 +106,8 @@ impl Store {
         opened.transpose()
     }
 
-    /// Takes credentials at voice providers that are to be asked with, up to `most` of each provider; each is this
-    /// caller's for `lease`, and due again then.
+    /// Claims credentials at voice providers that are due for a synchronization, up to `most` per provider. Each
+    /// belongs to the caller for `lease`, and is due again after that.
     pub fn take_due_voice_credentials(
         &self,
         most: i64,
@@ -129,7 +126,7 @@ impl Store {
                     .load(conn)
                     .await?;
                 for id in due {
-                    // Another node may have been faster: then it is due no more.
+                    // Another node may have claimed it first; then it is no longer due.
                     let row = diesel::update(credentials::table.find(V(id)))
                         .filter(credentials::next_sync_at.le(V(now)))
                         .set(credentials::next_sync_at.eq(V(now.plus(lease))))
@@ -143,8 +140,8 @@ impl Store {
         })
     }
 
-    /// Makes an account's own voices of a provider these, and says when to ask with the credential again. `None`: the
-    /// credential is gone or has been replaced, and nothing was changed.
+    /// Replaces an account's own voices of a provider, and sets the next synchronization. `None` if the credential is
+    /// gone or replaced; then nothing has changed.
     pub fn replace_account_voices(
         &self,
         credential: VoiceCredential,
@@ -157,7 +154,7 @@ impl Store {
             provider,
         } = credential;
         write!(self, |conn| {
-            // So that the credential is not removed meanwhile.
+            // Keeps the credential from being removed meanwhile.
             locks::lock_account(conn, account).await?;
             let there = credentials::table.find(V(id)).select(credentials::id);
             if there.found::<CredentialId, _>(conn).await?.is_none() {
@@ -177,7 +174,7 @@ impl Store {
     }
 }
 
-/// Whether an account has any.
+/// Whether the account has its own voices.
 pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool> {
     let first: Option<String> = voices::table
         .filter(voices::account_id.eq(V(account)))
@@ -187,7 +184,7 @@ pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool> {
     Ok(first.is_some())
 }
 
-/// Makes the account's voices of a provider `rows`; what stays as it is, is not written.
+/// Makes the account's voices of a provider equal to `rows`. Unchanged voices are not written.
 pub(crate) async fn replace(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),

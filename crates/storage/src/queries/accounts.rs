@@ -12,7 +12,7 @@ use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
 use crate::{Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Result, Store};
 
-/// Writes an account with its wallet, its first credits and its first member, and the line of the audit log.
+/// Writes an account with its wallet, first credits and first member, and a line of the audit log.
 pub(crate) async fn begin(
     conn: &mut Conn,
     account: &Account,
@@ -66,7 +66,7 @@ pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Accoun
 }
 
 impl Store {
-    /// Makes an account with its wallet, its first credits and its first member.
+    /// Creates an account with its wallet, first credits and first member.
     pub fn create_account(
         &self,
         account: Account,
@@ -78,12 +78,11 @@ impl Store {
             .await)
     }
 
-    /// An account.
     pub fn account(&self, id: AccountId) -> Answer<'_, Option<Account>> {
         read!(self, |conn| find(conn, id).await)
     }
 
-    /// Every account, the oldest first.
+    /// Every account, oldest first.
     pub fn accounts(&self) -> Answer<'_, Vec<Account>> {
         read!(self, |conn| {
             Ok(accounts::table
@@ -94,7 +93,7 @@ impl Store {
         })
     }
 
-    /// An account's keys, the oldest first.
+    /// An account's keys, oldest first.
     pub fn keys(&self, account: AccountId) -> Answer<'_, Vec<ApiKey>> {
         read!(self, |conn| {
             Ok(api_keys::table
@@ -106,7 +105,6 @@ impl Store {
         })
     }
 
-    /// Makes a key.
     pub fn create_key(&self, NewApiKey { key, digest }: NewApiKey) -> Answer<'_, ()> {
         let actor = self.actor();
         keep!(self, |conn| {
@@ -130,8 +128,8 @@ impl Store {
         })
     }
 
-    /// The key with this token's digest, whatever its state, its account, and the present by the clock that keys are
-    /// judged by: the database's on PostgreSQL, else `now`. One indexed look-up.
+    /// The key with this token's digest, whatever its state, its account, and the time by the clock for keys: the
+    /// database's on PostgreSQL, else `now`. One index look-up.
     pub fn key_by_digest(
         &self,
         digest: [u8; 32],
@@ -141,7 +139,7 @@ impl Store {
         read!(self, |conn| dialect!(conn, find_by_digest(digest, clock)))
     }
 
-    /// Revokes a key; `None` if there is no such key. A key once revoked keeps its first time.
+    /// Revokes a key; `None` if it does not exist. A key that is already revoked keeps its first time.
     pub fn revoke_key(&self, id: KeyId, at: Timestamp) -> Answer<'_, Option<ApiKey>> {
         let actor = self.actor();
         keep!(self, |conn| {
@@ -159,9 +157,9 @@ impl Store {
         })
     }
 
-    /// Writes when keys were last used.
+    /// Records when keys were last used.
     pub fn touch_keys(&self, mut used: Vec<(KeyId, Timestamp)>) -> Answer<'_, ()> {
-        // In id order, so that two processes never wait for each other.
+        // In id order, so that two processes never deadlock.
         used.sort_unstable();
         keep!(self, |conn| {
             for (id, at) in used {

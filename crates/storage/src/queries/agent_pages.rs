@@ -12,8 +12,9 @@ use crate::sql::V;
 use crate::{Agent, AgentFilter, PageKey, Store};
 
 impl Store {
-    /// A page of the account's agents, newest first, with one more than `limit` if there is a next page. A text within
-    /// their names is looked for in this order, so a page ends where it is full (docs/adr/0016-search-by-plain-rows.md).
+    /// A page of the account's agents, newest first, with one more than `limit` if there is a next page. The search for
+    /// a text in their names runs in this order, so it stops when the page is full
+    /// (docs/adr/0016-search-by-plain-rows.md).
     pub fn agents(
         &self,
         account: AccountId,

@@ -75,9 +75,9 @@ pub(crate) async fn find(
         .await?)
 }
 
-/// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves calls,
-/// and the number that its calls are placed from: its oldest, else the account's; where calls go by a
-/// trunk, only a number of the trunk may say who calls. One statement: placing a call waits for each.
+/// The agent that the client named, by its id or its id at the legacy provider, with its published configuration and
+/// the number that its calls are placed from: its own oldest, else the account's. Where calls go over a trunk, only a
+/// number of the trunk may be the caller. One statement, because placing a call waits for each.
 pub(crate) async fn to_call(
     conn: &mut Conn,
     account: AccountId,
@@ -94,7 +94,7 @@ pub(crate) async fn to_call(
             .or(carrier.is_none().into_sql::<Bool>())
             .and(numbers::is_proven)
     };
-    // A legacy agent has them where its calls are placed.
+    // A legacy agent's numbers are at its provider, which places its calls.
     let of_legacy = || {
         let theirs = legacy::table
             .filter(legacy::account_id.eq(V(account)))
@@ -143,7 +143,7 @@ pub(crate) async fn to_call(
     Ok(found.map(|(agent, config, own, any)| (agent, config, own.or(any))))
 }
 
-/// An agent of the account with the configuration of `version`, or of its head, as JSON text.
+/// An agent of the account with the configuration of `version`, or of its head version, as JSON text.
 async fn with_config(
     conn: &mut Conn,
     account: AccountId,
@@ -176,17 +176,15 @@ async fn version(
 
 #[boxed]
 impl Store {
-    /// Makes an agent.
     pub fn create_agent(&self, new: NewAgent) -> Answer<'_, ()> {
         keep!(self, |conn| insert(conn, new).await)
     }
 
-    /// An agent of the account.
     pub fn agent(&self, account: AccountId, id: AgentId) -> Answer<'_, Option<Agent>> {
         read!(self, |conn| find(conn, account, id).await)
     }
 
-    /// An agent of the account with the configuration of `version`, or of its head.
+    /// An agent of the account with the configuration of `version`, or of its head version.
     pub fn agent_with_config(
         &self,
         account: AccountId,
@@ -207,8 +205,8 @@ impl Store {
         read!(self, |conn| to_call(conn, account, &reference, lines).await).await
     }
 
-    /// Changes an agent if its head (and status, if that changes) is still the one that the change was made on;
-    /// `None` if not.
+    /// Changes an agent. `None` if its head version, or a status that changes, is no longer the one that the change is
+    /// based on.
     pub fn change_agent(
         &self,
         account: AccountId,
@@ -253,9 +251,9 @@ impl Store {
         })
     }
 
-    /// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools and
-    /// knowledge. `None` if the status has changed since the publication was judged by it, or there is no such version, or
-    /// one of the tools is gone.
+    /// Publishes a version, which then serves calls. The first publication makes a draft active, and pins the version's
+    /// tools and knowledge. `None` if the status has changed since the publication was validated, if there is no such
+    /// version, or if one of the tools is gone.
     pub fn publish_agent(
         &self,
         account: AccountId,
@@ -277,11 +275,11 @@ impl Store {
             if !is_changed {
                 return Ok(Verdict::Rollback(None));
             }
-            // The agent's row is this transaction's now: nobody else publishes the version meanwhile.
+            // This transaction has locked the agent's row, so no other can publish the version meanwhile.
             let Some((before, _)) = version(conn, id, new.version).await? else {
                 return Ok(Verdict::Rollback(None));
             };
-            // A published version is immutable: what it pinned the first time stays.
+            // A published version is immutable: what the first publication pinned stays.
             if before.published_at.is_none() {
                 if !tools::pin(conn, account, id, new.version, &new.tools).await? {
                     return Ok(Verdict::Rollback(None));
@@ -300,8 +298,8 @@ impl Store {
         })
     }
 
-    /// A page of the agent's versions below `before`, the highest first, with one more than `limit` if there is a next
-    /// page; `None` without such an agent.
+    /// A page of the agent's versions below `before`, highest first, with one more than `limit` if there is a next
+    /// page. `None` if there is no such agent.
     pub fn agent_versions(
         &self,
         account: AccountId,
@@ -325,8 +323,8 @@ impl Store {
         })
     }
 
-    /// An agent with one of its versions and that one's configuration, as JSON text; the inner `None` without such a
-    /// version.
+    /// An agent with one of its versions and that version's configuration, as JSON text. The inner `None` means that
+    /// there is no such version.
     pub async fn agent_version(
         &self,
         account: AccountId,
@@ -342,8 +340,7 @@ impl Store {
         .await
     }
 
-    /// Archives an engine agent and returns it as it is then; a legacy one, or one that is archived already, stays as it
-    /// is. Its numbers are unassigned.
+    /// Archives an engine agent, unassigns its numbers and returns it. A legacy or archived agent stays unchanged.
     pub fn archive_agent(
         &self,
         account: AccountId,
@@ -368,7 +365,7 @@ impl Store {
         })
     }
 
-    /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
+    /// Agents of all accounts that serve calls, or should, after `after` in id order.
     pub fn serving_agents(
         &self,
         after: Option<AgentId>,
@@ -396,7 +393,7 @@ impl Store {
         })
     }
 
-    /// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
+    /// Sets the status that fits an agent's published version. `false` if version or status have changed since.
     pub fn judge_agent(
         &self,
         seen: ServingAgent,

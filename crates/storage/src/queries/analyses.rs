@@ -1,4 +1,4 @@
-//! Analyses of conversations: the schemas that agents have, the work that their ends order, and what comes of it.
+//! Analyses of conversations: the agents' schemas, the jobs that ended conversations create, and their results.
 
 use crate::store::{Answer, keep, lease, mint, read, write};
 use offhook_boxed::boxed;
@@ -21,15 +21,14 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Result, Store, Verdict};
 
-/// How long after its successor a schema is still there, whatever waits for it: no transaction that has read it lasts so
-/// long.
+/// How long a replaced schema stays, even if no job needs it: no transaction that has read it lasts this long.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
 #[boxed]
 impl Store {
-    /// Sets the schema of an agent of the account, as a revision of its own unless it is in force already; conversations that
-    /// have ended keep the one that they ended under. `None` if the account has no such agent; none in it if the agent never
-    /// had one, and has none now.
+    /// Sets the schema of an agent as a new revision, unless it is already in force. Conversations that have ended keep
+    /// the schema that was in force then. `None` if the account has no such agent; `Some(None)` if the agent never had
+    /// a schema and gets none now.
     pub fn set_analysis_schema(
         &self,
         account: AccountId,
@@ -38,7 +37,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Option<Option<AnalysisSchema>>> {
         write!(self, |conn| {
-            // A write that changes nothing: who sets the same agent's schema waits.
+            // A write that changes nothing: it locks the agent, so that other changes of its schema wait.
             let is_locked = diesel::update(agents::table.find(V(agent)))
                 .filter(agents::account_id.eq(V(account)))
                 .set(agents::head_version.eq(agents::head_version))
@@ -76,7 +75,7 @@ impl Store {
         })
     }
 
-    /// The schema of an agent, which the caller has looked up for its account; `None` if none was ever set.
+    /// The schema of an agent, which the caller has looked up for its account. `None` if none was ever set.
     pub fn analysis_schema(&self, agent: AgentId) -> Answer<'_, Option<AnalysisSchema>> {
         read!(self, |conn| {
             Ok(schemas::table
@@ -104,13 +103,13 @@ impl Store {
         })
     }
 
-    /// Claims the oldest analysis that waits, of none of the `busy` accounts. It is counted as tried.
+    /// Claims the oldest waiting analysis that belongs to none of the `busy` accounts, and counts the attempt.
     pub async fn claim_analysis(
         &self,
         busy: Vec<AccountId>,
         now: Timestamp,
     ) -> Result<Option<AnalysisJob>> {
-        // The writer is not asked where there is nothing to do, which is most of the time.
+        // Reads first, so that the writer stays free when there is nothing to do, which is most of the time.
         let any: Option<ConversationId> = read!(self, |conn| {
             Ok(analyses::table
                 .filter(is_pending())
@@ -159,7 +158,7 @@ impl Store {
         .await
     }
 
-    /// Gives a claim back: to be tried again after `rest`, or, without one, at once and as if it had not been tried.
+    /// Releases a claim: for a retry after `rest`, or, without `rest`, at once and without counting the attempt.
     pub fn release_analysis(&self, job: AnalysisJob, rest: Option<Duration>) -> Answer<'_, ()> {
         let offset = self.offset();
         keep!(self, |conn| {
@@ -176,7 +175,7 @@ impl Store {
         })
     }
 
-    /// Renews a claim. It is lost, too, when the conversation was deleted.
+    /// Renews a claim. The claim is also lost when the conversation was deleted.
     pub fn renew_analysis(&self, job: AnalysisJob) -> Answer<'_, Fenced> {
         let offset = self.offset();
         keep!(self, |conn| {
@@ -218,7 +217,7 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
+    /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_analyses(&self) -> Answer<'_, usize> {
         keep!(self, |conn| {
             Ok(diesel::update(analyses::table)
@@ -267,7 +266,7 @@ fn is_pending() -> SqlLiteral<Bool> {
     sql("conversation_analyses.status = 'pending'")
 }
 
-/// Orders the analysis of a conversation that is ending, by the schema that its agent has now.
+/// Creates the analysis of a conversation that is ending, with its agent's current schema.
 pub(crate) async fn order(
     conn: &mut Conn,
     (account, agent): (AccountId, AgentId),
@@ -296,8 +295,8 @@ pub(crate) async fn order(
         .await
 }
 
-/// The oldest conversation that is settled, waits for its analysis and is nobody's at `judged_at`; none of the `busy`
-/// accounts'.
+/// The oldest settled conversation that waits for its analysis and is unclaimed at `judged_at`. Skips those of the
+/// `busy` accounts.
 async fn waiting(
     conn: &mut Conn,
     busy: Vec<AccountId>,

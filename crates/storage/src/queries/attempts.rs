@@ -1,5 +1,5 @@
-//! Attempts to sign in. Each is counted before the password is looked at, so that of many at once no more get through
-//! than one after the other; a success takes its own count back.
+//! Sign-in attempts. Each is counted before its password is checked, so that concurrent attempts get no more tries than
+//! sequential ones. A success takes its own count back.
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
@@ -10,10 +10,10 @@ use crate::schema::sign_in_failures as failures;
 use crate::sql::V;
 use crate::{AttemptKey, AttemptRule, Result};
 
-/// Rows that one transaction deletes at most.
+/// The most rows that one transaction deletes.
 pub(crate) const DELETED_AT_ONCE: i64 = 1_000;
 
-/// What has been counted under a key.
+/// The attempts counted under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = failures)]
 struct Counted {
@@ -31,7 +31,7 @@ impl Counted {
         }
     }
 
-    /// Counts one more; or until when none is taken.
+    /// Counts one more attempt, or returns the time until which attempts are refused.
     fn one_more(self, most: i32, rule: &AttemptRule, now: Timestamp) -> Result<Self, Timestamp> {
         if let Some(until) = self.blocked_until.filter(|until| *until > now) {
             return Err(until);
@@ -57,12 +57,12 @@ impl Counted {
         Ok(Self {
             failures,
             blocked_until: Some(until),
-            // The wait goes on growing until there has been none for a whole window.
+            // The wait keeps growing until a whole window passes without an attempt.
             ends_at: until.plus(rule.window),
         })
     }
 
-    /// Takes one back that was no failure.
+    /// Takes one attempt back that did not fail.
     fn one_less(self) -> Self {
         Self {
             failures: (self.failures - 1).max(0),
@@ -72,7 +72,7 @@ impl Counted {
     }
 }
 
-/// Counts an attempt; or says until when none is taken, and then the caller undoes what it has written.
+/// Counts an attempt, or returns the time until which attempts are refused. Then the caller rolls back its writes.
 pub(crate) async fn take(
     conn: &mut Conn,
     key: AttemptKey,
@@ -89,8 +89,8 @@ pub(crate) async fn take(
     }
 }
 
-/// Takes back an attempt that succeeded: all that was counted under `own`, and one of each that is `shared`. Theirs is
-/// the order in which attempts are counted, so that no two wait for each other.
+/// Takes back an attempt that succeeded: the whole count of `own`, and one of each `shared` key. `shared` is in the
+/// order in which attempts are counted, so that no two transactions deadlock.
 pub(crate) async fn take_back(
     conn: &mut Conn,
     own: [u8; 32],
@@ -105,14 +105,14 @@ pub(crate) async fn take_back(
     Ok(())
 }
 
-/// Forgets what was counted under a key.
+/// Deletes the count of a key.
 pub(crate) async fn forget(conn: &mut Conn, digest: [u8; 32]) -> Result<()> {
     diesel::delete(failures::table.find(digest.to_vec()))
         .run(conn)
         .await
 }
 
-/// Forgets what no attempt is counted with any more; whether there may be more of it.
+/// Deletes expired counts. Returns whether there may be more.
 pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool> {
     let old: Vec<Vec<u8>> = failures::table
         .filter(failures::ends_at.le(V(now)))
@@ -130,7 +130,7 @@ pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool> 
     Ok(has_more)
 }
 
-/// Reads what was counted and locks its row.
+/// Reads the count and locks its row.
 async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Counted> {
     let nothing = Counted::nothing(now);
     Ok(diesel::insert_into(failures::table)
@@ -174,7 +174,7 @@ mod tests {
         Timestamp::from_micros(1_777_550_400_000_000).plus(Duration::from_secs(seconds))
     }
 
-    /// Until when each attempt had to wait, in seconds; `None` for one that was counted.
+    /// Until when each attempt had to wait, in seconds; `None` for a counted attempt.
     fn waits(seconds: &[u64]) -> Vec<Option<i64>> {
         let mut counted = Counted::nothing(at(0));
         let mut waits = Vec::new();

@@ -11,7 +11,7 @@ use crate::schema::audit_log as log;
 use crate::sql::V;
 use crate::{Audited, Result, Store, Verdict};
 
-/// Writes a line: who did what to what.
+/// Writes a line: actor, action, target.
 pub(crate) async fn line(
     conn: &mut Conn,
     account: AccountId,
@@ -22,13 +22,12 @@ pub(crate) async fn line(
     accounts::audit(conn, id.uuid(), Some(account), words, at).await
 }
 
-/// Writes a line of an operator's change.
+/// Writes a line for an operator's change.
 pub(crate) async fn audited(conn: &mut Conn, account: AccountId, what: &Audited) -> Result<()> {
     line(conn, account, ("cli", what.action, &what.target), what.at).await
 }
 
 impl Store {
-    /// Writes a line of the account's audit log.
     pub fn note(
         &self,
         account: AccountId,
@@ -45,7 +44,7 @@ impl Store {
         .await)
     }
 
-    /// The same, unless the log has this line since then, whoever's.
+    /// The same, unless the log already has this line since `since`, from any actor.
     pub fn note_once(
         &self,
         account: AccountId,

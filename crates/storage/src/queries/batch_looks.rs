@@ -1,4 +1,4 @@
-//! The scheduler's looks at batches, and what the end of a call does to its batch.
+//! The scheduler's rounds over batches, and the effect of a call's end on its batch.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ use crate::schema::{
 use crate::sql::V;
 use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, Result, Store, Verdict};
 
-/// Places what a batch, which is held, may place now; returns how many calls. The account's row is held, so that no two
-/// looks count the same room.
+/// Places the calls that a batch may place now, and returns how many. The batch is locked, and so is the account's row,
+/// so that no two rounds use the same capacity.
 async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> {
     let waits = match (batch.status, batch.paused_reason) {
         (BatchStatus::Scheduled | BatchStatus::Running, _) => true,
@@ -49,7 +49,7 @@ async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> 
         look_again(conn, batch.id, look.later).await?;
         return Ok(0);
     }
-    // The number that the customer chose, which must still be there; else what every call of the agent comes from.
+    // The number that the customer chose, if it still exists; else the number that all calls of the agent use.
     let from = match batch.phone_number_id {
         Some(id) => {
             let number = numbers::find(conn, batch.account_id, id).await?;
@@ -61,7 +61,7 @@ async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> 
         end(conn, &batch, BatchStatus::Failed, look.at).await?;
         return Ok(0);
     };
-    // What rings, talks or closes, and what waits.
+    // Calls that are dialing, live or closing, and queued calls.
     let live = claims::live_calls(conn, batch.account_id).await?;
     let waiting: i64 = conversations::table
         .filter(conversations::account_id.eq(V(batch.account_id)))
@@ -120,13 +120,13 @@ async fn look(conn: &mut Conn, batch: Batch, look: &BatchLook) -> Result<usize> 
     Ok(placed)
 }
 
-/// Holds credits for one more call, or leaves everything as it was.
+/// Reserves credits for one more call, or leaves everything unchanged.
 async fn reserve(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
     if credits == 0 || draw.budget.is_none() {
         return hold(conn, draw, credits).await;
     }
-    // The wallet is asked before the budget, and may have bought credits by then: a refusal undoes both, and the calls
-    // before this one are to stay.
+    // The wallet comes before the budget, and may have bought credits by then. A refusal by the budget undoes both, but
+    // must keep the calls placed before this one.
     diesel::sql_query("SAVEPOINT reserve").execute(conn).await?;
     let held = hold(conn, draw, credits).await?;
     if held == Reserve::BudgetTooLow {
@@ -164,7 +164,7 @@ async fn place(
         reserve: look.reserve,
         at: look.at,
         steady: look.steady,
-        // `call.initiated` tells of POST /v1/calls alone.
+        // `call.initiated` is only for POST /v1/calls.
         event: None,
         simulated: look.is_simulated,
         idempotency: None,
@@ -188,10 +188,10 @@ async fn place(
         .await
 }
 
-/// The batch runs, with so many calls more; it is looked at again while somebody waits.
+/// Records that the batch runs, with `placed` more calls. While recipients wait, another round follows.
 async fn goes_on(conn: &mut Conn, batch: &Batch, placed: usize, look: &BatchLook) -> Result<()> {
     let placed = i32::try_from(placed).unwrap_or(i32::MAX);
-    // A batch that is paused for want of credits runs again once a call could be placed.
+    // A batch that is paused for lack of credits runs again once a call could be placed.
     let status = match batch.status {
         BatchStatus::Paused if placed == 0 => BatchStatus::Paused,
         _ => BatchStatus::Running,
@@ -240,8 +240,8 @@ async fn look_again(conn: &mut Conn, id: BatchId, at: Timestamp) -> Result<()> {
         .await
 }
 
-/// Tells a call's batch that the call has ended: in the closing transaction, before the wallet. A call that no batch
-/// placed changes nothing. The batch is completed with its last recipient.
+/// Updates a call's batch when the call has ended: in the closing transaction, before the wallet. Does nothing for a
+/// call that no batch placed. The batch completes with its last recipient.
 pub(crate) async fn call_ended(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -298,7 +298,7 @@ pub(crate) async fn call_ended(
 }
 
 impl Store {
-    /// Takes up to `most` batches that are to be looked at; each is this caller's for `lease`.
+    /// Claims up to `most` batches that are due for a round. Each belongs to the caller for `lease`.
     pub fn take_due_batches(
         &self,
         most: i64,
@@ -315,7 +315,7 @@ impl Store {
                 .await?;
             let mut taken = Vec::with_capacity(due.len());
             for id in due {
-                // Another node may have been faster: then it is due no more.
+                // Another node may have claimed it first; then it is no longer due.
                 let batch: Option<(AccountId, BatchId)> =
                     diesel::update(batches::table.find(V(id)))
                         .filter(batches::look_at.le(V(now)))
@@ -329,8 +329,8 @@ impl Store {
         })
     }
 
-    /// Places what a batch may place now: each recipient's call, its reservation and the counts in one transaction.
-    /// Returns how many calls were placed.
+    /// Places the calls that a batch may place now: each recipient's call, its reservation and the counts, in one
+    /// transaction. Returns how many calls were placed.
     pub fn look_at_batch(
         &self,
         account: AccountId,
@@ -350,7 +350,7 @@ impl Store {
         })
     }
 
-    /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
+    /// Whether any batch is due. A read, so that an idle scheduler does not block writes.
     pub fn has_due_batches(&self, now: Timestamp) -> Answer<'_, bool> {
         read!(self, |conn| {
             let due: Option<BatchId> = batches::table

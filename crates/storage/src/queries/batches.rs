@@ -1,4 +1,4 @@
-//! Batch calls and their recipients, as customers read and steer them.
+//! Batch calls and their recipients, as customers read and control them.
 
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
@@ -19,7 +19,7 @@ use crate::{
     Result, Store, Verdict,
 };
 
-/// When a batch is looked at that waits for nothing: never.
+/// The next round of a batch that waits for nothing: never.
 pub(crate) const NEVER: Timestamp = Timestamp::from_micros(253_402_300_799_000_000);
 
 async fn find(conn: &mut Conn, account: AccountId, id: BatchId) -> Result<Option<Batch>> {
@@ -31,11 +31,10 @@ async fn find(conn: &mut Conn, account: AccountId, id: BatchId) -> Result<Option
         .await?)
 }
 
-/// Makes the answer that a key will replay. By this name, so that its argument's lifetime is none of the
-/// method's.
+/// Makes the response that a key will replay. A named type, so that its argument's lifetime is not one of the method's.
 type MakeAnswer = fn(&Batch) -> Vec<u8>;
 
-/// Takes an Idempotency-Key; what to answer if it is not this transaction's.
+/// Takes an Idempotency-Key. Returns the result for the caller if this transaction does not own the key.
 async fn refused(
     conn: &mut Conn,
     account: AccountId,
@@ -51,10 +50,8 @@ async fn refused(
 }
 
 impl Store {
-    /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if the batch may have been stored, the others if it was not.
+    /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key. After
+    /// `StoreError::UnknownCommit` the batch may have been stored; after other errors it was not.
     pub fn create_batch(&self, new: NewBatch) -> Answer<'_, BatchWrite> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -96,13 +93,12 @@ impl Store {
         })
     }
 
-    /// A batch of the account.
     pub fn batch(&self, account: AccountId, id: BatchId) -> Answer<'_, Option<Batch>> {
         read!(self, |conn| find(conn, account, id).await)
     }
 
-    /// A page of a batch's recipients behind place `after`, in order, with one more than `limit` if there is a next
-    /// page; `None` if the account has no such batch.
+    /// A page of a batch's recipients after place `after`, in order, with one more than `limit` if there is a next
+    /// page. `None` if the account has no such batch.
     pub fn batch_recipients(
         &self,
         account: AccountId,
@@ -131,7 +127,8 @@ impl Store {
         })
     }
 
-    /// Pauses, resumes or cancels a batch. One whose key was revoked goes on with the key that resumes it, or without one.
+    /// Pauses, resumes or cancels a batch. A batch whose key was revoked continues with the key that resumes it, or
+    /// without one.
     pub fn step_batch(
         &self,
         account: AccountId,
@@ -186,11 +183,9 @@ impl Store {
         })
     }
 
-    /// Calls the recipients of an ended batch again that were not called well, in one transaction with the
-    /// Idempotency-Key. `answer` makes what the key will replay.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have been done, the others if it was not.
+    /// Retries the recipients of an ended batch that were not called successfully, in one transaction with the
+    /// Idempotency-Key. `answer` makes the response that the key will replay. After `StoreError::UnknownCommit` the
+    /// retry may have been written; after other errors it was not.
     pub fn retry_batch(
         &self,
         account: AccountId,
@@ -249,7 +244,7 @@ impl Store {
     }
 }
 
-/// Takes the batch's row for the duration of the transaction. Whoever changes a batch takes it before a wallet.
+/// Locks the batch's row until the transaction ends. Lock order: batch before wallet.
 pub(crate) async fn hold(
     conn: &mut Conn,
     account: AccountId,
@@ -264,7 +259,7 @@ pub(crate) async fn hold(
         .await
 }
 
-/// Pauses every batch that would call somebody, now or by itself later, until its customer resumes it.
+/// Pauses every batch that would place calls, now or later, until its customer resumes it.
 pub(crate) async fn pause_all(conn: &mut Conn) -> Result<usize> {
     use BatchStatus::{Paused, Running, Scheduled};
     let going_on = [Scheduled, Running, Paused].map(V);
@@ -279,7 +274,7 @@ pub(crate) async fn pause_all(conn: &mut Conn) -> Result<usize> {
         .await?)
 }
 
-/// Ends a batch, which is held: nobody new is called; calls under way go on to their end and still count.
+/// Ends a locked batch. It places no new calls; calls in progress continue to their end and still count.
 pub(crate) async fn end(
     conn: &mut Conn,
     batch: &Batch,
@@ -306,11 +301,10 @@ pub(crate) async fn end(
         .await?)
 }
 
-/// Makes the recipients of an ended batch, which is held, pending again that were not called well; `None` if there is
-/// none.
+/// Resets the unsuccessful recipients of a locked, ended batch to pending. `None` if there are none.
 async fn retry(conn: &mut Conn, batch: &Batch, at: Timestamp) -> Result<Option<Batch>> {
     use RecipientStatus::{Cancelled, Failed, Pending};
-    // A new try for who was called; who was not still has the first.
+    // Failed recipients get a new attempt; those that were never called still have their first.
     let again = diesel::update(recipients::table)
         .filter(recipients::batch_id.eq(V(batch.id)))
         .filter(recipients::status.eq(V(Failed)))

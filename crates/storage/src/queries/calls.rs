@@ -1,4 +1,5 @@
-//! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing.
+//! A call's state changes. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`; if no row matches, nothing is
+//! written.
 
 use crate::database::RunQueryDsl;
 use crate::postgres::Step;
@@ -24,7 +25,7 @@ use crate::{
     CallEnd, Fenced, NewCall, NewTurn, Placed, Result, Settlement, Store, UsageDay, Verdict,
 };
 
-/// What is to be known of a call as it ends.
+/// The columns needed when a call ends.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = calls)]
 struct Ended {
@@ -38,7 +39,7 @@ struct Ended {
     failure_reason: Option<FailureReason>,
 }
 
-/// What is written of a call as it is accepted, placed here or come in.
+/// The row of a new call, placed here or inbound.
 pub(crate) struct Row {
     pub(crate) id: ConversationId,
     pub(crate) account_id: AccountId,
@@ -59,12 +60,12 @@ pub(crate) struct Row {
     pub(crate) simulated: bool,
 }
 
-/// Writes the conversation of an accepted call.
+/// Inserts the conversation of an accepted call.
 pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<()> {
     row(conn.db(), call).run(conn).await
 }
 
-/// The statement that does.
+/// The statement of [`insert`].
 pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + use<> {
     queued(
         db,
@@ -90,7 +91,7 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
     )
 }
 
-/// The statement that writes a conversation which nobody has claimed.
+/// The statement that inserts an unclaimed conversation.
 pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<> {
     diesel::insert_into(calls::table).values((
         (
@@ -102,7 +103,7 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
             calls::key_id.eq(row.key_id),
             calls::runtime.eq(V(row.runtime)),
             calls::channel.eq(V(row.channel)),
-            // What is claimed is a call, until it has ended.
+            // Every claimed conversation counts as a call until it has ended.
             calls::voice.eq(true),
             calls::state.eq(V(CallState::Queued)),
             calls::status.eq(V(ConversationStatus::Unknown)),
@@ -127,10 +128,8 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
 
 #[boxed]
 impl Store {
-    /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if the call may have been accepted, the others if it was not.
+    /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, response. After
+    /// `StoreError::UnknownCommit` the call may have been accepted; after other errors it was not.
     pub fn place_call(&self, mut call: NewCall) -> Answer<'_, Placed> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -166,7 +165,7 @@ impl Store {
         })
     }
 
-    /// Keeps of a call that is being dialed what ends it should this process die.
+    /// Stores, for a call that is being dialed, what ends it if this process dies.
     pub fn call_dialed(
         &self,
         id: ConversationId,
@@ -184,7 +183,7 @@ impl Store {
         })
     }
 
-    /// `dialing → live`. `dialog` is what ends the call should this process die.
+    /// `dialing → live`. `dialog` is what ends the call if this process dies.
     pub async fn call_answered(
         &self,
         id: ConversationId,
@@ -198,14 +197,13 @@ impl Store {
         keep!(self, |conn| answered(conn, id, claim, (at, dialog)).await).await
     }
 
-    /// Stores a turn of a live call.
     pub async fn append_turn(
         &self,
         id: ConversationId,
         claim: ClaimId,
         mut turn: NewTurn,
     ) -> Result<Fenced> {
-        // Which no text of PostgreSQL's has: what somebody else's service says must not keep a call from going on.
+        // PostgreSQL's text cannot hold U+0000, and another service's output must not stop a call.
         turn.text.retain(|character| character != '\0');
         if let Some(steps) = &self.steps {
             return steps.take(id, claim, Step::Turn(turn)).await;
@@ -213,7 +211,7 @@ impl Store {
         keep!(self, |conn| append(conn, id, claim, turn).await).await
     }
 
-    /// `dialing | live → closing`: how the call ended is fixed from here on.
+    /// `dialing | live → closing`: from here on it is fixed how the call ended.
     pub fn close_call(
         &self,
         id: ConversationId,
@@ -239,7 +237,8 @@ impl Store {
                     calls::latency_turns.eq(latency.map(|l| l.0)),
                     calls::latency_p50_ms.eq(latency.map(|l| l.1)),
                     calls::latency_p95_ms.eq(latency.map(|l| l.2)),
-                    // There is no call left that it could end; by a provider's name for it, it is known again.
+                    // The call is over, so nothing needs to end it. A legacy call keeps its provider's id, by which it
+                    // is recognized again.
                     calls::dialog.eq(diesel::dsl::case_when(
                         calls::runtime.eq(V(Runtime::Legacy)),
                         calls::dialog,
@@ -279,8 +278,8 @@ impl Store {
         })
     }
 
-    /// `closing → completed | failed`, with summary, credits, ledger, event and deliveries in one transaction. Returns the
-    /// endpoints with something to deliver, or `None` if the claim is gone.
+    /// `closing → completed | failed`, with summary, credits, ledger, event and deliveries in one transaction. Returns
+    /// the endpoints that have deliveries, or `None` if the claim is lost.
     pub fn settle_call(
         &self,
         (account, id, claim): (AccountId, ConversationId, ClaimId),
@@ -314,7 +313,7 @@ impl Store {
         })
     }
 
-    /// Ends a call that was never claimed: `queued → failed`. `None` if it is queued no more.
+    /// Ends a call that was never claimed: `queued → failed`. `None` if it is no longer queued.
     pub fn end_queued_call(
         &self,
         (account, id): (AccountId, ConversationId),
@@ -355,7 +354,7 @@ pub(crate) async fn answered(
         .set((
             calls::state.eq(V(CallState::Live)),
             calls::answered_at.eq(V(at)),
-            // What came in has told it already.
+            // An inbound call has stored its dialog already.
             dialog.map(|dialog| calls::dialog.eq(dialog)),
             calls::last_seq.eq(calls::last_seq + 1),
         ))
@@ -363,7 +362,7 @@ pub(crate) async fn answered(
         .returned(conn)
         .await?;
     let Some(seq) = seq else {
-        // Whoever tells it again may have lost the answer alone.
+        // A retry may have lost only the response of a first attempt that was written.
         let answered_at = live(conn, id, claim).await?.flatten();
         return Ok(Fenced::of(answered_at == Some(at)));
     };
@@ -371,7 +370,7 @@ pub(crate) async fn answered(
     Ok(Fenced::Done)
 }
 
-/// Appends a turn to a live call. One that is there already, as the same claim has told it before, is done.
+/// Appends a turn to a live call. A retry under the same claim finds its turn already there and returns `Done`.
 pub(crate) async fn append(
     conn: &mut Conn,
     id: ConversationId,
@@ -405,7 +404,7 @@ async fn live(
         .await?)
 }
 
-/// What a call's end brings with it; the endpoints with something to deliver.
+/// Records everything that follows from a call's end. Returns the endpoints that have deliveries.
 async fn finish(
     conn: &mut Conn,
     account: AccountId,
@@ -427,12 +426,12 @@ async fn finish(
     }
     let entry = (mint(at), settlement.description.as_str(), at);
     wallets::settle(conn, account, id, settlement.credits, entry).await?;
-    // What is written is no call.
+    // A text conversation is not a call.
     let endpoints = match ended.voice {
         true => events::emit(conn, account, id, settlement.event, at).await?,
         false => Vec::new(),
     };
-    // Last, as every call of the account that ends writes to the hour's row and to the day's.
+    // Last, because every ending call of the account writes to the rows of the hour and the day.
     if ended.voice {
         let failed = state == CallState::Failed;
         usage_hours::add(conn, account, ended.started_at, failed).await?;

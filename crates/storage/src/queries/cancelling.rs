@@ -1,4 +1,5 @@
-//! Cancelling what is open of endpoints that receive nothing more: a little with the endpoint's change, a lot behind it.
+//! Cancels the open deliveries of disabled endpoints: a small number with the endpoint's change, a large number after
+//! it.
 
 use crate::database::RunQueryDsl;
 use crate::queries::locks;
@@ -15,14 +16,14 @@ use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{DeliveryState, EndpointStatus, Result, Store};
 
-/// Open deliveries that are cancelled in the transaction that disables or deletes their endpoint. Of more the change does
-/// not wait: nothing of an endpoint that is not enabled is claimed.
+/// The most open deliveries that the transaction which disables or deletes their endpoint cancels. The change does not
+/// wait for more: deliveries of an endpoint that is not enabled are never claimed.
 const AT_ONCE: i64 = 2_000;
 
-/// Deliveries that are cancelled in one transaction behind the change.
+/// Deliveries per transaction that are cancelled after the change.
 const BATCH: i64 = 1_000;
 
-/// Cancels what is due, unless it is a lot; an attempt under way may still succeed, and success always wins.
+/// Cancels the open deliveries, unless there are many. An attempt in flight may still succeed, and success always wins.
 pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<()> {
     diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
         .execute(conn)
@@ -43,7 +44,7 @@ pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(
         .await
 }
 
-/// Whether more deliveries are open than are cancelled at once.
+/// Whether there are more open deliveries than [`AT_ONCE`].
 async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool> {
     let one_more: Option<DeliveryId> = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(id)))
@@ -57,7 +58,7 @@ async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool> {
 }
 
 impl Store {
-    /// The endpoints that receive nothing, and have open deliveries all the same.
+    /// The disabled endpoints that still have open deliveries.
     pub fn endpoints_to_cancel(&self) -> Answer<'_, Vec<EndpointId>> {
         read!(self, |conn| {
             #[derive(QueryableByName)]
@@ -86,10 +87,10 @@ impl Store {
     }
 }
 
-/// Cancels some of what is open of an endpoint that receives nothing, as far as nobody else has it at the moment; returns
-/// how many deliveries that were.
+/// Cancels some open deliveries of a disabled endpoint, and skips those that another transaction has locked. Returns
+/// how many it cancelled.
 pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize> {
-    // It cannot be enabled in between.
+    // Keeps it from being enabled meanwhile.
     locks::hold_endpoint(conn, id).await?;
     let disabled: Option<EndpointId> = endpoints::table
         .find(V(id))

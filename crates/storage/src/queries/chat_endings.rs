@@ -1,4 +1,4 @@
-//! How text conversations end: closed by whoever ends them, summarised, settled.
+//! How text conversations end: closed under a claim, summarized, settled.
 
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
@@ -15,7 +15,7 @@ use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
 use crate::{ChatEnding, ClosingChat, Conversation, Result, Store, UsageDay, Verdict};
 
-/// Conversations on WhatsApp, or all others, that are not settled: written out for the partial indexes.
+/// Unsettled conversations on WhatsApp, or all others: written out for the partial indexes.
 fn is_unsettled(on_whatsapp: bool) -> diesel::expression::SqlLiteral<Bool> {
     sql(match on_whatsapp {
         true => "NOT chat_sessions.is_settled AND chat_sessions.origin = 'whatsapp'",
@@ -24,7 +24,7 @@ fn is_unsettled(on_whatsapp: bool) -> diesel::expression::SqlLiteral<Bool> {
 }
 
 impl Store {
-    /// Up to `most` open text conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
+    /// Up to `most` open text conversations, on WhatsApp or all others, that have been idle since before `before`.
     pub fn idle_chats(
         &self,
         on_whatsapp: bool,
@@ -44,8 +44,8 @@ impl Store {
         })
     }
 
-    /// Closes an open text conversation, whoever was answering in it: `live → closing`. `None` if it is open no more, or not
-    /// idle for as long as is asked.
+    /// Closes an open text conversation, even if a worker is answering in it: `live → closing`. `None` if it is no
+    /// longer open, or not idle for long enough.
     pub fn close_chat(
         &self,
         id: ConversationId,
@@ -106,8 +106,8 @@ impl Store {
         })
     }
 
-    /// Takes over up to `most` text conversations, on WhatsApp and of all others, whose closing nobody carries on: the lease
-    /// has run out or, on the embedded database, a process has it that can no longer live.
+    /// Claims up to `most` text conversations, on WhatsApp and all others, whose closing has lost its worker: the lease
+    /// has expired or, on the embedded database, belongs to a dead process.
     pub fn take_closing_chats(
         &self,
         node: NodeId,
@@ -124,8 +124,8 @@ impl Store {
         })
     }
 
-    /// `closing → completed`, with summary, credits, the ledger and the day's totals in one transaction; `false` if the claim
-    /// is another's. No event: text conversations emit none.
+    /// `closing → completed`, with summary, credits, ledger and the day's totals in one transaction. `false` if another
+    /// worker has the claim. Text conversations emit no event.
     pub fn settle_chat(
         &self,
         id: ConversationId,
@@ -170,14 +170,14 @@ impl Store {
                 .await?;
             moments::entered(conn, id, ended.last_seq, CallState::Completed, at).await?;
             let unspent = chats::held(conn, id).await? - credits;
-            // A conversation of no web page counts for no widget.
+            // Only a web page's conversation counts for a widget.
             if unspent > 0 && is_widget_origin(&origin) {
                 widgets::release(conn, agent, held_day, unspent).await?;
             }
             let description = format!("Chat of {answers} answers");
             let entry = (mint(at), description.as_str(), at);
             wallets::settle(conn, ended.account_id, id, credits, entry).await?;
-            // Last, as every conversation of the account that ends writes to the day's row.
+            // Last, because every ending conversation of the account writes to the day's row.
             let day = UsageDay {
                 day: ended.started_at.utc_day(),
                 calls: 0,

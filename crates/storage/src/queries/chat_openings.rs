@@ -1,4 +1,4 @@
-//! How text conversations begin, and who may look at one: a page by its token, an account by its id.
+//! How text conversations begin, and who may read one: a page with its token, an account by its id.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read, write};
@@ -17,11 +17,10 @@ use crate::{
     ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, Result, Store, Verdict,
 };
 
-/// Microseconds of a minute.
 pub(super) const MINUTE_US: i64 = 60_000_000;
 
-/// Writes a conversation that holds the credits of an answer; the caller undoes it unless it is `Opened`. What limits it
-/// besides the wallet was counted before, on the day given.
+/// Writes a conversation that reserves the credits of an answer. The caller rolls back unless the result is `Opened`.
+/// Limits other than the wallet were counted before, on the given day.
 pub(crate) async fn begin(
     conn: &mut Conn,
     chat: &NewChat,
@@ -89,10 +88,8 @@ pub(crate) async fn begin(
 }
 
 impl Store {
-    /// Begins a text conversation: limits, reservation, conversation, session, in one transaction.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
+    /// Begins a text conversation: limits, reservation, conversation and session in one transaction. After
+    /// `StoreError::UnknownCommit` it may have begun; after other errors it has not.
     pub fn open_chat(&self, chat: NewChat, steady: Timestamp) -> Answer<'_, ChatOpened> {
         write!(self, |conn| {
             let agent = chat.agent_id;
@@ -134,7 +131,7 @@ impl Store {
     }
 }
 
-/// The account's conversation of this origin, which no widget limits: whoever writes is let in by the account.
+/// The account's conversation of this origin. No widget limits it, because the account itself admits the writer.
 pub(crate) async fn of_account(
     conn: &mut Conn,
     account: AccountId,

@@ -1,5 +1,5 @@
-//! Text conversations while they last: what is written in them, and who answers. Whoever answers has a claim, and every
-//! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
+//! Text conversations in progress: their messages and answers. The worker that answers has a claim, which fences its
+//! every step. Lock order: the session's row before all other rows of the conversation.
 
 use offhook_boxed::boxed;
 
@@ -24,8 +24,8 @@ use crate::{
     Store, StoreError, Verdict, WidgetSettings,
 };
 
-/// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more. One that is
-/// there already is not written again.
+/// Writes a turn of a live conversation whose session is locked. Returns its number, or `None` if the conversation is
+/// no longer live. A turn that exists already is not written again.
 pub(super) async fn append(
     conn: &mut Conn,
     id: ConversationId,
@@ -53,15 +53,13 @@ pub(super) async fn append(
 
 #[boxed]
 impl Store {
-    /// Takes a message of the customer: its words, what its answer will cost, and the claim of who answers, in one
-    /// transaction. The caller has been let in by the session's token.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have been taken, the others if it was not.
+    /// Stores a customer's message: its text, the credits for its answer and the claim to answer it, in one
+    /// transaction. The session's token has authorized the caller. After `StoreError::UnknownCommit` it may have been
+    /// stored; after other errors it was not.
     pub async fn take_chat_message(&self, message: NewChatMessage) -> Result<ChatTaken> {
         let claim = mint(message.at);
         match self.take_chat_message_as(claim, message.clone()).await {
-            // If it was taken, the claim is there.
+            // If the message was stored, the claim exists.
             Err(StoreError::UnknownCommit(why)) => {
                 let again = self.take_chat_message_as(claim, message).await;
                 again.map_err(|_| StoreError::UnknownCommit(why))
@@ -72,7 +70,7 @@ impl Store {
 }
 
 impl Store {
-    /// The answers that a text conversation of the account is charged for so far; `None` if it is none of the account's.
+    /// The charged answers of a text conversation so far; `None` if the conversation is not the account's.
     pub fn chat_answers(&self, account: AccountId, id: ConversationId) -> Answer<'_, Option<i32>> {
         read!(self, |conn| {
             Ok(sessions::table
@@ -84,7 +82,8 @@ impl Store {
         })
     }
 
-    /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its account.
+    /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its
+    /// account.
     pub fn is_answered_in_chat(&self, id: ConversationId, message_id: String) -> Answer<'_, bool> {
         read!(self, |conn| {
             let known = said_before(conn, id, &message_id).await?;
@@ -92,13 +91,12 @@ impl Store {
         })
     }
 
-    /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
-    /// claim.
+    /// The newest `most` turns of a text conversation, oldest first. The caller has its token or its claim.
     pub fn chat_history(&self, id: ConversationId, most: i64) -> Answer<'_, ChatHistory> {
         self.turns_before(id, i32::MAX, most)
     }
 
-    /// The settings of the widget of an agent, which the caller has looked up for its account; `None` if none were made.
+    /// The widget settings of an agent, which the caller has looked up for its account. `None` if there are none.
     pub fn widget(&self, agent: AgentId) -> Answer<'_, Option<WidgetSettings>> {
         read!(self, |conn| widgets::settings(conn, agent).await)
     }
@@ -109,7 +107,7 @@ impl Store {
         message: NewChatMessage,
     ) -> Answer<'_, ChatTaken> {
         let offset = self.offset();
-        // This process where no other can hold a claim in force.
+        // On the embedded database, only this process can hold a valid claim.
         let alone = self.is_embedded().then_some(message.node);
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
@@ -134,7 +132,7 @@ impl Store {
                 }
             }
             if session.claim_id == Some(claim) {
-                // The words are the last that were written: nobody else writes under the claim.
+                // The message is the last moment written: only the claim's owner writes.
                 let seq: i32 = calls::table
                     .find(V(id))
                     .select(calls::last_seq)
@@ -158,7 +156,7 @@ impl Store {
             };
             leave_tools(conn, &session, message.at).await?;
             let seq = match known {
-                // Its words are there; who was to answer is gone.
+                // Its text exists; the worker that was to answer has died.
                 Some((_, seq, _)) => Some(seq),
                 None => write_words(conn, &message).await?,
             };
@@ -198,7 +196,7 @@ impl Store {
         })
     }
 
-    /// Writes turns of an answer under way, together; tools that were at work are so no more.
+    /// Writes turns of an answer in progress, together. Its tools no longer count as running.
     pub fn append_chat_turns(
         &self,
         id: ConversationId,
@@ -215,8 +213,8 @@ impl Store {
         })
     }
 
-    /// Remembers that tools are set to work in an answer under way, and what the transcript will say of each, should nobody
-    /// hear what it answered: whoever takes the conversation over writes that.
+    /// Records that tools run in an answer in progress, and what the transcript will say of each if its result is lost.
+    /// The next worker on the conversation writes that.
     pub fn set_chat_tools_to_work(
         &self,
         id: ConversationId,
@@ -227,8 +225,8 @@ impl Store {
         keep!(self, |conn| set_tools(conn, id, claim, Some(told)).await)
     }
 
-    /// Ends an answer: its last turns, what it is charged, and the claim given back, in one transaction. The last moment of
-    /// the conversation, or `None` if the claim is another's.
+    /// Ends an answer: its last turns, its charge and the release of the claim in one transaction. Returns the last
+    /// moment of the conversation, or `None` if another worker has the claim.
     pub fn finish_chat_answer(
         &self,
         id: ConversationId,
@@ -243,8 +241,8 @@ impl Store {
     }
 }
 
-/// Ends an answer: what is left of it is written, it is charged, the claim is given back. The last moment of the
-/// conversation, or `None` if the claim is another's; the caller then undoes it.
+/// Ends an answer: writes the rest, charges it and releases the claim. Returns the last moment of the conversation, or
+/// `None` if another worker has the claim; then the caller rolls back.
 async fn answer(
     conn: &mut Conn,
     id: ConversationId,
@@ -264,7 +262,7 @@ async fn answer(
         .changes(conn)
         .await?;
     if !is_freed {
-        // Whoever tells it again may have lost the answer alone.
+        // A retry may have lost only the response of a first attempt that was written.
         return is_over(conn, id, &answered).await;
     }
     for turn in answered.turns {
@@ -288,7 +286,7 @@ async fn answer(
     Ok(Some(last))
 }
 
-/// The last moment of an answer that has ended as this one did, by the place at which its writer is.
+/// The last moment of an answer that has ended exactly like this one, by its writer's position.
 async fn is_over(
     conn: &mut Conn,
     id: ConversationId,
@@ -299,7 +297,7 @@ async fn is_over(
     };
     let is_over = match answered.turns.last() {
         Some(turn) => super::moments::has(conn, id, last, turn.started_at).await?,
-        // Nothing else has happened, and nobody has the claim.
+        // Nothing else has happened, and the session has no claim.
         None => {
             let seq: i32 = calls::table
                 .find(V(id))
@@ -313,7 +311,6 @@ async fn is_over(
     Ok(is_over.then_some(last))
 }
 
-/// Locks a session's row.
 pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<ChatSession>> {
     diesel::update(sessions::table.find(V(id)))
         .set(sessions::answers.eq(sessions::answers))
@@ -322,7 +319,7 @@ pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<C
         .await
 }
 
-/// What came with this id of the client's: digest, moment, and last moment of the answer.
+/// The message with this client id: digest, moment, and last moment of the answer.
 async fn said_before(
     conn: &mut Conn,
     id: ConversationId,
@@ -335,15 +332,15 @@ async fn said_before(
         .await?)
 }
 
-/// Whether somebody who lives has the session's claim.
+/// Whether a living worker has the session's claim.
 fn is_claimed(session: &ChatSession, lease_now: Timestamp, alone: Option<NodeId>) -> bool {
     session.claim_id.is_some()
         && alone.is_none_or(|node| session.node_id == Some(node))
         && session.lease_expires_at.is_some_and(|at| at >= lease_now)
 }
 
-/// Sees to it that the session holds one answer more than it is charged for; the day whose cap that counts for. Where no
-/// web page's visitor talks, the wallet alone is the limit.
+/// Makes the session hold one answer more than it is charged for. Returns the day whose cap that counts against.
+/// Without a web page's visitor, the wallet is the only limit.
 async fn hold_for_an_answer(
     conn: &mut Conn,
     session: &ChatSession,
@@ -387,7 +384,7 @@ pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price> 
     Ok(Price::from_millicredits_per_minute(millicredits))
 }
 
-/// What the conversation holds of its account's wallet.
+/// The credits that the conversation has reserved.
 pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits> {
     let held: Option<Credits> = reservations::table
         .find(V(id))
@@ -397,7 +394,7 @@ pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits>
     Ok(held.unwrap_or(0))
 }
 
-/// Writes the customer's words; their moment, or `None` if the conversation is live no more.
+/// Writes the customer's message. Returns its moment, or `None` if the conversation is no longer live.
 async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>> {
     let words = NewTurn::written("user", message.text.clone(), message.at);
     let Some(seq) = append(conn, message.conversation, words).await? else {
@@ -417,7 +414,7 @@ async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option
     Ok(Some(seq))
 }
 
-/// Says which tools are at work in an answer under way ([`ChatSession::tools_at_work`]), and locks the session.
+/// Records which tools run in an answer in progress ([`ChatSession::tools_at_work`]), and locks the session.
 async fn set_tools(
     conn: &mut Conn,
     id: ConversationId,
@@ -432,7 +429,7 @@ async fn set_tools(
     Ok(Fenced::of(is_set))
 }
 
-/// Writes what is to be said of tools whose answers nobody heard, in a session that is locked; the caller forgets them.
+/// Writes the transcript of tools whose results were lost, in a locked session. The caller clears the list of tools.
 pub(super) async fn leave_tools(
     conn: &mut Conn,
     session: &ChatSession,

@@ -1,4 +1,4 @@
-//! Who owns a call: claims, leases and orphans.
+//! The ownership of calls: claims, leases and orphans.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
 use crate::{Account, Conversation, Result, Store, StoreError, Verdict};
 
-/// How long a commit of which nobody knows may take to show.
+/// How long a commit with an unknown result may take to become visible.
 const LOOKED_FOR_AGAIN: Duration = Duration::from_secs(1);
 
-/// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
-/// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
+/// Calls that are dialing, live or closing, written out: from a bound value no database sees that the partial index of
+/// claimed calls applies. Text conversations are excluded: they have their own claims ([`super::chats`]).
 pub(crate) fn is_claimed() -> SqlLiteral<Bool> {
     sql("(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)")
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_queued() -> SqlLiteral<Bool> {
 }
 
 impl Store {
-    /// Accounts that have calls waiting, found by skipping through the index from account to account.
+    /// Accounts with queued calls, found by skipping through the index from account to account.
     pub fn waiting_accounts(&self) -> Answer<'_, Vec<Account>> {
         read!(self, |conn| {
             let mut found: Vec<AccountId> = Vec::new();
@@ -61,7 +61,7 @@ impl Store {
         })
     }
 
-    /// How many calls wait to be dialed.
+    /// How many calls are queued.
     pub fn queue_length(&self) -> Answer<'_, i64> {
         read!(self, |conn| {
             Ok(calls::table
@@ -72,7 +72,7 @@ impl Store {
         })
     }
 
-    /// How many calls of each account wait to be dialed.
+    /// How many calls of each account are queued.
     pub fn queue_lengths(&self) -> Answer<'_, Vec<(AccountId, i64)>> {
         read!(self, |conn| {
             Ok(calls::table
@@ -118,14 +118,14 @@ impl Store {
         })
     }
 
-    /// How many of the account's calls are dialing, ringing, talking or closing.
+    /// How many of the account's calls are dialing, live or closing.
     pub fn live_calls(&self, account: AccountId) -> Answer<'_, i64> {
         read!(self, |conn| live_calls(conn, account).await)
     }
 
-    /// Claims an account's oldest queued calls that were accepted within `patience`, as many as its live calls leave room
-    /// for: `queued → dialing`. `limits` are the plan's live calls and how many this process can take. The claims are `first`
-    /// and those that follow it: by these whoever lost the answer finds them again ([`Store::calls_claimed`]).
+    /// Claims an account's oldest queued calls that were accepted within `patience`, up to the limit of live calls:
+    /// `queued → dialing`. `live_limit` is the plan's, `most` is the capacity of this process. The claims are `first`
+    /// and its successors, so that a caller that lost the response finds them again ([`Store::calls_claimed`]).
     pub fn claim_calls(
         &self,
         account: AccountId,
@@ -165,8 +165,8 @@ impl Store {
         })
     }
 
-    /// The calls of an account that [`Store::claim_calls`] has claimed for this process with `first`, though its answer was
-    /// lost: nobody dials them.
+    /// The calls of an account that [`Store::claim_calls`] claimed for this process with `first`, although its response
+    /// was lost and so no worker dials them.
     pub fn calls_claimed(
         &self,
         account: AccountId,
@@ -186,8 +186,8 @@ impl Store {
         })
     }
 
-    /// A conversation that this process has written claimed, whose commit nobody knows of: it is looked for twice, as the
-    /// database may be about it still.
+    /// Finds a conversation that this process wrote with a claim and whose commit has an unknown result. It reads
+    /// twice, because the database may still be committing.
     pub(crate) async fn claimed_unheard(
         &self,
         id: ConversationId,
@@ -212,14 +212,14 @@ impl Store {
         None
     }
 
-    /// Renews the leases of these claims; returns those that were still in force.
+    /// Renews the leases of these claims. Returns those that were still in force.
     pub fn renew_claims(&self, claims: &[(ConversationId, ClaimId)]) -> Answer<'_, Vec<ClaimId>> {
         let offset = self.offset();
         let (ids, claims): (Vec<_>, Vec<_>) =
             claims.iter().map(|(id, claim)| (V(*id), V(*claim))).unzip();
         keep!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
-            // Found by the key; a claim is of one conversation alone.
+            // Found by primary key; a claim belongs to one conversation only.
             let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
                 .filter(calls::id.eq_any(ids))
                 .filter(calls::claim_id.eq_any(claims))
@@ -232,8 +232,8 @@ impl Store {
         })
     }
 
-    /// Takes over up to `most` calls whose owner is gone: lease run out or, with `all`, every call of another process
-    /// (SQLite at start, where the only process that could own them is gone).
+    /// Takes over up to `most` calls whose owner is dead: the lease has expired or, with `all`, another process owns
+    /// the call. `all` is for SQLite at the start, when the only process that could own calls is dead.
     pub fn take_orphans(
         &self,
         all: bool,
@@ -278,7 +278,7 @@ impl Store {
                     .await;
                 match call {
                     Ok(call) => taken.extend(call),
-                    // It is looked at again when this lease has run out; the others are not kept.
+                    // It becomes an orphan again when this lease expires; the others are taken over.
                     Err(StoreError::Corrupt(fault)) => {
                         tracing::error!(call = %id, fault, "an orphaned call cannot be read");
                     }
@@ -290,7 +290,7 @@ impl Store {
     }
 }
 
-/// A claim, and those that follow it.
+/// A claim and its successors.
 fn claims_from(first: ClaimId) -> impl Iterator<Item = ClaimId> {
     (0_u128..).map(move |next| {
         let claim = first.uuid().as_u128().wrapping_add(next);
@@ -298,7 +298,7 @@ fn claims_from(first: ClaimId) -> impl Iterator<Item = ClaimId> {
     })
 }
 
-/// `queued → dialing` of one call; `None` if it is queued no more.
+/// `queued → dialing` of one call; `None` if it is no longer queued.
 pub(crate) async fn claim_one(
     conn: &mut Conn,
     (id, claim): (ConversationId, ClaimId),
@@ -323,7 +323,7 @@ pub(crate) async fn claim_one(
     Ok(call)
 }
 
-/// How many calls of the account are dialing, ringing, talking or closing.
+/// How many calls of the account are dialing, live or closing.
 pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i64> {
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))

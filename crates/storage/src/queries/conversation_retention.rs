@@ -1,5 +1,5 @@
-//! How long conversations are kept, changes of plan, which change that, and deleting conversations whose time is over,
-//! with what belongs to them.
+//! How long conversations are kept: retention windows, plan changes, which change them, and deletion of expired
+//! conversations with all that belongs to them.
 
 use crate::store::{Answer, keep, read, write};
 use std::collections::HashMap;
@@ -19,13 +19,11 @@ use crate::sql::V;
 use crate::{Account, Result, RetentionWindow, Store, Verdict};
 
 impl Store {
-    /// Notes an account's window.
     pub fn note_retention_window(&self, window: RetentionWindow) -> Answer<'_, ()> {
         keep!(self, |conn| note(conn, window).await)
     }
 
-    /// Moves an account from one plan to another and notes the window that it has then; `false` if it is not on the
-    /// first one.
+    /// Moves an account from one plan to another and records its new window. `false` if it is not on the first plan.
     pub fn set_plan(
         &self,
         account: AccountId,
@@ -49,7 +47,7 @@ impl Store {
         })
     }
 
-    /// Every account with its window as it was last noted.
+    /// Every account with its recorded window.
     pub fn retention_windows(&self) -> Answer<'_, Vec<(Account, Option<RetentionWindow>)>> {
         read!(self, |conn| {
             Ok(accounts::table
@@ -61,7 +59,7 @@ impl Store {
         })
     }
 
-    /// An account's window as it was last noted.
+    /// An account's recorded window.
     pub fn retention_window(&self, account: AccountId) -> Answer<'_, Option<RetentionWindow>> {
         read!(self, |conn| {
             Ok(windows::table
@@ -84,8 +82,8 @@ impl Store {
         })
     }
 
-    /// Up to `most` of the account's oldest ended conversations from before `before` and behind `after`, when each began, and
-    /// whether it tells of a recording.
+    /// Up to `most` of the account's oldest ended conversations from before `before` and after the key `after`, each
+    /// with its start and whether it has a recording.
     pub fn ended_conversations_before(
         &self,
         account: AccountId,
@@ -113,9 +111,9 @@ impl Store {
         })
     }
 
-    /// Deletes conversations of the account, with everything but their ledger rows. One of which a recording has been
-    /// told since it was seen is left to the next time, with the recording. Idempotency-Keys have expired long before: no
-    /// window is shorter than their day.
+    /// Deletes conversations of the account, with all their data except the ledger rows. A conversation that has got a
+    /// recording since `seen` was read is left to the next run, with the recording. Idempotency-Keys have expired long
+    /// before: no window is shorter than their day.
     pub fn delete_conversations(
         &self,
         account: AccountId,
@@ -123,7 +121,7 @@ impl Store {
     ) -> Answer<'_, ()> {
         keep!(self, |conn| {
             let seen: HashMap<ConversationId, bool> = seen.into_iter().collect();
-            // A write that changes nothing, so that no recording is told of until these are gone.
+            // A write that changes nothing: it locks the rows, so that no recording is added before they are deleted.
             let found: Vec<(ConversationId, bool)> = diesel::update(calls::table)
                 .filter(calls::id.eq_any(seen.keys().copied().map(V)))
                 .filter(calls::account_id.eq(V(account)))
@@ -135,7 +133,7 @@ impl Store {
                 (seen.get(&id) == Some(&has_audio)).then_some(id)
             };
             let ids: Vec<ConversationId> = found.into_iter().filter_map(as_seen).collect();
-            // With no ids a database is asked for what it looks for in vain all through the table.
+            // With an empty list, a database would scan the whole table for nothing.
             if ids.is_empty() {
                 return Ok(());
             }
@@ -158,7 +156,7 @@ impl Store {
                 };
             }
             delete!(tries, conversation_id, ids);
-            // In steps, as a busy account has more endpoints than a statement has room for.
+            // In chunks, because a busy account has more endpoints than a statement has parameters.
             for sent in sent.chunks(500) {
                 delete!(attempts, delivery_id, sent);
                 delete!(resends, delivery_id, sent);
@@ -176,7 +174,7 @@ impl Store {
     }
 }
 
-/// Notes an account's window.
+/// Records an account's window.
 async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()> {
     let noted = (
         windows::days.eq(window.days),

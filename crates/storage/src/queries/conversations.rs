@@ -22,8 +22,7 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<ConversationView>> {
         read!(self, |conn| {
-            // A phone is looked for by two index scans instead of an OR, which neither database answers in order from an
-            // index.
+            // A phone number is searched with two index scans: neither database answers an OR in order from an index.
             let scans: &[bool] = if filter.phone.is_some() {
                 &[true, false]
             } else {
@@ -66,7 +65,8 @@ impl Store {
                     Some(phone) if of_customer => {
                         query.filter(unlikely(calls::customer_phone.eq(V(phone.clone()))))
                     }
-                    // The dialed number where it is not the customer's: calls that customers placed, with their number or without.
+                    // The dialed number where it differs from the customer's: inbound calls, with the caller's number
+                    // or without.
                     Some(phone) => query
                         .filter(unlikely(calls::to_number.eq(V(phone.clone()))))
                         .filter(calls::to_number.is_not_null())
@@ -110,8 +110,8 @@ impl Store {
         })
     }
 
-    /// What has happened in a conversation behind moment `after`, with its present state. Both are read in that
-    /// order: state first, so that a terminal state means that the moments are complete.
+    /// The moments of a conversation after moment `after`, with its current state. The state is read first, so that a
+    /// terminal state means that the moments are complete.
     pub fn moments(
         &self,
         account: AccountId,
@@ -127,7 +127,7 @@ impl Store {
         })
     }
 
-    /// Turns of a conversation behind moment `after`. The caller has looked it up for its account.
+    /// Turns of a conversation after moment `after`. The caller has looked it up for its account.
     pub fn turns(&self, id: ConversationId, after: i32, limit: i64) -> Answer<'_, Vec<Moment>> {
         read!(self, |conn| moments(conn, id, after, limit, true).await)
     }
@@ -172,7 +172,7 @@ async fn find(
     Ok(query.found(conn).await?)
 }
 
-/// Moments behind `after`, in order. The caller has looked up the conversation for its account.
+/// Moments after `after`, in order. The caller has looked up the conversation for its account.
 async fn moments(
     conn: &mut Conn,
     id: ConversationId,

@@ -14,7 +14,7 @@ use crate::{Credential, Result, Store, Verdict};
 
 #[boxed]
 impl Store {
-    /// Seals and stores a credential, in place of the one that the account had for this provider.
+    /// Seals and stores a credential. It replaces the account's previous one for this provider.
     pub async fn set_credential(
         &self,
         account: AccountId,
@@ -53,7 +53,7 @@ impl Store {
         .await
     }
 
-    /// Notes why a provider that was asked at `began` with the account's credential did not say what the account has there.
+    /// Records why a provider's request at `began` with the account's credential failed.
     pub fn credential_unanswered(
         &self,
         account: AccountId,
@@ -76,7 +76,7 @@ impl Store {
         })
     }
 
-    /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.
+    /// Removes a credential and the voices that it listed; `None` if the account has none for this provider.
     pub fn remove_credential(
         &self,
         account: AccountId,
@@ -85,7 +85,7 @@ impl Store {
     ) -> Answer<'_, Option<Credential>> {
         let actor = self.actor();
         write!(self, |conn| {
-            // So that nothing which it lists is written behind it.
+            // Locked, so that a synchronization cannot write its voices afterwards.
             locks::lock_account(conn, account).await?;
             let removed: Option<Credential> = diesel::delete(credentials::table)
                 .filter(credentials::account_id.eq(V(account)))
@@ -113,10 +113,7 @@ impl Store {
         })
     }
 
-    /// The secret of the account's credential at a provider.
-    ///
-    /// # Errors
-    /// `StoreError::Corrupt` if it does not open.
+    /// The secret of the account's credential at a provider. `StoreError::Corrupt` if it cannot be opened.
     pub async fn credential_secret(
         &self,
         account: AccountId,
@@ -148,7 +145,7 @@ impl Store {
         })
     }
 
-    /// Whether any account's legacy agents are to be asked for.
+    /// Whether any account's synchronization of legacy agents is due.
     pub fn has_due_syncs(&self, now: Timestamp) -> Answer<'_, bool> {
         read!(self, |conn| {
             let due: Option<CredentialId> = credentials::table
@@ -163,7 +160,7 @@ impl Store {
     }
 }
 
-/// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.
+/// Claims up to `most` accounts whose synchronization is due. Each belongs to the caller until `until`.
 pub(crate) async fn take_due(
     conn: &mut Conn,
     most: i64,
@@ -179,7 +176,7 @@ pub(crate) async fn take_due(
         .await?;
     let mut taken = Vec::with_capacity(due.len());
     for id in due {
-        // Another node may have been faster: then it is due no more.
+        // Another node may have claimed it first; then it is no longer due.
         let account: Option<AccountId> = diesel::update(credentials::table.find(V(id)))
             .filter(credentials::next_sync_at.le(V(now)))
             .set(credentials::next_sync_at.eq(V(until)))
@@ -191,8 +188,8 @@ pub(crate) async fn take_due(
     Ok(taken)
 }
 
-/// The provider was asked at `began` and said what the account has there; it is asked again at `next`. A credential that was
-/// stored meanwhile is another one.
+/// Records that a provider's request at `began` succeeded, and schedules the next one at `next`. A credential that was
+/// stored meanwhile is not changed.
 pub(crate) async fn answered(
     conn: &mut Conn,
     (account, provider): (AccountId, CredentialProvider),

@@ -1,4 +1,4 @@
-//! Deliveries as customers read them, the repetitions that they ask for, and test events.
+//! Deliveries as customers read them, resends, and test events.
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -19,34 +19,33 @@ use crate::{
     PageKey, Result, Store, Verdict,
 };
 
-/// The most deliveries that one request recovers.
 const RECOVERED_AT_MOST: i64 = 10_000;
 
-/// What became of a request for one more attempt.
+/// The result of a resend request.
 #[derive(Debug, Clone)]
 pub enum Resent {
-    /// It will be made.
+    /// The delivery will be resent.
     Asked(Delivery),
     /// There is no such delivery.
     Absent,
-    /// Its endpoint is disabled or gone.
+    /// Its endpoint is disabled or deleted.
     EndpointDisabled,
-    /// What it carried has been taken away.
+    /// Its payload has been removed.
     BodyGone,
 }
 
-/// What became of a request to send again what an endpoint has missed.
+/// The result of a request to resend what an endpoint has missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovered {
-    /// So many deliveries will be attempted once more.
+    /// This many deliveries will be attempted once more.
     Asked(i64),
     /// There is no such endpoint.
     Absent,
-    /// It is disabled.
+    /// The endpoint is disabled.
     EndpointDisabled,
 }
 
-/// What the filters show behind `after`, in no order.
+/// The deliveries that match the filter after the key `after`, unordered.
 fn shown(
     account: AccountId,
     filter: &DeliveryFilter,
@@ -78,8 +77,8 @@ fn shown(
     query
 }
 
-/// Scans of an index that are each in the page's order, merged to the page's end: none is read further than it is shown,
-/// but for a row.
+/// Index scans that are each in the page's order, merged up to the page's end. Each scan reads at most one row more
+/// than it shows.
 struct Merged<Q> {
     scans: Vec<Q>,
     limit: i64,
@@ -112,7 +111,7 @@ async fn story(
     account: AccountId,
     id: DeliveryId,
 ) -> Result<Option<DeliveryStory>> {
-    // One statement, so that the attempts are those of the delivery's state.
+    // One statement, so that the attempts match the delivery's state.
     let rows: Vec<(Delivery, Vec<u8>, Option<Attempt>)> = deliveries::table
         .inner_join(events::table)
         .left_join(attempts::table)
@@ -139,7 +138,7 @@ async fn story(
     }))
 }
 
-/// Whether the endpoint receives events, for the duration of the transaction; `None` if it is gone.
+/// Whether the endpoint receives events, locked until the transaction ends. `None` if it is deleted.
 async fn endpoint_status(
     conn: &mut Conn,
     account: AccountId,
@@ -163,7 +162,7 @@ impl Store {
         read!(self, |conn| story(conn, account, id).await)
     }
 
-    /// The first `limit` deliveries of a conversation's events, the oldest first.
+    /// The first `limit` deliveries of a conversation's events, oldest first.
     pub fn deliveries_of(
         &self,
         account: AccountId,
@@ -200,8 +199,8 @@ impl Store {
                     .load(conn)
                     .await?);
             }
-            // One index serves a state with a type and a state alone, a scan for each of the few types: every further index would
-            // be written with every attempt.
+            // One index serves both a state with a type and a state alone, with one scan for each of the few types:
+            // every further index would be written with every attempt.
             let scans = EventType::ALL.iter().map(|kind| {
                 let scan = shown(account, &filter, Some(*kind), after);
                 scan.select(Delivery::as_select())
@@ -253,7 +252,7 @@ impl Store {
         })
     }
 
-    /// Asks for one more attempt of a delivery; asking again while it waits changes nothing.
+    /// Requests one more attempt of a delivery. A repeated request while it waits changes nothing.
     pub fn resend_delivery(
         &self,
         account: AccountId,
@@ -286,7 +285,7 @@ impl Store {
         })
     }
 
-    /// Asks for one more attempt of everything that an endpoint has missed since `since`.
+    /// Requests one more attempt of all that an endpoint has missed since `since`.
     pub fn recover_endpoint(
         &self,
         account: AccountId,

@@ -1,4 +1,4 @@
-//! Deliveries that a dispatcher claims: each for one attempt, fenced by the claim and bounded by its lease.
+//! Claims of deliveries by dispatchers: each is for one attempt, fenced by the claim and limited by its lease.
 
 use offhook_boxed::boxed;
 use std::collections::HashMap;
@@ -16,29 +16,29 @@ use crate::sql::{self, V};
 use crate::store::{keep, lease, mint};
 use crate::{AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, Result, Store};
 
-/// The third process in a row that dies in one attempt makes the next one wait.
+/// After this many processes in a row have died in its attempt, a delivery has to wait.
 const ABANDONED_AT_MOST: i32 = 3;
 
-/// A claim: its fence, what it is judged by, and what it runs until.
+/// A claim: its fence, its clocks, and its lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) id: ClaimId,
-    /// The present, as customers read it.
+    /// The time that customers read.
     pub(crate) now: Timestamp,
-    /// The present of the schedule: a repetition that is due by then may be claimed.
+    /// The schedule's time: a retry that is due by then may be claimed.
     pub(crate) due: Timestamp,
-    /// The present of leases: what ran out before may be claimed.
+    /// The time for leases: a lease that expired before may be claimed.
     pub(crate) judged_at: Timestamp,
-    /// When this claim runs out.
+    /// When this claim expires.
     pub(crate) lease: Timestamp,
 }
 
-/// A delivery that may be claimed, and is this transaction's until its end.
+/// A delivery that may be claimed, locked until this transaction ends.
 #[derive(Debug, QueryableByName)]
 pub(crate) struct Candidate {
     #[diesel(sql_type = sql::Uuid)]
     pub(crate) id: DeliveryId,
-    /// The claim of an owner that is gone.
+    /// The claim of a dead owner.
     #[diesel(sql_type = Nullable<sql::Uuid>)]
     pub(crate) claim_id: Option<ClaimId>,
     #[diesel(sql_type = Integer)]
@@ -50,30 +50,29 @@ pub(crate) struct Candidate {
     pub(crate) due: Option<Timestamp>,
 }
 
-/// What the database found of a claim's slots.
+/// The database's result for a claim's slots.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Has the claim already: what nobody had before, where the database claims what it finds.
+    /// Already claimed: deliveries without an owner, where the database claims what it finds.
     pub(crate) claimed: Vec<Work>,
-    /// Has it not yet.
+    /// Not claimed yet.
     pub(crate) candidates: Vec<Candidate>,
 }
 
-/// An attempt to be made, and since when it is due.
+/// An attempt to make, and since when it is due.
 pub(crate) type Work = (ClaimedAttempt, Option<Timestamp>);
 
-/// A delivery that has the claim, the number of its attempt, and since when that is due.
+/// A claimed delivery, the number of its attempt, and since when that is due.
 type Taken = (DeliveryId, i32, Option<Timestamp>);
 
 #[boxed]
 impl Store {
-    /// Claims due deliveries, each endpoint's first ones, and begins an attempt of each. `offsets` are the waits after the
-    /// 1st, 2nd, … failure, and of an attempt in which processes died; what is due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An
-    /// attempt without secrets is of an endpoint that has been deleted meanwhile, or whose secret cannot be read.
+    /// Claims due deliveries, oldest first per endpoint, and begins an attempt of each. `offsets` are the waits after
+    /// the 1st, 2nd, … failure, and of a delivery in which processes died. Due times are judged as in
+    /// [`Store::due_endpoints`]; `now` is the time that customers read. An attempt has no secrets if its endpoint was
+    /// deleted meanwhile or its secret cannot be read.
     ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if the claim may be in
-    /// force: it runs out by itself.
+    /// After `StoreError::UnknownCommit` the claim may be in force; it expires on its own.
     pub async fn claim_deliveries(
         &self,
         slots: Vec<ClaimSlots>,
@@ -96,7 +95,7 @@ impl Store {
             } = dialect!(conn, claim_due(&slots, claim))?;
             let taken = take(conn, candidates, &offsets, claim).await?;
             scheduled.extend(load(conn, taken, claim).await?);
-            // In the order of the slots, and each endpoint's first ones first, whoever had them before.
+            // In the order of the slots, and oldest first per endpoint, whatever their previous owner.
             let places: HashMap<EndpointId, usize> =
                 slots.iter().map(|slot| slot.endpoint).zip(0..).collect();
             scheduled.sort_by_key(|(one, due)| (places.get(&one.endpoint_id).copied(), *due));
@@ -130,7 +129,7 @@ impl Store {
     }
 }
 
-/// What of the candidates is to be attempted now.
+/// Takes the candidates that are to be attempted now.
 async fn take(
     conn: &mut Conn,
     candidates: Vec<Candidate>,
@@ -176,8 +175,8 @@ async fn take(
     Ok(taken)
 }
 
-/// Lets a delivery wait in which one process after the other died, should it be what they die of. The receiver has not
-/// failed: none of its attempts is used up.
+/// Postpones a delivery in which several processes in a row have died, in case it is the cause. The receiver has not
+/// failed, so this uses up none of its attempts.
 async fn postpone(conn: &mut Conn, id: DeliveryId, next: Timestamp) -> Result<()> {
     diesel::update(deliveries::table.find(V(id)))
         .set((
@@ -191,7 +190,7 @@ async fn postpone(conn: &mut Conn, id: DeliveryId, next: Timestamp) -> Result<()
     Ok(())
 }
 
-/// Takes the endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.
+/// Claims the endpoint's waiting resends, and skips those that another transaction has locked.
 async fn take_resends(conn: &mut Conn, slot: ClaimSlots, claim: Claim) -> Result<Vec<Taken>> {
     let candidates: Vec<(DeliveryId, Option<ClaimId>, Timestamp)> = resends::table
         .filter(resends::endpoint_id.eq(V(slot.endpoint)))
@@ -227,7 +226,7 @@ async fn take_resends(conn: &mut Conn, slot: ClaimSlots, claim: Claim) -> Result
     Ok(taken)
 }
 
-/// Marks a repetition's attempt whose process died; `true` if that has happened too often, and it is over.
+/// Marks the attempt of a resend whose process died. Returns `true` if that happened too often, which ends the resend.
 async fn abandon_resend(conn: &mut Conn, id: DeliveryId, requested_at: Timestamp) -> Result<bool> {
     let by_hand = attempts::delivery_id
         .eq(V(id))

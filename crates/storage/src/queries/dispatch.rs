@@ -1,4 +1,4 @@
-//! Deliveries as the dispatcher sees them: what is due, who has it, and how it goes back.
+//! Deliveries as the dispatcher sees them: what is due, which claims exist, and how claims are released.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::sql::{Instant, Uuid, V};
 use crate::store::{Answer, keep, read};
 use crate::{AttemptReport, DeliveryState, DueEndpoint, FailingEndpoint, Result, Store};
 
-/// The conditions of a first attempt that is not held up by an earlier event of its call. The partial
-/// index's own condition is written out, so that both databases see that it applies.
+/// The conditions of a first attempt that does not wait for an earlier event of its call. The partial index's own
+/// condition is written out, so that both databases see that it applies.
 macro_rules! first_attempts {
     () => {
         "d.state = 'pending' AND d.state IN ('pending', 'retrying') \
@@ -26,7 +26,7 @@ macro_rules! first_attempts {
     };
 }
 
-/// The conditions of an attempt after a failed one.
+/// The conditions of a retry.
 macro_rules! retries {
     () => {
         "d.state = 'retrying' AND d.state IN ('pending', 'retrying')"
@@ -34,8 +34,8 @@ macro_rules! retries {
 }
 pub(crate) use {first_attempts, retries};
 
-/// The endpoints with deliveries of one state: the index is skipped through from endpoint to endpoint, so that a million
-/// rows of one are never walked.
+/// The endpoints with deliveries of one state. The query skips through the index from endpoint to endpoint, so that it
+/// never scans a million rows of one.
 macro_rules! open_endpoints {
     ($state:literal) => {
         concat!(
@@ -58,8 +58,8 @@ macro_rules! open_endpoints {
 }
 pub(crate) use open_endpoints;
 
-/// The enabled endpoints with deliveries of one state, and when each one's first that may be claimed is due. `CROSS` has
-/// SQLite walk those few, and not every endpoint.
+/// The enabled endpoints with deliveries of one state, and when the first claimable one of each is due. `CROSS` makes
+/// SQLite scan those few, not every endpoint.
 macro_rules! due_query {
     ($state:literal, $conditions:expr) => {
         concat!(
@@ -76,8 +76,8 @@ macro_rules! due_query {
     };
 }
 
-/// Of each enabled endpoint with open deliveries that may be claimed: since when its first attempts are due, and when its
-/// next one after a failure is.
+/// For each enabled endpoint with claimable deliveries: since when its first attempts are due, and when its next retry
+/// is due.
 async fn dues(
     conn: &mut Conn,
     judged_at: Timestamp,
@@ -107,7 +107,7 @@ async fn dues(
     Ok(dues)
 }
 
-/// How long the delivery has waited that has been due longest; `None` if none is due.
+/// How long the oldest due delivery has waited; `None` if none is due.
 pub(crate) async fn oldest_due(
     conn: &mut Conn,
     (now, judged_at): (Timestamp, Timestamp),
@@ -121,9 +121,9 @@ pub(crate) async fn oldest_due(
 }
 
 impl Store {
-    /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
-    /// the database's clock on PostgreSQL, else by `steady`. A first attempt is due from the beginning, whatever any clock
-    /// says. Deliveries that wait for an earlier event of their call do not count.
+    /// Enabled endpoints with open, unclaimed deliveries, and how long until each one's next retry: by the database's
+    /// clock on PostgreSQL, else by `steady`. A first attempt is due at once, whatever any clock shows. Deliveries that
+    /// wait for an earlier event of their call do not count.
     pub fn due_endpoints(&self, steady: Timestamp) -> Answer<'_, Vec<DueEndpoint>> {
         let offset = self.offset();
         read!(self, |conn| {
@@ -146,7 +146,7 @@ impl Store {
         })
     }
 
-    /// Endpoints with asked-for repetitions that nobody has claimed.
+    /// Endpoints with unclaimed resends.
     pub fn due_resends(&self) -> Answer<'_, Vec<EndpointId>> {
         let offset = self.offset();
         read!(self, |conn| {
@@ -164,7 +164,7 @@ impl Store {
         })
     }
 
-    /// Takes every claim from its owner: for the start of a process that has the database to itself.
+    /// Expires all claims, at the start of a process that has the database to itself.
     pub fn orphan_deliveries(&self) -> Answer<'_, ()> {
         keep!(self, |conn| {
             let long_ago = Some(Timestamp::from_micros(-1));
@@ -182,7 +182,7 @@ impl Store {
         })
     }
 
-    /// Gives claimed work back that has not been begun.
+    /// Releases claimed work that has not started.
     pub fn give_back_deliveries(
         &self,
         returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
@@ -217,8 +217,8 @@ impl Store {
         })
     }
 
-    /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends. Returns
-    /// the endpoints that have failed.
+    /// Records the results of attempts, in one transaction. `steady` is the current time by the clock of their ends.
+    /// Returns the endpoints that have failed.
     pub fn finish_attempts(
         &self,
         reports: Vec<AttemptReport>,
@@ -226,18 +226,18 @@ impl Store {
     ) -> Answer<'_, Vec<FailingEndpoint>> {
         let clock = (steady, self.offset());
         keep!(self, |conn| {
-            // Deliveries before their attempts, as claiming and cancelling do.
+            // Lock order: deliveries before their attempts, as in claiming and cancelling.
             let ids = reports.iter().map(|report| report.delivery_id).collect();
             locks::lock_deliveries(conn, ids).await?;
             let exhausted = dialect!(conn, finish(&reports, clock))?;
-            // An asked-for repetition is one attempt, whatever came of it; success makes the delivery `delivered`.
+            // A resend is a single attempt, whatever its result; success makes the delivery `delivered`.
             let by_hand = || reports.iter().filter(|report| report.number == 0);
             let received: Vec<V<DeliveryId>> = by_hand()
                 .filter(|report| report.success)
                 .map(|report| V(report.delivery_id))
                 .collect();
             if !received.is_empty() {
-                // Success always wins, also where the claim is gone or the endpoint was disabled meanwhile.
+                // Success always wins, even if the claim is lost or the endpoint was disabled meanwhile.
                 diesel::update(deliveries::table)
                     .filter(deliveries::id.eq_any(received))
                     .set((

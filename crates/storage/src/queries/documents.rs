@@ -1,5 +1,3 @@
-//! Knowledge documents.
-
 use diesel::prelude::*;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
@@ -20,14 +18,13 @@ use crate::{
     Verdict,
 };
 
-/// What became of a change of a document.
+/// The result of changing a document.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is answered once and taken apart at once"
 )]
 #[derive(Debug, Clone)]
 pub enum DocumentChanged {
-    /// It is so now.
     Done(Document),
     /// The account has no such document.
     Absent,
@@ -42,13 +39,13 @@ async fn find(conn: &mut Conn, account: AccountId, id: DocumentId) -> Result<Opt
         .await?)
 }
 
-/// The document's folder, if the account has the document; the row is this transaction's until its end.
+/// The document's folder, if the account has the document. Locks the row until the transaction ends.
 async fn hold(
     conn: &mut Conn,
     account: AccountId,
     id: DocumentId,
 ) -> Result<Option<Option<FolderId>>> {
-    // A statement that changes nothing takes the row on both databases.
+    // A statement that changes nothing locks the row on both databases.
     let held: Option<(i32, Option<FolderId>)> = diesel::update(own!(documents, account, id))
         .set(documents::tries.eq(documents::tries))
         .returning((documents::tries, documents::folder_id))
@@ -72,7 +69,7 @@ pub(crate) async fn within(
 }
 
 impl Store {
-    /// Makes a document; `false` if the account has no such folder.
+    /// Creates a document; `false` if the account has no such folder.
     pub fn create_document(&self, new: NewDocument) -> Answer<'_, bool> {
         write!(self, |conn| {
             let document = new.document;
@@ -106,13 +103,13 @@ impl Store {
         })
     }
 
-    /// A document of the account.
     pub fn document(&self, account: AccountId, id: DocumentId) -> Answer<'_, Option<Document>> {
         read!(self, |conn| find(conn, account, id).await)
     }
 
-    /// A page of the account's documents, newest first, with one more than `limit` if there is a next page. A text within
-    /// their names is looked for in this order, so a page ends where it is full (docs/adr/0016-search-by-plain-rows.md).
+    /// A page of the account's documents, newest first, with one more than `limit` if there is a next page. The search
+    /// for a text in their names runs in this order, so it stops when the page is full
+    /// (docs/adr/0016-search-by-plain-rows.md).
     pub fn documents(
         &self,
         account: AccountId,
@@ -143,7 +140,7 @@ impl Store {
         })
     }
 
-    /// Renames a document or moves it.
+    /// Renames or moves a document.
     pub fn change_document(
         &self,
         account: AccountId,
@@ -185,7 +182,7 @@ impl Store {
         })
     }
 
-    /// Deletes a document with its passages and pins; its words are left to a worker. Returns the agents whose
+    /// Deletes a document with its passages and pins; a worker deletes its words later. Returns the agents whose
     /// published version answered from it, or `None` if there is no such document.
     pub fn delete_document(
         &self,
@@ -195,7 +192,7 @@ impl Store {
     ) -> Answer<'_, Option<Vec<PinningAgent>>> {
         write!(self, |conn| {
             locks::lock_account(conn, account).await?;
-            // From here on no publication pins it.
+            // From here on no publication can pin it.
             let Some(folder) = hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(None));
             };
@@ -235,7 +232,7 @@ impl Store {
         read!(self, |conn| pins::agents(conn, account, id).await)
     }
 
-    /// Of these, the documents that the account has.
+    /// Filters `ids` to the account's documents.
     pub fn known_documents(
         &self,
         account: AccountId,

@@ -1,4 +1,4 @@
-//! Vectors of passages: orders with a lease, what is stored under them, and what searches read.
+//! Vectors of passages: leased jobs, the vectors that they store, and reads for searches.
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -22,8 +22,8 @@ use crate::{
 /// A document that may need vectors of a model, with the model that it is embedded by.
 type Candidate = (DocumentId, AccountId, DocumentStatus, Option<String>);
 
-/// Orders vectors of a document by a model. An order that is there already is made this one, and may be tried anew; the
-/// work of another process on it goes on if it is by the same model.
+/// Creates the job that embeds a document by a model. An existing job is changed to the model, and its attempts start
+/// again. If it is by the same model already, another process's work on it continues.
 pub(crate) async fn order(
     conn: &mut Conn,
     (document, account): (DocumentId, AccountId),
@@ -57,8 +57,8 @@ pub(crate) async fn order(
         .await
 }
 
-/// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is gone. The order is this
-/// transaction's until its end.
+/// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is lost. Locks the job
+/// until the transaction ends.
 async fn renew(conn: &mut Conn, job: EmbeddingJob, offset: i64) -> Result<bool> {
     let until = dialect!(conn, lease_clock(offset))?.plus(lease());
     diesel::update(jobs::table.find(V(job.document)))
@@ -68,7 +68,7 @@ async fn renew(conn: &mut Conn, job: EmbeddingJob, offset: i64) -> Result<bool> 
         .await
 }
 
-/// Forgets everything about a document. The order goes first: who works on it holds that row.
+/// Deletes all vectors and jobs of a document. The job goes first, because a worker on it locks that row.
 pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
     diesel::delete(jobs::table.find(V(document)))
         .execute(conn)
@@ -83,8 +83,8 @@ pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> 
 
 #[boxed]
 impl Store {
-    /// Orders vectors for documents that are ready and have none of the model, looking through up to `limit` documents
-    /// behind `after`. Returns the last one looked at; `None` at the end.
+    /// Creates jobs for ready documents that have no vectors of the model. Looks through up to `limit` documents after
+    /// `after`. Returns the last one that it looked at; `None` at the end.
     pub async fn order_embeddings(
         &self,
         model: &str,
@@ -120,7 +120,7 @@ impl Store {
         }
         let model = model.to_owned();
         keep!(self, |conn| {
-            // In the order of their ids, so that two processes never wait for each other.
+            // In id order, so that two processes never deadlock.
             for document in wanted {
                 order(conn, document, &model).await?;
             }
@@ -129,7 +129,7 @@ impl Store {
         .await
     }
 
-    /// Claims a document that is to be embedded by the model: the oldest of the account whose last turn was longest ago.
+    /// Claims a document that the model is to embed: the oldest of the account whose last turn was longest ago.
     pub fn claim_embedding(&self, model: &str, now: Timestamp) -> Answer<'_, Option<EmbeddingJob>> {
         let (offset, claim, model) = (self.offset(), mint(now), model.to_owned());
         write!(self, |conn| {
@@ -138,7 +138,7 @@ impl Store {
                 let waiting = jobs::table
                     .filter(jobs::model.eq(&model))
                     .filter(jobs::account_id.eq(V(account)))
-                    // Written out, so that the partial index is seen to apply.
+                    // Written out, so that the databases see that the partial index applies.
                     .filter(sql::<Bool>("knowledge_embedding_jobs.tries < 3"))
                     .filter(
                         jobs::claim_id
@@ -171,7 +171,7 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
+    /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_embeddings(&self) -> Answer<'_, usize> {
         keep!(self, |conn| {
             Ok(diesel::update(jobs::table)
@@ -185,8 +185,8 @@ impl Store {
         })
     }
 
-    /// Gives an order back to be claimed again: untried, or with the reason why this try failed. After the third it is
-    /// not claimed any more.
+    /// Releases a job, which may then be claimed again: without counting the attempt, or with the reason why it failed.
+    /// After the third failure it is not claimed any more.
     pub fn release_embedding(&self, job: EmbeddingJob, failed: Option<String>) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::update(jobs::table.find(V(job.document)))
@@ -202,8 +202,8 @@ impl Store {
         })
     }
 
-    /// Stores vectors of a document that is being embedded, in place of those that an earlier try has left there, and
-    /// renews the lease.
+    /// Stores vectors of a document that is being embedded, replaces those that an earlier attempt left, and renews the
+    /// lease.
     pub fn store_vectors(
         &self,
         job: EmbeddingJob,
@@ -239,7 +239,7 @@ impl Store {
         })
     }
 
-    /// The last vectors that are stored of a document by a model: an earlier try may have left some.
+    /// The last stored vectors of a document by a model; an earlier attempt may have left some.
     pub fn last_vectors(
         &self,
         document: DocumentId,
@@ -257,7 +257,7 @@ impl Store {
         })
     }
 
-    /// Ends an order: all passages have vectors now, and those of other models go.
+    /// Ends a job: all passages now have vectors. Deletes those of other models.
     pub fn finish_embedding(
         &self,
         job: EmbeddingJob,
@@ -293,7 +293,7 @@ impl Store {
         })
     }
 
-    /// Up to `limit` of the account's documents before `before` that are embedded by the model, the newest first.
+    /// Up to `limit` of the account's documents before `before` that the model has embedded, newest first.
     pub fn newest_embedded(
         &self,
         account: AccountId,
@@ -319,7 +319,7 @@ impl Store {
         })
     }
 
-    /// Of these documents those of the account that are embedded by the model, in no order.
+    /// Of these documents, those of the account that the model has embedded, unordered.
     pub fn embedded_among(
         &self,
         account: AccountId,
@@ -338,7 +338,7 @@ impl Store {
         })
     }
 
-    /// The vectors of these documents, whose account the caller has looked at, by a model.
+    /// The vectors of these documents by a model. The caller has checked their account.
     pub fn vectors_of(
         &self,
         documents: Vec<DocumentId>,
@@ -355,7 +355,7 @@ impl Store {
         })
     }
 
-    /// How far the model's work is.
+    /// The progress of the model.
     pub fn embedding_state(&self, model: &str) -> Answer<'_, EmbeddingState> {
         let model = model.to_owned();
         read!(self, |conn| {

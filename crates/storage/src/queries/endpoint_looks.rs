@@ -1,5 +1,5 @@
-//! An endpoint's own deliveries, and how endpoints fare. Ids are minted as events occur, so the index of an endpoint's
-//! deliveries by id holds them in the order of their time.
+//! The deliveries of one endpoint, and the health of endpoints. Ids are created as events occur, so the index of an
+//! endpoint's deliveries by id is in order of time.
 
 use diesel::prelude::*;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
@@ -14,7 +14,7 @@ use crate::sql::V;
 use crate::store::{Answer, read};
 use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Result, Store};
 
-/// Deliveries to an endpoint, the newest first, behind the one with the id `after`.
+/// Deliveries to an endpoint, newest first, after the one with the id `after`.
 async fn deliveries_to(
     conn: &mut Conn,
     endpoint: EndpointId,
@@ -43,7 +43,7 @@ async fn deliveries_to(
 }
 
 impl Store {
-    /// A page of the deliveries to one endpoint, the newest first, with one more than `limit` if there is a next page;
+    /// A page of the deliveries to one endpoint, newest first, with one more than `limit` if there is a next page.
     /// `None` if the account has no such endpoint.
     pub fn endpoint_deliveries(
         &self,
@@ -66,7 +66,7 @@ impl Store {
         })
     }
 
-    /// How each endpoint of the account fares.
+    /// The health of each endpoint of the account.
     pub fn endpoint_health(&self, account: AccountId) -> Answer<'_, Vec<EndpointHealth>> {
         read!(self, |conn| {
             let ids: Vec<EndpointId> = endpoints::table

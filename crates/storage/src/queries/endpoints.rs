@@ -28,7 +28,7 @@ struct SealedSecret {
 /// The sealed secrets of endpoints, with the row that each is sealed for.
 pub(crate) type Sealed = Vec<(EndpointId, EventId, Vec<u8>)>;
 
-/// Secrets rotated out that may sign along at once.
+/// The most rotated secrets that may still sign.
 const OVERLAPPING: usize = 5;
 
 async fn insert_secret(
@@ -70,7 +70,7 @@ async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<
         .select((secrets::endpoint_id, secrets::prefix))
         .load(conn)
         .await?;
-    // Secrets go with their endpoint: one without was deleted between the two statements.
+    // Secrets are deleted with their endpoint: an endpoint without one was deleted between the two statements.
     Ok(endpoints
         .into_iter()
         .filter_map(|endpoint| {
@@ -83,7 +83,7 @@ async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<
         .collect())
 }
 
-/// The sealed secrets that sign at `now` for these endpoints, the newest last.
+/// The sealed secrets that sign at `now` for these endpoints, newest last.
 pub(crate) async fn signing(
     conn: &mut Conn,
     endpoints: &[EndpointId],
@@ -108,7 +108,7 @@ pub(crate) async fn signing(
 
 #[boxed]
 impl Store {
-    /// Makes an endpoint with its secret; `false` if the account has `most` already.
+    /// Creates an endpoint with its secret; `false` if the account has `most` already.
     pub async fn create_endpoint(
         &self,
         endpoint: Endpoint,
@@ -119,7 +119,7 @@ impl Store {
         let secret = self.seal(secret, secret_prefix, endpoint.created_at)?;
         write!(self, |conn| {
             let (id, account, at) = (endpoint.id, endpoint.account_id, endpoint.created_at);
-            // The account's row keeps two creations of one account apart.
+            // The lock on the account serializes creations for one account.
             locks::lock_account(conn, account).await?;
             let made: i64 = endpoints::table
                 .filter(endpoints::account_id.eq(V(account)))
@@ -157,7 +157,6 @@ impl Store {
         })
     }
 
-    /// An endpoint of the account.
     pub fn endpoint(&self, account: AccountId, id: EndpointId) -> Answer<'_, Option<EndpointView>> {
         read!(self, |conn| find(conn, account, id).await)
     }
@@ -182,8 +181,8 @@ impl Store {
         })
     }
 
-    /// Changes an endpoint; `None` if there is no such one. Disabling cancels what is due; of a lot the rest is left to
-    /// [`Store::cancel_open_deliveries`], and nothing of it is claimed any more.
+    /// Changes an endpoint; `None` if it does not exist. Disabling cancels its open deliveries. If there are many, it
+    /// leaves them to [`Store::cancel_open_deliveries`], and none of them is claimed any more.
     pub fn change_endpoint(
         &self,
         account: AccountId,
@@ -194,14 +193,14 @@ impl Store {
         write!(self, |conn| {
             let status = change.status;
             if status == Some(EndpointStatus::Enabled) {
-                // Whoever changes its status waits from here on.
+                // From here on, other changes of its status wait.
                 let is_disabled = diesel::update(own!(endpoints, account, id))
                     .filter(endpoints::deleted_at.is_null())
                     .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
                     .set(endpoints::updated_at.eq(V(at)))
                     .changes(conn)
                     .await?;
-                // What was open when the endpoint was disabled is cancelled before it receives again.
+                // Deliveries that were open when the endpoint was disabled are cancelled before it receives again.
                 if is_disabled {
                     cancelling::with_the_change(conn, id).await?;
                 }
@@ -237,7 +236,7 @@ impl Store {
         })
     }
 
-    /// Deletes an endpoint and cancels what is due; `false` if there is no such one.
+    /// Deletes an endpoint and cancels its open deliveries; `false` if it does not exist.
     pub fn delete_endpoint(
         &self,
         account: AccountId,
@@ -264,8 +263,8 @@ impl Store {
         })
     }
 
-    /// Cancels some of what is open of an endpoint that receives nothing, with which its change did not wait; returns how
-    /// many deliveries that were.
+    /// Cancels some of a disabled endpoint's open deliveries that its change did not wait for. Returns how many it
+    /// cancelled.
     pub fn cancel_open_deliveries(&self, id: EndpointId) -> Answer<'_, usize> {
         write!(self, |conn| {
             let some = cancelling::some(conn, id).await?;
@@ -273,7 +272,7 @@ impl Store {
         })
     }
 
-    /// Puts a new secret in force; the old one signs along for `overlap`. `None` if there is no such endpoint.
+    /// Rotates the secret; the old one still signs for `overlap`. `None` if there is no such endpoint.
     pub async fn rotate_secret(
         &self,
         account: AccountId,
@@ -304,7 +303,7 @@ impl Store {
                     .execute(conn)
                     .await?;
             } else {
-                // Without an asked-for overlap only the new secret signs.
+                // Without an overlap, only the new secret signs.
                 diesel::delete(of_endpoint()).execute(conn).await?;
             }
             insert_secret(conn, id, secret, now).await?;
@@ -325,8 +324,8 @@ impl Store {
         .await
     }
 
-    /// Disables an endpoint that has received nothing since `since` and of which `exhausted` deliveries or more were given
-    /// up since, and cancels what is due; `false` if that is not so, or no more.
+    /// Disables an endpoint that has received nothing since `since`, while at least `exhausted` deliveries were given
+    /// up, and cancels its open deliveries. `false` if that does not hold, or no longer.
     pub fn disable_failing_endpoint(
         &self,
         id: EndpointId,
@@ -345,7 +344,7 @@ impl Store {
                 ))
                 .changes(conn)
                 .await?;
-            // The endpoint is this transaction's by now: it cannot be enabled in between.
+            // This transaction has locked the endpoint: it cannot be enabled meanwhile.
             if !is_disabled || !health::has_failed(conn, id, since, exhausted).await? {
                 return Ok(Verdict::Rollback(false));
             }

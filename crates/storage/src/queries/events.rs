@@ -41,7 +41,7 @@ impl Store {
     }
 }
 
-/// Writes the event with its deliveries; returns the endpoints that have something to do.
+/// Writes the event with its deliveries. Returns the endpoints that now have deliveries.
 pub(crate) async fn emit(
     conn: &mut Conn,
     account: AccountId,
@@ -52,7 +52,7 @@ pub(crate) async fn emit(
     emit_with(conn, None, (account, conversation), event, at).await
 }
 
-/// Writes the conversation of an accepted call as well.
+/// Also writes the conversation of an accepted call.
 pub(crate) async fn emit_first(
     conn: &mut Conn,
     call: &NewCall,
@@ -74,7 +74,7 @@ async fn emit_with(
     if targets.is_empty() {
         return Ok(Vec::new());
     }
-    // The deliveries of the call's first event that no attempt has finished yet.
+    // The deliveries of the call's first event whose first attempt has not ended.
     let earlier: Vec<(EndpointId, DeliveryId)> = match kind {
         EventType::CallInitiated => Vec::new(),
         EventType::CallCompleted | EventType::CallFailed => {
@@ -105,12 +105,12 @@ async fn emit_with(
     Ok(enabled.map(|(endpoint, _)| endpoint).collect())
 }
 
-/// Writes the conversation, if there is one, and its event. Returns the endpoints that deliveries are written for: those
-/// that receive events, and those that failed too long to. They are read with a lock that an endpoint's deletion or
-/// disabling waits for, so that no delivery is written behind it.
+/// Writes the conversation, if there is one, and its event. Returns the endpoints that get deliveries: the enabled
+/// ones, and those that failed for too long. It reads them with a lock that an endpoint's deletion or disabling waits
+/// for, so that no delivery is written after it.
 ///
-/// On PostgreSQL in one round trip: on a machine away from its database the count of these is what a call costs. On SQLite
-/// a statement costs none, so each is one of its own.
+/// On PostgreSQL this takes one round trip: with a remote database, round trips are what a call costs. On SQLite a
+/// statement costs none, so each runs alone.
 async fn insert_and_hold_endpoints(
     conn: &mut Conn,
     call: Option<&NewCall>,
@@ -149,7 +149,7 @@ async fn insert_and_hold_endpoints(
     })
 }
 
-/// The statement that writes an event.
+/// The statement that inserts an event.
 pub(crate) fn row(
     account: AccountId,
     conversation: Option<ConversationId>,
@@ -166,9 +166,9 @@ pub(crate) fn row(
     ))
 }
 
-/// Writes deliveries of an event: the id of each, its endpoint, whether it is `pending`, or `cancelled` if that receives
-/// nothing for now, and the delivery that it waits for. Together where each statement is a way there and back; one by one on
-/// SQLite, where a statement that is prepared already costs less.
+/// Writes deliveries of an event: the id of each, its endpoint, its state (`pending`, or `cancelled` if the endpoint is
+/// disabled) and the delivery that it waits for. One statement where each costs a round trip; one by one on SQLite,
+/// where a prepared statement costs less.
 pub(crate) async fn insert_deliveries(
     conn: &mut Conn,
     account: AccountId,

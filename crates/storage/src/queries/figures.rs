@@ -1,4 +1,4 @@
-//! How much work waits, for the figures of the process.
+//! Counts of waiting work, for the process's metrics.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::sql::Instant;
 use crate::store::{Answer, Inner, read};
 use crate::{Backlog, Result, Store};
 
-// The conditions of partial indexes of open work, written as those are.
+// The conditions of the partial indexes of open work, written exactly as in those.
 const LIVE: &str = "state IN ('dialing', 'live', 'closing') AND voice";
 const PENDING: &str = "state = 'pending' AND state IN ('pending', 'retrying')";
 const RETRYING: &str = "state = 'retrying' AND state IN ('pending', 'retrying')";
 
-/// Of up to [`Backlog::COUNTED_AT_MOST`] rows.
+/// Counts up to [`Backlog::COUNTED_AT_MOST`] rows.
 fn some(table: &str, conditions: &str) -> SqlQuery {
     let most = Backlog::COUNTED_AT_MOST;
     diesel::sql_query(format!(
@@ -42,14 +42,14 @@ async fn count(
 }
 
 impl Store {
-    /// How much work of the whole deployment waits; `steady` judges on the embedded database what is due. Costs a few
-    /// walks over indexes of open work, so it is for every few seconds and not for every request.
+    /// How much work of the whole deployment waits. On the embedded database `steady` decides what is due. This costs a
+    /// few scans of indexes of open work: run it every few seconds, not per request.
     pub fn backlog(&self, steady: Timestamp) -> Answer<'_, Backlog> {
         let offset = self.offset();
         read!(self, |conn| {
             let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
             let oldest_due = dispatch::oldest_due(conn, clocks).await?;
-            // Of batches that are not to be looked at again the next look is never.
+            // A batch that needs no further round has its next one at NEVER.
             let batches = some("batch_calls", "look_at < $1").bind::<Instant, _>(NEVER);
             Ok(Backlog {
                 oldest_due: oldest_due.unwrap_or(Duration::ZERO),
@@ -69,7 +69,7 @@ impl Store {
         })
     }
 
-    /// Notes in the figures of the process how busy the connections or threads to the database are.
+    /// Records in the process's metrics how busy the database connections or threads are.
     pub fn note_load(&self) {
         let database = &metrics().database;
         match &self.inner {

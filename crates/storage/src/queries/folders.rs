@@ -1,5 +1,3 @@
-//! Folders of knowledge documents.
-
 use diesel::prelude::*;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
@@ -12,16 +10,15 @@ use crate::sql::V;
 use crate::store::{Answer, keep, read, write};
 use crate::{Folder, PageKey, Result, Store, Verdict};
 
-/// What became of a folder that was to be made or renamed.
+/// The result of creating or renaming a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FolderMade {
-    /// It is so now.
     Done(Folder),
     /// The account has no such folder.
     Absent,
     /// Another folder has the name.
     NameTaken,
-    /// The account has as many as it may.
+    /// The account has reached its limit of folders.
     TooMany,
 }
 
@@ -49,8 +46,8 @@ async fn find(conn: &mut Conn, account: AccountId, id: FolderId) -> Result<Optio
         .await?)
 }
 
-/// Counts a document in (1) or out (−1); `false` if the account has no such folder. Whoever does so has the folder's row
-/// until the end of the transaction, so that no document comes into a folder that is being deleted.
+/// Counts a document in (1) or out (−1); `false` if the account has no such folder. Locks the folder's row until the
+/// transaction ends, so that no document enters a folder that is being deleted.
 pub(crate) async fn count_in(
     conn: &mut Conn,
     account: AccountId,
@@ -64,7 +61,7 @@ pub(crate) async fn count_in(
 }
 
 impl Store {
-    /// Makes a folder, unless its name is taken or the account has `most` already.
+    /// Creates a folder, unless its name is taken or the account has `most` already.
     pub fn create_folder(
         &self,
         folder: Folder,
@@ -73,7 +70,7 @@ impl Store {
     ) -> Answer<'_, FolderMade> {
         write!(self, |conn| {
             let account = folder.account_id;
-            // The account's row keeps two creations of one account apart.
+            // The lock on the account serializes creations for one account.
             locks::lock_account(conn, account).await?;
             if is_taken(conn, account, &name_folded, folder.id).await? {
                 return Ok(Verdict::Rollback(FolderMade::NameTaken));
@@ -102,7 +99,6 @@ impl Store {
         })
     }
 
-    /// A folder of the account.
     pub fn folder(&self, account: AccountId, id: FolderId) -> Answer<'_, Option<Folder>> {
         read!(self, |conn| find(conn, account, id).await)
     }
@@ -125,7 +121,7 @@ impl Store {
         })
     }
 
-    /// Of these, the folders that the account has.
+    /// Filters `ids` to the account's folders.
     pub fn known_folders(
         &self,
         account: AccountId,
@@ -141,7 +137,7 @@ impl Store {
         })
     }
 
-    /// Renames a folder: its new name, and as it is compared.
+    /// Renames a folder, given its new name and the folded form.
     pub fn rename_folder(
         &self,
         account: AccountId,
@@ -152,7 +148,7 @@ impl Store {
         write!(self, |conn| {
             locks::lock_account(conn, account).await?;
             if is_taken(conn, account, &folded, id).await? {
-                // Another account's folder is none, whatever it would be called.
+                // Another account's folder does not exist for this account, whatever its new name.
                 let found = find(conn, account, id).await?;
                 let made = found.map_or(FolderMade::Absent, |_| FolderMade::NameTaken);
                 return Ok(Verdict::Rollback(made));
@@ -172,7 +168,8 @@ impl Store {
         })
     }
 
-    /// Deletes a folder, whose documents move to the root; returns how many, or `None` if there is no such folder.
+    /// Deletes a folder, whose documents move to the root. Returns how many moved, or `None` if there is no such
+    /// folder.
     pub fn delete_folder(
         &self,
         account: AccountId,
@@ -180,9 +177,10 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Option<usize>> {
         keep!(self, |conn| {
-            // Moves and deletions of documents take their rows first and folders' then: not at the same time.
+            // Moves and deletions of documents lock documents before folders. The account's lock keeps them from
+            // running at the same time as this.
             locks::lock_account(conn, account).await?;
-            // The row first: from here on nothing comes in.
+            // The row first: from here on no document enters.
             let deleted = diesel::delete(own!(folders, account, id))
                 .changes(conn)
                 .await?;

@@ -1,4 +1,4 @@
-//! How endpoints fare: since when they fail, and how many deliveries were given up.
+//! The health of endpoints: since when they fail, and how many deliveries were given up.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,22 +11,21 @@ use crate::schema::webhook_endpoint_health as health;
 use crate::sql::V;
 use crate::{AttemptReport, FailingEndpoint, Result};
 
-/// What is known of an endpoint: its first failure since its last success, and the deliveries given up since.
+/// An endpoint's first failure since its last success, and the deliveries given up since.
 type Known = (Option<Timestamp>, i32);
 
-/// What a batch of results says of an endpoint.
+/// A batch's results for one endpoint.
 #[derive(Default)]
 struct Tally {
-    /// Whether anything was received.
+    /// Whether a delivery was received.
     received: bool,
-    /// The first failure behind the last success.
+    /// The first failure after the last success.
     failed_at: Option<Timestamp>,
-    /// Deliveries given up behind the last success.
+    /// Deliveries given up after the last success.
     exhausted: i32,
 }
 
-/// Takes in a batch of results; returns the endpoints that fail. Rows are written only where they change, and in the
-/// order of their ids.
+/// Applies a batch of results, and returns the endpoints that fail. Writes only rows that change, in id order.
 pub(crate) async fn note(
     conn: &mut Conn,
     reports: &[AttemptReport],
@@ -59,7 +58,7 @@ async fn take_in(
             .filter(move |(_, t)| t.failed_at.is_some() == fails);
         some.map(|(id, _)| V(*id)).collect::<Vec<_>>()
     };
-    // What may change: of all that fail, and of those received from that failed before. In id order.
+    // The rows that may change: of all endpoints that fail, and of those that received and failed before. In id order.
     let is_failing = health::endpoint_id.eq_any(ids(true));
     let is_mended = health::endpoint_id
         .eq_any(ids(false))
@@ -99,7 +98,7 @@ async fn take_in(
             None => {
                 diesel::insert_into(health::table)
                     .values((health::endpoint_id.eq(V(id)), values))
-                    // Another process has noted the first failure in the meantime.
+                    // Another process has recorded the first failure in the meantime.
                     .on_conflict(health::endpoint_id)
                     .do_update()
                     .set(health::exhausted_count.eq(health::exhausted_count + count))
@@ -118,7 +117,7 @@ async fn take_in(
     Ok(failing)
 }
 
-/// Forgets an endpoint's failures.
+/// Deletes an endpoint's recorded failures.
 pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<()> {
     diesel::update(health::table.find(V(id)))
         .set((
@@ -129,7 +128,7 @@ pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<()> {
         .await
 }
 
-/// Whether the endpoint has failed since `since` or longer, with so many deliveries given up.
+/// Whether the endpoint has failed since `since` or longer, with at least `exhausted` deliveries given up.
 pub(crate) async fn has_failed(
     conn: &mut Conn,
     id: EndpointId,

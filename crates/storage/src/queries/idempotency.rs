@@ -14,14 +14,14 @@ use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, Result, Store, StoreError, StoredAnswer};
 
-/// How long a key that another request is writing is waited for, in all. On PostgreSQL the session's own
-/// `lock_timeout` is as long, so that a first wait needs no word.
+/// How long to wait in total for a key that another request is writing. On PostgreSQL the session's `lock_timeout` is
+/// the same, so that the first wait needs no statement.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a key is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How an attempt to take a key went.
+/// The result of taking a key.
 pub(crate) enum Take {
     Owned,
     Used(StoredAnswer),
@@ -29,7 +29,7 @@ pub(crate) enum Take {
 }
 
 impl Store {
-    /// What a live Idempotency-Key replays.
+    /// The response that a live Idempotency-Key replays.
     pub fn stored_answer(
         &self,
         account: AccountId,
@@ -45,7 +45,7 @@ impl Store {
         })
     }
 
-    /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago; returns how many.
+    /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago. Returns how many.
     pub fn purge_keys(&self, steady: Timestamp) -> Answer<'_, usize> {
         let offset = self.offset();
         keep!(self, |conn| {
@@ -70,7 +70,7 @@ impl Store {
     }
 }
 
-/// A key's row, every column of which is absent when there is none.
+/// A key's row. All columns are NULL if there is none.
 #[derive(QueryableByName)]
 pub(crate) struct KeyRow {
     #[diesel(sql_type = Nullable<crate::sql::Instant>)]
@@ -96,8 +96,8 @@ impl KeyRow {
     }
 }
 
-/// Takes the key for this transaction, from its expired owner if need be. The INSERT itself waits for a concurrent
-/// owner; if that one rolls back, it is tried again. `offset` is what tests add to the database's clock.
+/// Takes the key for this transaction, if need be from its expired owner. The INSERT itself waits for a concurrent
+/// owner; if that one rolls back, it is retried. `offset` is what tests add to the database's clock.
 pub(crate) async fn take(
     conn: &mut Conn,
     account: AccountId,
@@ -110,7 +110,7 @@ pub(crate) async fn take(
         if turn > 0 && !has_patience(conn, began).await? {
             break;
         }
-        // By the clock within the statement: one round trip, which is a tenth of placing a call, and not two.
+        // Uses the clock inside the statement: that is one round trip, a tenth of placing a call, instead of two.
         let inserted = dialect!(conn, insert_key(account, claim, clock, KEPT));
         match inserted.map_err(StoreError::from) {
             Ok(0) => {}
@@ -139,11 +139,11 @@ pub(crate) async fn take(
         match taken_over.map_err(StoreError::from) {
             Ok(0) => {}
             Ok(_) => return owned(conn).await,
-            // Another request is taking the expired key over.
+            // Another request is taking over the expired key.
             Err(StoreError::Locked) => return Ok(Take::InFlight),
             Err(error) => return Err(error),
         }
-        // Whatever the clock says by now, the key is live as of `now`: it was not taken over.
+        // Whatever the clock shows by now, the key is live as of `now`: it was not taken over.
         let (row, _) = dialect!(
             conn,
             find_key(account, claim.operation, &claim.key, (now, 0))
@@ -155,7 +155,7 @@ pub(crate) async fn take(
     Ok(Take::InFlight)
 }
 
-/// Lets the next statement wait for what is left of the patience; `false` if nothing is.
+/// Limits the next statement's lock wait to the time that is left; `false` if none is left.
 async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool> {
     let left = PATIENCE.saturating_sub(began.elapsed());
     if left.is_zero() {
@@ -165,7 +165,7 @@ async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool> {
     Ok(true)
 }
 
-/// The key is this transaction's, which has the session's patience with all other locks.
+/// This transaction owns the key. All other locks get the session's limit again.
 async fn owned(conn: &mut Conn) -> Result<Take> {
     dialect!(conn, limit_lock_wait(None))?;
     Ok(Take::Owned)

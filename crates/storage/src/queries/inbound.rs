@@ -1,4 +1,4 @@
-//! Calls that come in: the conversation, claimed as it is written.
+//! Inbound calls: the conversation is claimed as it is written.
 
 use offhook_boxed::boxed;
 use offhook_domain::{AgentStatus, Channel, E164, NumberProvider, Runtime};
@@ -16,8 +16,8 @@ use crate::{CalledNumber, NewInboundCall, Result, Store, StoreError, Taken, Verd
 
 #[boxed]
 impl Store {
-    /// Who has a number whose calls this carrier brings; `None` if nobody has. No account is named: a call that comes in
-    /// knows none.
+    /// The owner of a number whose calls this carrier delivers; `None` if no account has it. The caller names no
+    /// account, because an inbound call does not know one.
     pub fn called_number(
         &self,
         number: E164,
@@ -27,18 +27,18 @@ impl Store {
         read!(self, |conn| numbers::who_has(conn, number, among).await)
     }
 
-    /// Takes a call that came in, in one transaction: the plan's live calls, the agent, the reservation, and the
-    /// conversation, claimed already. A process that dies behind it leaves an orphan, which others report.
+    /// Accepts an inbound call in one transaction: the plan's limit of live calls, the agent, the reservation, and the
+    /// conversation, already claimed. A process that dies after that leaves an orphan, which others report.
     ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if the call may have been written and was not found, the others if it was not.
+    /// After `StoreError::UnknownCommit` the call may have been written and was not found; after other errors it was
+    /// not.
     pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken> {
         let offset = self.offset();
         let unheard = (call.id, call.node);
         let taken = write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let (id, account) = (call.id, call.account_id);
-            // Two calls of one account are counted one after the other.
+            // The lock serializes the calls of one account, so that the count of live calls is right.
             locks::lock_account(conn, account).await?;
             if claims::live_calls(conn, account).await? >= i64::from(call.live_calls) {
                 return Ok(Verdict::Rollback(Taken::LinesBusy));

@@ -1,4 +1,4 @@
-//! Reading documents: claims with a lease, and what was read, fenced by the claim.
+//! Reading documents: claims with a lease, and results fenced by the claim.
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -16,15 +16,15 @@ use crate::sql::V;
 use crate::store::{Answer, keep, lease, mint, read, write};
 use crate::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, Result, Store, Verdict};
 
-/// Part of a deleted document that was cleared away.
+/// The result of clearing a part of a deleted document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClearedDocument {
-    /// The document, if that was the last of it.
+    /// The document, if this was its last part.
     pub whole: Option<(AccountId, DocumentId)>,
 }
 
-/// Renews the lease, by the clock that is `offset` from the database's, and says whose the document is; `None` if the claim
-/// is gone. The document is this transaction's until its end.
+/// Renews the lease, by the clock that is `offset` from the database's, and returns the document's account. `None` if
+/// the claim is lost. Locks the document until the transaction ends.
 async fn renew(
     conn: &mut Conn,
     id: DocumentId,
@@ -55,7 +55,7 @@ async fn insert_part(
     Ok(())
 }
 
-/// Removes up to `limit` words of a document; returns how many there were.
+/// Removes up to `limit` words of a document. Returns how many it removed.
 async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<usize> {
     let found: Vec<(AccountId, String)> = postings::table
         .filter(postings::document_id.eq(V(id)))
@@ -76,7 +76,7 @@ async fn remove_words(conn: &mut Conn, id: DocumentId, limit: i64) -> Result<usi
 }
 
 impl Store {
-    /// Claims the oldest document that waits or has lost its reader, of the account whose last turn was longest ago.
+    /// Claims the oldest document that waits or has lost its worker, of the account whose last turn was longest ago.
     pub fn claim_document(&self, now: Timestamp) -> Answer<'_, Option<ClaimedDocument>> {
         let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
         write!(self, |conn| {
@@ -84,7 +84,7 @@ impl Store {
             for account in turns::to_read(conn).await? {
                 let waiting = documents::table
                     .filter(documents::account_id.eq(V(account)))
-                    // Written out, so that the partial index is seen to apply.
+                    // Written out, so that the databases see that the partial index applies.
                     .filter(sql::<Bool>("knowledge_documents.status = 'processing'"))
                     .filter(
                         documents::claim_id
@@ -122,7 +122,7 @@ impl Store {
         })
     }
 
-    /// Takes every claim back: at the start of the one process that the embedded database has.
+    /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_documents(&self) -> Answer<'_, usize> {
         keep!(self, |conn| {
             Ok(diesel::update(documents::table)
@@ -137,7 +137,7 @@ impl Store {
         })
     }
 
-    /// Gives a document back to be claimed again, and with it the try, if `untried`.
+    /// Releases a document, which may then be claimed again. With `untried` the attempt does not count.
     pub fn release_document(
         &self,
         id: DocumentId,
@@ -173,7 +173,7 @@ impl Store {
         })
     }
 
-    /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
+    /// The uploaded content of an unread document, if it was stored as a row. Newer uploads are in the object store.
     pub fn document_upload(&self, id: DocumentId) -> Answer<'_, Option<Vec<u8>>> {
         read!(self, |conn| {
             Ok(uploads::table
@@ -184,7 +184,6 @@ impl Store {
         })
     }
 
-    /// Renews a document's lease.
     pub fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Answer<'_, Fenced> {
         let offset = self.offset();
         keep!(self, |conn| {
@@ -193,7 +192,7 @@ impl Store {
         })
     }
 
-    /// Stores some of what was read of a document, and renews its lease.
+    /// Stores a part of what was read of a document, and renews its lease.
     pub fn store_part(&self, id: DocumentId, claim: ClaimId, part: ReadPart) -> Answer<'_, Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -205,8 +204,8 @@ impl Store {
         })
     }
 
-    /// Removes up to `limit` words that an earlier reader of this document left, or else its passages; returns how
-    /// many words there were, and `None` if the claim is gone.
+    /// Removes up to `limit` words that an earlier worker on this document left or, if there are none, its passages.
+    /// Returns how many words it removed, and `None` if the claim is lost.
     pub fn clear_document(
         &self,
         id: DocumentId,
@@ -228,8 +227,8 @@ impl Store {
         })
     }
 
-    /// Ends the reading of a document: it is ready, found by its words from now on, or failed with this sentence. What was
-    /// sent is forgotten.
+    /// Ends the reading of a document: it is ready, and found by its words from now on, or it failed with this
+    /// sentence. Deletes the uploaded content.
     pub fn finish_document(
         &self,
         id: DocumentId,
@@ -279,8 +278,8 @@ impl Store {
         })
     }
 
-    /// Removes up to `limit` words of a deleted document that no other process is at; `None` if there is no deleted
-    /// document left.
+    /// Removes up to `limit` words of a deleted document that no other process is clearing. `None` if no deleted
+    /// document is left.
     pub fn clear_gone_documents(&self, limit: i64) -> Answer<'_, Option<ClearedDocument>> {
         write!(self, |conn| {
             let gone_document: Option<(DocumentId, AccountId)> = gone::table

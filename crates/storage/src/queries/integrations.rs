@@ -1,4 +1,4 @@
-//! What accounts have connected and by what they use it, sealed; and the consents that are being asked for.
+//! Accounts' connections with their sealed tokens, and pending consents.
 
 use offhook_boxed::boxed;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::sql::V;
 use crate::store::{Answer, keep, mint, read};
 use crate::{Connection, NewConsent, Renewal, Result, Store, TokenTurn, ToolRow, queries};
 
-/// How long tokens rest after a turn that failed, by the clock of leases: who needs them meanwhile does not ask the
-/// application again.
+/// How long tokens rest after a failed renewal, by the clock for leases. In this time no worker requests new ones from
+/// the application.
 const REST: Duration = Duration::from_secs(15);
 
 #[boxed]
 impl Store {
-    /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
+    /// All connections of the account, unordered: at most one row per toolkit of the catalog.
     pub fn connections(&self, account: AccountId) -> Answer<'_, Vec<Connection>> {
         read!(self, |conn| {
             Ok(connections::table
@@ -30,7 +30,6 @@ impl Store {
         })
     }
 
-    /// How an account stands to a toolkit.
     pub fn connection(
         &self,
         account: AccountId,
@@ -45,18 +44,15 @@ impl Store {
         })
     }
 
-    /// The tokens of a connection, in the form in which they were given.
-    ///
-    /// # Errors
-    /// [`crate::StoreError::Corrupt`] if they do not open.
+    /// The tokens of a connection, in the form in which they were given. [`crate::StoreError::Corrupt`] if they cannot
+    /// be opened.
     pub fn tokens_of(&self, connection: &Connection) -> Result<Option<String>> {
         let sealed = connection.sealed.as_ref();
         let opened = sealed.map(|sealed| self.master_key.open(sealed, &connection.id.uuid()));
         opened.transpose()
     }
 
-    /// Up to `most` connections of all accounts whose access token has lapsed, behind the tokens `after`, in the order of
-    /// their ids.
+    /// Up to `most` connections of all accounts whose access token has expired, after the id `after`, in id order.
     pub fn lapsed_connections(
         &self,
         after: CredentialId,
@@ -75,9 +71,7 @@ impl Store {
         })
     }
 
-    /// Connects a toolkit: its tokens in place of those that the account had for it, and the tools that it brings.
-    ///
-    /// # Errors
+    /// Connects a toolkit: stores its tokens in place of the account's previous ones, and its tools.
     /// [`crate::StoreError::Conflict`] if a tool's name is taken.
     pub async fn connect_integration(
         &self,
@@ -90,7 +84,7 @@ impl Store {
         let id: CredentialId = mint(at);
         let sealed = self.master_key.seal(secret, &id.uuid())?;
         keep!(self, |conn| {
-            // Two connections of one toolkit, and their tools, come one after the other.
+            // Serializes two connections of one toolkit, with their tools.
             queries::locks::lock_account(conn, account).await?;
             let stands = (
                 connections::id.eq(V(id)),
@@ -121,7 +115,7 @@ impl Store {
         .await
     }
 
-    /// Says that connecting a toolkit failed, unless it is connected. One that has no row gets one.
+    /// Records that connecting a toolkit failed, unless it is connected. Creates its row if necessary.
     pub fn connecting_failed(
         &self,
         account: AccountId,
@@ -156,11 +150,8 @@ impl Store {
         })
     }
 
-    /// Takes a toolkit's connection back; its tokens, for the last time, if there are any. `None` if there is no
-    /// connection to take back.
-    ///
-    /// # Errors
-    /// [`crate::StoreError::Corrupt`] if the tokens do not open.
+    /// Disconnects a toolkit, and returns its tokens for the last time, if there are any. `None` if it is not
+    /// connected. [`crate::StoreError::Corrupt`] if the tokens cannot be opened.
     pub async fn disconnect_integration(
         &self,
         account: AccountId,
@@ -191,7 +182,7 @@ impl Store {
         ended.map(|ended| self.tokens_of(&ended)).transpose()
     }
 
-    /// Takes the turn at renewing these tokens for `lease`.
+    /// Claims the renewal of these tokens for `lease`.
     pub fn take_tokens(
         &self,
         id: CredentialId,
@@ -216,7 +207,7 @@ impl Store {
             if taken.await? {
                 return Ok(TokenTurn::Taken(claim));
             }
-            // A lease that is nobody's.
+            // A lease without a claim: the tokens rest.
             let rest: Option<CredentialId> = these
                 .filter(connections::claim_id.is_null())
                 .filter(connections::lease_expires_at.ge(V(judged)))
@@ -230,7 +221,7 @@ impl Store {
         })
     }
 
-    /// Takes every turn back: at the start of the one process that the embedded database has.
+    /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_tokens(&self) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::update(connections::table)
@@ -244,8 +235,8 @@ impl Store {
         })
     }
 
-    /// Ends a turn at renewing; `false` if it was another's by now, or the connection was taken back or made anew: then
-    /// nothing is written.
+    /// Ends a renewal. `false` if another worker has the claim by now, or the toolkit was disconnected or connected
+    /// anew; then nothing is written.
     pub async fn end_renewal(
         &self,
         (id, claim): (CredentialId, ClaimId),
@@ -296,9 +287,9 @@ impl Store {
         .await
     }
 
-    /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
-    /// though they are new, and it has an error; without one a call got in, and an error is over. Nothing is written if
-    /// they are gone, others are in their place, or somebody renews them.
+    /// Updates the connection's status after a call to its application with these tokens. With a sentence, the
+    /// application refused them although they are new, and the connection gets an error. Without one, a call succeeded,
+    /// and an error is over. Nothing is written if the tokens are gone or replaced, or a worker is renewing them.
     pub fn judge_tokens(&self, id: CredentialId, refused: Option<String>) -> Answer<'_, ()> {
         let offset = self.offset();
         keep!(self, |conn| {
@@ -320,7 +311,7 @@ impl Store {
         })
     }
 
-    /// Remembers a consent that is being asked for, with a secret that is needed once it is given.
+    /// Stores a pending consent, with a secret that is needed once it is given.
     pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<()> {
         let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
         keep!(self, |conn| {
@@ -340,11 +331,9 @@ impl Store {
         .await
     }
 
-    /// Takes a consent that came back: its toolkit, and its secret. `None` if there is none with this state's digest that
-    /// was asked for by this session for this account, or its time is over. It is found once.
-    ///
-    /// # Errors
-    /// [`crate::StoreError::Corrupt`] if the secret does not open.
+    /// Takes a consent that the application returned: its toolkit and its secret. `None` if this session has no pending
+    /// consent of this account with this state's digest, or it has expired. A consent can be taken only once.
+    /// [`crate::StoreError::Corrupt`] if the secret cannot be opened.
     pub async fn take_consent(
         &self,
         account: AccountId,
@@ -368,7 +357,7 @@ impl Store {
         opened.transpose()
     }
 
-    /// The toolkits for which the account is being asked for its consent.
+    /// The toolkits for which the account has a pending consent.
     pub fn consents_asked_for(
         &self,
         account: AccountId,
@@ -384,7 +373,7 @@ impl Store {
         })
     }
 
-    /// Forgets the consents that nobody gave in time; how many.
+    /// Deletes the consents that expired. Returns how many.
     pub fn forget_consents(&self, now: Timestamp) -> Answer<'_, usize> {
         keep!(self, |conn| {
             Ok(diesel::delete(consents::table)
@@ -395,7 +384,7 @@ impl Store {
     }
 }
 
-/// Until when tokens rest that begin to now.
+/// The end of a rest that begins now.
 async fn rested(conn: &mut Conn, offset: i64) -> Result<Timestamp> {
     Ok(dialect!(conn, lease_clock(offset))?.plus(REST))
 }

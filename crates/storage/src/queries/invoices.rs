@@ -1,4 +1,4 @@
-//! Invoices: one an account and month, written line by line while it is a draft.
+//! Invoices: one per account and month, written line by line while it is a draft.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, mint, read, write};
@@ -11,7 +11,6 @@ use crate::schema::{invoice_lines as lines, invoices};
 use crate::sql::V;
 use crate::{Audited, Invoice, InvoiceLine, Result, Store, Verdict};
 
-/// A line that is about to be written.
 pub(crate) struct NewLine {
     pub(crate) month: i32,
     pub(crate) entry: Option<(LedgerId, Credits)>,
@@ -20,8 +19,8 @@ pub(crate) struct NewLine {
     pub(crate) at: Timestamp,
 }
 
-/// Adds a line to the draft of its month, or of the first later one if that has been issued. Whoever holds the wallet's
-/// row may take an invoice's; nobody goes the other way.
+/// Adds a line to its month's draft, or to the first later one if that has been issued. Lock order: wallet before
+/// invoice, never the other way.
 pub(crate) async fn add_line(
     conn: &mut Conn,
     account: AccountId,
@@ -90,7 +89,8 @@ async fn begin(conn: &mut Conn, account: AccountId, month: i32, at: Timestamp) -
         .await
 }
 
-/// `INV-202604-` and the random end of the account's id: one an account and month, so its number needs no counter.
+/// `INV-202604-` and the random end of the account's id. There is one invoice per account and month, so its number
+/// needs no counter.
 fn number(account: AccountId, month: i32) -> String {
     let id = account.uuid().simple().to_string().to_uppercase();
     let (year, of_year) = (month.div_euclid(12), month.rem_euclid(12) + 1);
@@ -117,8 +117,7 @@ pub(crate) async fn issue_before(
 }
 
 impl Store {
-    /// A page of invoices behind month `after`, the newest month first, with one more than `limit` if there is a next
-    /// page.
+    /// A page of invoices after month `after`, newest month first, with one more than `limit` if there is a next page.
     pub fn invoices(
         &self,
         account: AccountId,
@@ -165,7 +164,8 @@ impl Store {
         })
     }
 
-    /// `open → paid | void`: the invoice as it is then, and whether this moved it; `None` if there is none.
+    /// `open → paid | void`. Returns the invoice as it is then, and whether this call changed it. `None` if it does not
+    /// exist.
     pub fn mark_invoice(
         &self,
         id: InvoiceId,

@@ -1,4 +1,4 @@
-//! Work that one process at a time does now and then.
+//! Periodic jobs that one process at a time runs.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::store::{Answer, keep, lease, write};
 use crate::{Store, Verdict};
 
 impl Store {
-    /// Takes a job that is due for the time of a lease, or renews the lease of one that this process has; `false` if it
-    /// is not due or another process is at it. A job that nobody has done yet is due.
+    /// Claims a due job for the time of a lease, or renews the lease of one that this process holds. `false` if it is
+    /// not due or another process holds it. A job that was never run is due.
     pub fn take_job(&self, name: &'static str, node: NodeId, now: Timestamp) -> Answer<'_, bool> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -48,7 +48,7 @@ impl Store {
         })
     }
 
-    /// Gives a job back, if this process still has it; it is due again after `pause`.
+    /// Releases a job, if this process still holds it. It is due again after `pause`.
     pub fn finish_job(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! Reading the wallet's ledger, newest first by its numbers, and looking whether the books add up.
+//! Reading the ledger, newest first by sequence number, and checking that the books add up.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};
@@ -12,8 +12,7 @@ use crate::sql::{self, V};
 use crate::{Books, LedgerEntry, LedgerFilter, Store};
 
 impl Store {
-    /// A page of the wallet's ledger behind number `after`, the newest first, with one more than `limit` if there is a
-    /// next page.
+    /// A page of the ledger after number `after`, newest first, with one more than `limit` if there is a next page.
     pub fn ledger(
         &self,
         account: AccountId,
@@ -66,7 +65,7 @@ impl Store {
         })
     }
 
-    /// Sums over an account's books, all of one instant.
+    /// Sums over an account's books, all from one snapshot.
     pub fn books(&self, account: AccountId) -> Answer<'_, Option<Books>> {
         read!(self, |conn| {
             Ok(diesel::sql_query(

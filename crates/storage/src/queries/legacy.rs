@@ -14,7 +14,8 @@ use crate::store::{Answer, keep, mint, write};
 use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, Result, Store, Synced, Verdict};
 
 impl Store {
-    /// Takes up to `most` accounts whose legacy agents are to be asked for; each is this caller's for `lease`.
+    /// Claims up to `most` accounts whose synchronization of legacy agents is due. Each belongs to the caller for
+    /// `lease`.
     pub fn take_due_syncs(
         &self,
         most: i64,
@@ -27,9 +28,9 @@ impl Store {
         })
     }
 
-    /// Brings the account's legacy agents and their numbers to what the provider lists at `at`, where it was
-    /// asked at `began`, and says when to ask again. Those that are not on the list are archived if it is whole. A name
-    /// is taken over when the provider's has changed since it was last seen, so that a name given here stays.
+    /// Makes the account's legacy agents and their numbers match the provider's list of time `at`, which was requested
+    /// at `began`, and schedules the next synchronization. If the list is complete, agents that it lacks are archived.
+    /// A name changes only when the provider's has changed since the last time, so that a name given here stays.
     pub fn sync_legacy_agents(
         &self,
         account: AccountId,
@@ -37,7 +38,7 @@ impl Store {
         (began, at, next): (Timestamp, Timestamp, Timestamp),
     ) -> Answer<'_, Synced> {
         keep!(self, |conn| {
-            // One at a time, so that two of them never add the same agent.
+            // Serialized, so that two synchronizations never add the same agent.
             locks::lock_account(conn, account).await?;
             let known: Vec<(Agent, String, bool)> = agents::table
                 .inner_join(legacy::table)
@@ -79,7 +80,8 @@ impl Store {
                         by_credential: false,
                     };
                     let text = number.phone_number.clone();
-                    // One that is ours already stays as the account has it; one that another account has is not ours.
+                    // A number that the account has already stays as it is. A number of another account stays with that
+                    // account.
                     let is_new = numbers::insert(conn, number).await?;
                     if !is_new {
                         numbers::at_legacy(conn, account, text.clone()).await?;

@@ -1,4 +1,4 @@
-//! What the provider of the legacy agents has told of its own accord, and what it calls the calls that it was given.
+//! Reports that the provider of the legacy agents sends on its own, and the provider's ids of the calls.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::{
     Conversation, Fenced, FoundConversation, LegacyReport, NewTurn, Result, Store, Verdict,
 };
 
-/// How long a report is remembered: much longer than one that comes again is believed.
+/// How long a report is kept: much longer than a repeated report is accepted.
 const KEPT: Duration = Duration::from_secs(24 * 3_600);
 
-/// Reports that are deleted in one transaction.
+/// Reports deleted per transaction.
 const AT_MOST: i64 = 1_000;
 
 /// An account's conversations at the provider.
@@ -41,9 +41,9 @@ macro_rules! of_legacy {
 
 #[boxed]
 impl Store {
-    /// Writes a report down, once however often it comes, and says which of the account's calls it is about: the one that it
-    /// names, or the one under way that the provider calls so. `None` if there is none, as when the call's own process does
-    /// not know yet what it is called there.
+    /// Stores a report, once even if it comes repeatedly. Returns which of the account's calls it concerns: the one
+    /// that it names, or the call in progress with the provider's id. `None` if there is none, for example when the
+    /// call's own process does not know the provider's id yet.
     pub fn take_legacy_report(
         &self,
         account: AccountId,
@@ -80,7 +80,8 @@ impl Store {
         })
     }
 
-    /// Those of these conversations at the provider that the account has not, of what began since then.
+    /// Filters `ids` to the conversations at the provider that the account does not have, among those that began at or
+    /// after `since`.
     pub fn unknown_legacy(
         &self,
         account: AccountId,
@@ -99,8 +100,8 @@ impl Store {
         })
     }
 
-    /// Takes a conversation that the account's provider had by itself, claimed by this process; `None` if the account has it,
-    /// or not its agent. It costs nothing here.
+    /// Stores and claims a conversation that the provider handled on its own. `None` if the account has it already or
+    /// does not have its agent. It costs nothing here.
     pub async fn take_legacy_conversation(
         &self,
         found: FoundConversation,
@@ -109,7 +110,7 @@ impl Store {
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let (id, account) = (found.id, found.account_id);
-            // Two nodes that were told of it take it one after the other.
+            // Two nodes that received the report are serialized here.
             locks::lock_account(conn, account).await?;
             let known: Option<ConversationId> = of_legacy!(account)
                 .filter(calls::started_at.ge(V(found.began_at.minus(KEPT))))
@@ -153,7 +154,7 @@ impl Store {
         .await
     }
 
-    /// Why the provider has reported that it never began a call, if it has.
+    /// The reason why a call never began, if the provider has reported one.
     pub fn legacy_failure(
         &self,
         account: AccountId,
@@ -181,7 +182,7 @@ impl Store {
         })
     }
 
-    /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
+    /// The provider's id of a call that, according to its report, took place. `None` without such a report.
     pub fn legacy_call_reported(
         &self,
         account: AccountId,
@@ -199,7 +200,7 @@ impl Store {
         })
     }
 
-    /// Replaces what was said in a live call, in one transaction.
+    /// Replaces the turns of a live call, in one transaction.
     pub fn replace_turns(
         &self,
         id: ConversationId,
@@ -244,7 +245,7 @@ impl Store {
         })
     }
 
-    /// Remembers what the provider calls a call, for whoever goes on with it.
+    /// Stores the provider's id of a call, for the next process that continues it.
     pub fn name_legacy_call(
         &self,
         id: ConversationId,
@@ -263,7 +264,7 @@ impl Store {
         })
     }
 
-    /// Deletes reports that are older than a day: `true` if there may be more.
+    /// Deletes reports that are older than a day. Returns `true` if there may be more.
     pub fn delete_old_legacy_reports(&self, now: Timestamp) -> Answer<'_, bool> {
         write!(self, |conn| {
             let old: Vec<Timestamp> = reports::table

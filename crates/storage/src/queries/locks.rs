@@ -1,4 +1,4 @@
-//! Rows that a transaction keeps from others until its end. On SQLite the one writer has them anyway.
+//! Row locks that a transaction holds until its end. On SQLite the single writer needs none.
 
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, AgentStatus, ConversationId, DeliveryId, EndpointId};
@@ -11,8 +11,8 @@ use crate::schema::{
 };
 use crate::sql::{self, V};
 
-/// Takes the account's row, so that one node at a time counts its live calls; `false` if another has it. Not the wallet's
-/// row: where calls are placed without a pause, it is never free.
+/// Locks the account's row, so that one node at a time counts its live calls; `false` if another has locked it. The
+/// wallet's row would not do: where calls are placed without a pause, it is never free.
 pub(crate) async fn try_lock_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
     if conn.db() == Db::Sqlite {
         return Ok(true);
@@ -26,7 +26,7 @@ pub(crate) async fn try_lock_account(conn: &mut Conn, account: AccountId) -> Res
     Ok(locked.is_some())
 }
 
-/// Keeps two transactions of one account apart. Rows that refer to the account can be written meanwhile.
+/// Serializes transactions of one account. Rows that refer to the account can be written meanwhile.
 pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<()> {
     if conn.db() == Db::Postgres {
         let _: Vec<AccountId> = accounts::table
@@ -39,7 +39,8 @@ pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<
     Ok(())
 }
 
-/// The status of an agent of the account; its archiving waits for the transaction's end, and one under way is waited for.
+/// The status of an agent of the account. Waits for an archiving in progress; a later one waits for this transaction's
+/// end.
 pub(crate) async fn hold_agent(
     conn: &mut Conn,
     account: AccountId,
@@ -53,7 +54,7 @@ pub(crate) async fn hold_agent(
         .await?)
 }
 
-/// Makes the endpoint's deletion or disabling wait for the transaction's end, and waits for one under way.
+/// Makes the endpoint's deletion or disabling wait for this transaction's end, and waits for one in progress.
 pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<()> {
     if conn.db() == Db::Postgres {
         let _: Vec<EndpointId> = endpoints::table
@@ -66,8 +67,7 @@ pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<()>
     Ok(())
 }
 
-/// Takes these deliveries' rows. In id order, as every transaction that waits for them does: so no two wait for each
-/// other.
+/// Locks these deliveries' rows in id order. Every transaction that waits for them uses this order, so no two deadlock.
 pub(crate) async fn lock_deliveries(conn: &mut Conn, ids: Vec<DeliveryId>) -> Result<()> {
     if conn.db() == Db::Postgres {
         let _: Vec<DeliveryId> = deliveries::table
@@ -81,7 +81,7 @@ pub(crate) async fn lock_deliveries(conn: &mut Conn, ids: Vec<DeliveryId>) -> Re
     Ok(())
 }
 
-/// Takes an endpoint's open deliveries as [`lock_deliveries`] does.
+/// Locks an endpoint's open deliveries as [`lock_deliveries`] does.
 pub(crate) async fn lock_open_deliveries(conn: &mut Conn, endpoint: EndpointId) -> Result<()> {
     if conn.db() == Db::Postgres {
         diesel::sql_query(
@@ -96,7 +96,7 @@ pub(crate) async fn lock_open_deliveries(conn: &mut Conn, endpoint: EndpointId) 
     Ok(())
 }
 
-/// Of these conversations, those that no other transaction has.
+/// Locks these conversations, and returns those that no other transaction had locked.
 pub(crate) async fn skip_locked_calls(
     conn: &mut Conn,
     ids: Vec<ConversationId>,

@@ -72,7 +72,7 @@ impl Store {
             let first: Option<LogEntry> = logs::table
                 .filter(logs::account_id.eq(V(account)))
                 .filter(logs::resource_id.eq(Some(id)))
-                // Written out for the partial index of what was asked to be made or done.
+                // Written out for the partial index of requests that create or change something.
                 .filter(sql::<Bool>("request_logs.method = 'POST'"))
                 .filter(unlikely(
                     logs::resource.eq(Some(ResourceKind::Conversation)),
@@ -81,19 +81,19 @@ impl Store {
                 .select(LogEntry::as_select())
                 .found(conn)
                 .await?;
-            // Not in the statement, where SQLite would take the index of paths for the better one. What came first is about a call
-            // that exists already only if the request that made it was not written down.
+            // Not in the statement, because SQLite would prefer the index of paths. The first request concerns an
+            // existing call only if the request that created it was not logged.
             Ok(first.filter(|entry| entry.path == "/v1/calls"))
         })
     }
 
-    /// Writes log entries; those that are there already are left as they are.
+    /// Writes log entries. Existing ones stay unchanged.
     pub fn add_log_entries(&self, entries: Vec<LogEntry>) -> Answer<'_, ()> {
         keep!(self, |conn| dialect!(conn, insert_log_entries(&entries)))
     }
 
-    /// Deletes up to `most` of the account's oldest log entries from before `before`; returns how many. There is no index
-    /// by age alone: PostgreSQL would take it for the pages of a large account.
+    /// Deletes up to `most` of the account's oldest log entries from before `before`. Returns how many. There is no
+    /// index by age alone: PostgreSQL would use it for the pages of a large account.
     pub fn purge_log_entries(
         &self,
         account: AccountId,

@@ -1,4 +1,4 @@
-//! What happens in a conversation, moment by moment.
+//! The moments of a conversation.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,7 @@ use crate::schema::conversation_moments as moments;
 use crate::sql::V;
 use crate::{NewTurn, Result};
 
-/// What is kept of a text: all but U+0000, which PostgreSQL refuses. What a model or a service says must not keep a
-/// conversation from going on.
+/// The text without U+0000, which PostgreSQL rejects. The output of a model or a service must not stop a conversation.
 pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', ""))
@@ -21,7 +20,7 @@ pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes down that a state was entered.
+/// Writes that a state was entered.
 pub(super) async fn entered(
     conn: &mut Conn,
     id: ConversationId,

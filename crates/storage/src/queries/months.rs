@@ -1,4 +1,4 @@
-//! The months that accounts enter: each brings its credits and fee once, and ends the month before.
+//! The months that accounts enter: each adds its credits and fee once, and ends the previous month.
 
 use crate::store::{Answer, mint, read, write};
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::sql::V;
 use crate::{Account, NewLedgerEntry, NewMonth, Store, Verdict};
 
 impl Store {
-    /// Accounts that have not entered `month`, behind `after` by id, with the last month that they did enter.
+    /// Accounts that have not entered `month`, after `after` in id order, each with the last month that it entered.
     pub fn months_due(
         &self,
         month: i32,
@@ -54,8 +54,8 @@ impl Store {
         })
     }
 
-    /// Enters a month once: its credits, its fee, and the end of the draft before; `false` if that has been done, or
-    /// another process is at it.
+    /// Enters a month once: its credits, its fee, and the end of the previous draft. `false` if that was done already,
+    /// or another process is doing it.
     pub fn enter_month(&self, account: AccountId, new: NewMonth) -> Answer<'_, bool> {
         write!(self, |conn| {
             if !locks::try_lock_account(conn, account).await? {

@@ -1,4 +1,4 @@
-//! Running processes, and what the whole service remembers of itself.
+//! Running processes, and settings of the whole service.
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::sql::V;
 use crate::store::{Answer, Inner, keep, lease, read, write};
 use crate::{Result, Store, StoreError, Verdict, migrate};
 
-/// The setting that names the oldest schema which the database still serves.
+/// The setting with the oldest schema that the database still supports.
 const OLDEST_SCHEMA: &str = "oldest_schema";
 
-/// How many nodes have a lease.
+/// How many nodes have a valid lease.
 pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64> {
     Ok(nodes::table
         .filter(nodes::lease_expires_at.gt(V(now)))
@@ -27,12 +27,11 @@ pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64> {
         .await?)
 }
 
-/// Forgets every node.
 pub(crate) async fn forget_all(conn: &mut Conn) -> Result<()> {
     diesel::delete(nodes::table).run(conn).await
 }
 
-/// Writes a setting if it has never been written; returns what is in force.
+/// Writes a setting if it was never written. Returns the value in force.
 pub(crate) async fn settle_setting(conn: &mut Conn, name: &str, value: &str) -> Result<String> {
     diesel::insert_into(settings::table)
         .values((settings::name.eq(name), settings::value.eq(value)))
@@ -46,7 +45,6 @@ pub(crate) async fn settle_setting(conn: &mut Conn, name: &str, value: &str) -> 
         .await?)
 }
 
-/// A setting of the whole service.
 pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(settings::table
         .find(name)
@@ -57,10 +55,7 @@ pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String
 
 #[boxed]
 impl Store {
-    /// Asks the database for a sign of life.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] without one.
+    /// Checks that the database answers.
     pub fn ping(&self) -> Answer<'_, ()> {
         read!(self, |conn| {
             let one: i32 = diesel::select(diesel::dsl::sql::<diesel::sql_types::Integer>("1"))
@@ -74,18 +69,17 @@ impl Store {
         })
     }
 
-    /// Forgets this process.
     pub fn leave_node(&self, node: NodeId) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::delete(nodes::table.find(V(node))).run(conn).await
         })
     }
 
-    /// A sentence if a newer version has changed the database in a way that this one cannot work with. What a newer
-    /// version has only added does this one no harm: it goes on, and may even be started.
+    /// Returns a sentence if a newer version has changed the database in a way that this one cannot work with. Mere
+    /// additions by a newer version do no harm: this one continues, and may even be started.
     ///
-    /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
-    /// without.
+    /// A migration that removes something must say so: it sets `oldest_schema` to the first migration whose version did
+    /// not need it.
     pub async fn outgrown(&self) -> Result<Option<String>> {
         let oldest = read!(self, |conn| setting(conn, OLDEST_SCHEMA).await).await?;
         let newest = migrate::newest();
@@ -97,10 +91,10 @@ impl Store {
         }))
     }
 
-    /// Registers this process or renews its lease, and forgets the ones that have been gone for an hour. `shares` says
-    /// that it counts requests in Redis and keeps its files where others see them, `redis` names the one that it counts in,
-    /// as far as it is known at present. Returns whether an older process counts in another one; where either does not know
-    /// its own at present, nothing is said.
+    /// Registers this process or renews its lease. A registration also deletes the processes that have been gone for an
+    /// hour. `shares` means that it counts requests in Redis and keeps its files where other processes see them.
+    /// `redis` names its Redis, if currently known. Returns whether an older process counts in another Redis. Processes
+    /// that do not know theirs are ignored.
     pub fn register_node(
         &self,
         node: NodeId,
@@ -157,7 +151,7 @@ impl Store {
         })
     }
 
-    /// The names of the Redises that living processes count in; one, if all is well.
+    /// The names of the Redis servers in which living processes count; one, if all is well.
     pub fn redis_of_living_nodes(&self, now: Timestamp) -> Answer<'_, Vec<String>> {
         let offset = self.offset();
         read!(self, |conn| {
@@ -172,9 +166,9 @@ impl Store {
         })
     }
 
-    /// Notes how many event streams of an account's key a registered process has open. With `most`, nothing is noted, and
-    /// the answer is `false`, where they would be more together with those of other processes that live. The embedded
-    /// database has no other.
+    /// Records how many event streams of an account's key a registered process has open. With `most`, returns `false`
+    /// and records nothing if the total with other living processes would exceed it. The embedded database has only one
+    /// process.
     pub async fn note_streams(
         &self,
         (account, key): (AccountId, KeyId),
@@ -223,7 +217,8 @@ impl Store {
         .await
     }
 
-    /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does; `None` while it is not registered.
+    /// Whether this process shares nothing (see [`Store::register_node`]) while another one is older, or does share.
+    /// `None` while it is not registered.
     pub fn is_second_node_without_redis(
         &self,
         node: NodeId,
@@ -242,7 +237,7 @@ impl Store {
                 return Ok(None);
             };
             if shares {
-                // Whoever has none gives way, so that one after the other can be started with it.
+                // A process without Redis gives way, so that processes can be restarted with it one after the other.
                 return Ok(Some(false));
             }
             let is_older = nodes::started_at

@@ -1,5 +1,3 @@
-//! Phone numbers.
-
 use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -18,10 +16,9 @@ use crate::{
     Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result, Store, Verdict,
 };
 
-/// What became of a write of a number.
+/// The result of writing a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberWrite {
-    /// It is written.
     Done(PhoneNumber),
     /// The account has no such number.
     Absent,
@@ -31,13 +28,12 @@ pub enum NumberWrite {
     Taken,
     /// The account has no such agent.
     NoSuchAgent,
-    /// The agent is archived.
     AgentArchived,
-    /// The account has not shown that the number is its own, and the agent is none of the legacy provider's.
+    /// The account has not proved that it owns the number, and the agent does not belong to the legacy provider.
     Unproven,
 }
 
-/// Writes a number; `false` if an account has it already.
+/// Inserts a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
     diesel::insert_into(numbers::table)
         .values((
@@ -69,16 +65,16 @@ pub(crate) async fn find(
         .await?)
 }
 
-/// Whose numbers are looked at.
+/// Which numbers to search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among {
-    /// Those of every account whose calls this carrier brings.
+    /// Those of every account, whose calls this carrier delivers.
     All(NumberProvider),
     /// The account's own.
     Own(AccountId),
 }
 
-/// Who has a number and has shown it: the account, and the agent that answers there, as it is published.
+/// The account that owns a number and has proved it, and the agent that answers there, as published.
 pub(crate) async fn who_has(
     conn: &mut Conn,
     number: E164,
@@ -110,7 +106,7 @@ pub(crate) async fn who_has(
         .await?)
 }
 
-/// Takes an agent's numbers from it: for its archiving.
+/// Removes all numbers from an agent that is archived.
 pub(crate) async fn unassign(
     conn: &mut Conn,
     account: AccountId,
@@ -128,7 +124,7 @@ pub(crate) async fn unassign(
         .await
 }
 
-/// Remembers that the legacy provider lists a number of the account's.
+/// Records that the legacy provider lists a number of the account.
 pub(crate) async fn at_legacy(conn: &mut Conn, account: AccountId, number: E164) -> Result<()> {
     diesel::update(numbers::table)
         .filter(numbers::phone_number.eq(V(number)))
@@ -139,8 +135,8 @@ pub(crate) async fn at_legacy(conn: &mut Conn, account: AccountId, number: E164)
         .await
 }
 
-/// Makes room for a number that its account has shown to be its own: one that was only listed does not keep it out. The
-/// account's own row of it becomes what was shown.
+/// Makes room for a number that its account has proved to own: deletes the rows of other accounts for which it was only
+/// listed. The account's own unproved row becomes the proved one.
 async fn give_way(conn: &mut Conn, number: &PhoneNumber) -> Result<Option<PhoneNumber>> {
     let unproven = || {
         numbers::phone_number
@@ -168,7 +164,7 @@ async fn give_way(conn: &mut Conn, number: &PhoneNumber) -> Result<Option<PhoneN
         .await
 }
 
-/// Gives a number of the account's that nobody has to an agent: to one that had it before it went.
+/// Assigns an unassigned number of the account to an agent: one that had it before it was removed.
 pub(crate) async fn give_back(
     conn: &mut Conn,
     account: AccountId,
@@ -188,8 +184,8 @@ pub(crate) async fn give_back(
         .await
 }
 
-/// Why the agent may not have a number, if it may not. It is held, so that an archiving under way is seen, and one to come
-/// sees the number.
+/// Why the agent may not have a number, if it may not. Locks the agent: an archiving in progress is seen here, and a
+/// later one sees the number.
 async fn hold_agent(
     conn: &mut Conn,
     account: AccountId,
@@ -226,7 +222,7 @@ impl Store {
         })
     }
 
-    /// Takes a number from the account; `false` if it has no such one.
+    /// Removes a number from the account; `false` if it does not have it.
     pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
         keep!(self, |conn| {
             diesel::delete(own!(numbers, account, id))
@@ -235,7 +231,7 @@ impl Store {
         })
     }
 
-    /// The numbers of these agents of the account, each agent's oldest first.
+    /// The numbers of these agents of the account, oldest first per agent.
     pub fn numbers_of_agents(
         &self,
         account: AccountId,
@@ -255,7 +251,7 @@ impl Store {
         })
     }
 
-    /// Gives a number to an account. With `operator` the audit log tells of it.
+    /// Gives a number to an account. With `operator`, the audit log records it.
     pub fn add_number(&self, number: PhoneNumber, operator: bool) -> Answer<'_, NumberWrite> {
         write!(self, |conn| {
             let (account, at) = (number.account_id, number.created_at);
@@ -268,7 +264,8 @@ impl Store {
             };
             let number = shown.clone().unwrap_or(number);
             if shown.is_none() && !insert(conn, number.clone()).await? {
-                // What its own credential opens goes by that, whoever gave it to the account.
+                // A number that the account's own credential opens uses that credential, whichever way the account got
+                // it.
                 let is_ours = diesel::update(numbers::table)
                     .filter(numbers::phone_number.eq(V(number.phone_number)))
                     .filter(numbers::account_id.eq(V(account)))
@@ -293,7 +290,7 @@ impl Store {
         })
     }
 
-    /// Who has a number, and whether its calls go by that account's own credential; `None` if nobody has shown it.
+    /// The owner of a number, and whether its calls use that account's own credential. `None` without a proved owner.
     pub fn owner_of_number(&self, number: E164) -> Answer<'_, Option<(AccountId, bool)>> {
         read!(self, |conn| {
             Ok(numbers::table
@@ -305,12 +302,10 @@ impl Store {
         })
     }
 
-    /// A number of the account.
     pub fn number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, Option<PhoneNumber>> {
         read!(self, |conn| find(conn, account, id).await)
     }
 
-    /// Changes a number.
     pub fn change_number(
         &self,
         account: AccountId,

@@ -1,5 +1,5 @@
-//! What is looked at while it happens, and the chats of an account's own members. Each of these reads a number of rows that
-//! the account's size does not change.
+//! Live views, and the chats of an account's own members. The number of rows that each query reads does not depend on
+//! the account's size.
 
 use diesel::prelude::*;
 use offhook_boxed::boxed;
@@ -18,7 +18,7 @@ use crate::{
 
 #[boxed]
 impl Store {
-    /// The latencies of those of the newest `most` calls since `since` that were measured.
+    /// The measured latencies among the newest `most` calls since `since`.
     pub fn call_latencies(
         &self,
         account: AccountId,
@@ -27,7 +27,7 @@ impl Store {
     ) -> Answer<'_, Vec<CallLatency>> {
         read!(self, |conn| {
             type Row = (Option<i32>, Option<i32>, Option<i32>);
-            // The limit is of calls, measured or not: a filter on the latency would walk past all that were not.
+            // The limit counts calls, measured or not: a filter on the latency would scan past all unmeasured ones.
             let rows: Vec<Row> = calls::table
                 .filter(calls::account_id.eq(V(account)))
                 .filter(calls::voice)
@@ -52,7 +52,7 @@ impl Store {
         })
     }
 
-    /// Up to `most` of the account's calls that are dialing, ringing, talking or closing, the newest first.
+    /// Up to `most` of the account's calls that are dialing, live or closing, newest first.
     pub fn calls_under_way(&self, account: AccountId, most: i64) -> Answer<'_, Vec<LiveCall>> {
         read!(self, |conn| {
             let newest = moments::conversation_id
@@ -71,7 +71,7 @@ impl Store {
                 ))
                 .load(conn)
                 .await?;
-            // Asked for in this order, SQLite walks all of the account's conversations; a plan has few live calls.
+            // With an ORDER BY, SQLite would scan all of the account's conversations; a plan has few live calls.
             live.sort_by_key(|call| {
                 let conversation = &call.view.conversation;
                 std::cmp::Reverse((conversation.started_at, conversation.id))
@@ -81,7 +81,7 @@ impl Store {
         })
     }
 
-    /// An agent of the account with its published configuration, whatever its widget is set to.
+    /// An agent of the account with its published configuration, whatever its widget's settings.
     pub async fn member_agent(
         &self,
         account: AccountId,
@@ -91,11 +91,9 @@ impl Store {
         Ok(found.filter(|found| found.account.id == account))
     }
 
-    /// Begins a text conversation of a member of the account with one of its agents: reservation, conversation, session, in
-    /// one transaction. No widget has a part in it: [`NewChat::origin`] is empty.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
+    /// Begins a text conversation of a member of the account with one of its agents: reservation, conversation and
+    /// session in one transaction. No widget is involved: [`NewChat::origin`] is empty. After
+    /// `StoreError::UnknownCommit` it may have begun; after other errors it has not.
     pub fn open_member_chat(&self, chat: NewChat, steady: Timestamp) -> Answer<'_, ChatOpened> {
         write!(self, |conn| {
             let begins = (Channel::Chat, chat.at.utc_day());
@@ -114,7 +112,7 @@ impl Store {
         id: ConversationId,
     ) -> Answer<'_, Option<ChatView>> {
         read!(self, |conn| {
-            // A member's has no origin.
+            // A member's conversation has no origin.
             chat_openings::of_account(conn, account, id, "").await
         })
     }

@@ -1,5 +1,3 @@
-//! Rows of an account.
-
 /// The row with this id, if it is the account's.
 macro_rules! own {
     ($table:ident, $account:expr, $id:expr) => {

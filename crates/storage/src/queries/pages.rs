@@ -1,10 +1,10 @@
-//! Where a page of a list goes on.
+//! Keyset pagination.
 
 use offhook_domain::Timestamp;
 
 use crate::PageKey;
 
-/// Where a page of a period begins, newest first: the tighter of the two upper bounds alone, so that the index is entered
+/// The upper time bound of a page, newest first: only the tighter of the two bounds, so that the index is entered
 /// there.
 pub(super) fn earlier<Id>(
     until: Option<Timestamp>,
@@ -17,9 +17,9 @@ pub(super) fn earlier<Id>(
     }
 }
 
-/// Leaves what is behind the row `after` in a list that is newest first, by `created_at` and then by id: all of it if there
-/// is no such row. The bound on the time stands alone, so that the index is entered there; a comparison of pairs, or two
-/// times joined by OR, would be a walk from the newest row on SQLite.
+/// Filters a list that is newest first, by `created_at` and then by id, to the rows after the row `after`. Without
+/// `after` it keeps all. The time bound stands alone, so that the index is entered there. A comparison of pairs, or two
+/// times joined by OR, would make SQLite scan from the newest row.
 macro_rules! behind {
     ($query:expr, $table:ident, $after:expr) => {
         match $after {

@@ -1,4 +1,4 @@
-//! Passages, the words that they are found by, and the documents that agents answer from.
+//! Passages, the words that find them, and the documents that agents answer from.
 
 use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
@@ -14,7 +14,7 @@ use crate::sql::V;
 use crate::store::{Answer, read};
 use crate::{AccountWords, FoundPassage, Result, Store};
 
-/// Of these words the rarest, which have no more than `most` rows together; one in any case.
+/// The rarest of these words that together have at most `most` rows; at least one.
 async fn rarest(
     conn: &mut Conn,
     account: AccountId,
@@ -41,7 +41,7 @@ async fn rarest(
 }
 
 impl Store {
-    /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
+    /// A document's passages from `first` on: how many bytes of each repeat the previous one, and its text.
     pub fn document_text(
         &self,
         id: DocumentId,
@@ -60,9 +60,9 @@ impl Store {
         })
     }
 
-    /// What the account's documents have of these words, in about `most` rows: the rarest words come first, and words that
-    /// hardly tell documents apart are left out where all would be too many. Of a document that is still being read nothing
-    /// is found.
+    /// Where these words occur in the account's documents, in about `most` rows. If all would be too many, only the
+    /// rarest words are used, because common words hardly distinguish documents. Documents that are still being read
+    /// are skipped.
     pub fn account_words(
         &self,
         account: AccountId,
@@ -70,7 +70,7 @@ impl Store {
         most: i64,
     ) -> Answer<'_, AccountWords> {
         read!(self, |conn| {
-            // Written out, so that the partial index is seen to apply.
+            // Written out, so that the databases see that the partial index applies.
             let passages: i64 = documents::table
                 .filter(documents::account_id.eq(V(account)))
                 .filter(sql::<Bool>("knowledge_documents.status = 'ready'"))
@@ -79,7 +79,7 @@ impl Store {
                 ))
                 .first(conn)
                 .await?;
-            // No document is without a passage.
+            // Every document has at least one passage.
             if passages.saturating_mul(words.len() as i64) > most {
                 words = rarest(conn, account, words, most).await?;
             }
@@ -99,7 +99,7 @@ impl Store {
         })
     }
 
-    /// The first `limit` of these passages that are in documents of the account that are ready.
+    /// The first `limit` of these passages that are in ready documents of the account.
     pub fn found_passages(
         &self,
         account: AccountId,

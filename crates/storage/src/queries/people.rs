@@ -1,4 +1,4 @@
-//! People who sign in, their passwords and links, and what the audit log says of everybody.
+//! People who sign in, their passwords and links, and the audit log.
 
 use diesel::prelude::*;
 use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
@@ -15,10 +15,10 @@ use crate::{
     NewLedgerEntry, NewSession, PageKey, Password, Result, SignInLink, Store, Verdict,
 };
 
-/// The setting that names the first account that was made in the portal.
+/// The setting with the first account that was created in the portal.
 const FIRST_ACCOUNT: &str = "first_account";
 
-/// Writes a line of the audit log: who did what to what.
+/// Writes a line of the audit log: actor, action, target.
 pub(crate) async fn audit(
     conn: &mut Conn,
     account: impl Into<Option<AccountId>>,
@@ -47,8 +47,8 @@ async fn password(conn: &mut Conn, email: &EmailAddress) -> Result<Option<Passwo
         .await?)
 }
 
-/// Sets the person's password, whether there was one or not. One of an operator's link is `vouched` for: whoever has it
-/// is who the operator says.
+/// Sets the person's password, whether there was one or not. A new row is not marked `by_invitation`; an existing row
+/// keeps its mark.
 async fn set_password(
     conn: &mut Conn,
     email: &EmailAddress,
@@ -69,7 +69,7 @@ async fn set_password(
         .await
 }
 
-/// Whether the password is still the one that was set at `changed_at`; if so nobody changes it until the transaction ends.
+/// Whether the password is still the one set at `changed_at`. If so, locks it until the transaction ends.
 pub(super) async fn hold_password(
     conn: &mut Conn,
     email: &EmailAddress,
@@ -82,8 +82,8 @@ pub(super) async fn hold_password(
         .await
 }
 
-/// Whoever set the person's password with an invitation may be somebody else: before the operator gives the address a
-/// place in an account, password and sessions go.
+/// Deletes the password and sessions of a person whose password was set with an invitation: that may have been someone
+/// else. Call it before the operator makes the address a member of an account.
 pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     let is_gone = diesel::delete(people::table.find(V(email)))
         .filter(people::by_invitation.eq(true))
@@ -95,7 +95,7 @@ pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()
     Ok(())
 }
 
-/// Every account that the person is a member of, the oldest membership first.
+/// Every account that the person is a member of, oldest membership first.
 pub(super) async fn memberships(conn: &mut Conn, email: &EmailAddress) -> Result<Vec<Membership>> {
     Ok(members::table
         .inner_join(accounts::table)
@@ -120,7 +120,6 @@ pub(super) async fn member_of(
         .await?)
 }
 
-/// Whether there is any account.
 async fn has_account(conn: &mut Conn) -> Result<bool> {
     let found: Option<AccountId> = accounts::table.select(accounts::id).found(conn).await?;
     Ok(found.is_some())
@@ -150,7 +149,7 @@ impl Store {
         })
     }
 
-    /// A person's password, and every account that they are a member of.
+    /// A person's password and memberships.
     pub fn person(&self, email: EmailAddress) -> Answer<'_, (Option<Password>, Vec<Membership>)> {
         read!(self, |conn| {
             let password = password(conn, &email).await?;
@@ -158,7 +157,8 @@ impl Store {
         })
     }
 
-    /// Counts an attempt to sign in under each key; or says until when none is taken, and then counts nothing.
+    /// Counts a sign-in attempt under each key. Or returns the time until which attempts are refused, and counts
+    /// nothing.
     pub fn take_attempt(
         &self,
         keys: Vec<AttemptKey>,
@@ -175,7 +175,7 @@ impl Store {
         })
     }
 
-    /// Takes back an attempt that turned out to be none: all of `own`, one of each that is `shared`.
+    /// Takes back an attempt that should not count: the whole count of `own`, and one of each `shared` key.
     pub fn give_back_attempt(
         &self,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
@@ -185,8 +185,8 @@ impl Store {
             .await)
     }
 
-    /// Changes a password that is still the one of `changed_at`, ends all of the person's sessions and begins this one;
-    /// `false` if it is not.
+    /// Changes a password that is still the one of `changed_at`, ends all of the person's sessions and begins this one.
+    /// `false` if the password has changed since.
     pub fn change_password(
         &self,
         member: Member,
@@ -209,8 +209,8 @@ impl Store {
         })
     }
 
-    /// Makes a one-time link for a member of the account; `false` without one of this address. `digest` is the SHA-256 of
-    /// its token.
+    /// Creates a one-time link for a member of the account; `false` if no member has this address. `digest` is the
+    /// SHA-256 of its token.
     pub fn create_link(
         &self,
         link: SignInLink,
@@ -238,8 +238,8 @@ impl Store {
         })
     }
 
-    /// The link of this token's digest if it opens something at `now`, the account that it was made for, and the password
-    /// that the person has.
+    /// The link with this token's digest if it is valid at `now`, the account that it was made for, and the person's
+    /// password.
     pub fn link(
         &self,
         digest: [u8; 32],
@@ -263,9 +263,8 @@ impl Store {
         })
     }
 
-    /// Sets a password by a link, which opens nothing from then on, nor do the person's other ones: every other session of
-    /// the person ends, what was counted under `email_key` is forgotten, and a session begins. The member, if the link
-    /// opened anything.
+    /// Sets a password with a link. This uses up the link and deletes the person's other ones, ends all other sessions
+    /// of the person, deletes the count of `email_key`, and begins a session. Returns the member if the link was valid.
     pub fn set_password_by_link(
         &self,
         digest: [u8; 32],
@@ -293,7 +292,7 @@ impl Store {
             };
             attempts::forget(conn, email_key).await?;
             set_password(conn, &email, &hash, at).await?;
-            // Whoever has the operator's link is who the operator says.
+            // The operator vouches for the owner of the link.
             diesel::update(people::table.find(V(&email)))
                 .set(people::by_invitation.eq(false))
                 .execute(conn)
@@ -306,8 +305,7 @@ impl Store {
         })
     }
 
-    /// The invitation of this token's digest if it opens something at `now`, its account, and the password that the
-    /// person has.
+    /// The invitation with this token's digest if it is valid at `now`, its account, and the person's password.
     pub fn invitation(
         &self,
         digest: [u8; 32],
@@ -325,8 +323,8 @@ impl Store {
         })
     }
 
-    /// Makes a member of whom an invitation was for, and begins a session. `None` if the invitation opens nothing any
-    /// more, or the password is another one by now.
+    /// Makes the invited person a member, and begins a session. `None` if the invitation is no longer valid, or the
+    /// password has changed since.
     pub fn accept_invitation(
         &self,
         digest: [u8; 32],
@@ -340,7 +338,7 @@ impl Store {
                 return Ok(Verdict::Rollback(None));
             };
             let account = found.account_id;
-            // First, as whoever changes the team does.
+            // First, in the lock order of all changes of the team.
             team::hold_seats(conn, account, 1).await?;
             let taken = team::delete_invitation(conn, account, &found.email).await?;
             let Some(invitation) = taken.filter(|taken| taken.id == found.id) else {
@@ -349,7 +347,8 @@ impl Store {
             let email = invitation.email;
             let is_set = match &with {
                 JoinsWith::First(hash) => {
-                    // The operator has given the address a place elsewhere: an invitation does not say who that is.
+                    // The operator has made the address a member elsewhere; an invitation does not prove who its owner
+                    // is.
                     if !memberships(conn, &email).await?.is_empty() {
                         return Ok(Verdict::Rollback(None));
                     }
@@ -385,12 +384,12 @@ impl Store {
         })
     }
 
-    /// Whether there is any account.
     pub fn has_account(&self) -> Answer<'_, bool> {
         read!(self, |conn| has_account(conn).await)
     }
 
-    /// Makes the first account, its owner with a password, and a session of theirs; `false` if there is an account.
+    /// Creates the first account, its owner with a password, and a session for the owner; `false` if there is an
+    /// account.
     pub fn begin_service(
         &self,
         account: Account,
@@ -399,7 +398,7 @@ impl Store {
         session: NewSession,
     ) -> Answer<'_, bool> {
         write!(self, |conn| {
-            // Of two at once the second waits, and finds the name taken.
+            // Of two concurrent calls the second waits, and finds the setting taken.
             let is_first = diesel::insert_into(settings::table)
                 .values((
                     settings::name.eq(FIRST_ACCOUNT),

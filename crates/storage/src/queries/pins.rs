@@ -1,4 +1,4 @@
-//! What published versions answer from.
+//! The documents that published versions answer from.
 
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
@@ -11,10 +11,10 @@ use crate::schema::{agents, knowledge_documents as documents, knowledge_pins as 
 use crate::sql::V;
 use crate::{PinningAgent, Result, Store};
 
-/// Documents that are pinned in one statement.
+/// Documents pinned per statement.
 const AT_ONCE: usize = 500;
 
-/// Pins what a version names, as it is now, for a version that has nothing pinned; what is missing is left out.
+/// Pins the documents that a version names, as they are now, for a version without pins. Missing documents are omitted.
 pub(crate) async fn pin(
     conn: &mut Conn,
     account: AccountId,
@@ -23,7 +23,7 @@ pub(crate) async fn pin(
 ) -> Result<()> {
     let mut named = super::documents::within(conn, account, folders).await?;
     named.extend(ids);
-    // In id order, so that two publications never wait for each other.
+    // In id order, so that two publications never deadlock.
     named.sort_unstable();
     named.dedup();
     for some in named.chunks(AT_ONCE) {
@@ -66,7 +66,7 @@ pub(crate) async fn agents(
         .await?)
 }
 
-/// Forgets every pin of a document.
+/// Deletes every pin of a document.
 pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
     diesel::delete(pins::table.filter(pins::document_id.eq(V(document))))
         .run(conn)

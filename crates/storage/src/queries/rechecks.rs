@@ -17,8 +17,8 @@ use crate::{ClaimedWork, EndpointStatus, Rechecked, Result, Store};
 
 #[boxed]
 impl Store {
-    /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the
-    /// claim.
+    /// The claimed work of an endpoint that may still start: the endpoint may have been disabled, deleted or changed
+    /// since the claim.
     pub async fn recheck_claims(
         &self,
         endpoint: EndpointId,
@@ -78,13 +78,13 @@ impl Store {
         Ok(rechecked)
     }
 
-    /// Each endpoint's secrets, the newest last.
+    /// Each endpoint's secrets, newest last.
     pub(crate) fn unseal(&self, sealed: Sealed) -> HashMap<EndpointId, Vec<String>> {
         let mut secrets: HashMap<EndpointId, Vec<String>> = HashMap::new();
         for (endpoint, row, sealed) in sealed {
             match self.master_key.open(&sealed, &row.uuid()) {
                 Ok(secret) => secrets.entry(endpoint).or_default().push(secret),
-                // One endpoint's broken row must not keep the others waiting.
+                // One endpoint's corrupt row must not block the others.
                 Err(error) => tracing::error!(%endpoint, %error, "a signing secret cannot be read"),
             }
         }

@@ -1,4 +1,4 @@
-//! What conversations' rows say of their recordings.
+//! The recording flag of conversations.
 
 use crate::Store;
 use crate::database::RunQueryDsl;
@@ -10,8 +10,9 @@ use crate::schema::conversations as calls;
 use crate::sql::V;
 
 impl Store {
-    /// Says of a spoken conversation that its recording is kept; `false` if it has been deleted, and the recording must
-    /// go too. No claim is asked for: a recording is of the process that made it, whoever ended the call.
+    /// Marks a spoken conversation as having a recording. `false` if it has been deleted; then the recording must be
+    /// deleted too. This needs no claim: a recording belongs to the process that made it, even if another ended the
+    /// call.
     pub fn recording_kept(&self, account: AccountId, id: ConversationId) -> Answer<'_, bool> {
         keep!(self, |conn| {
             diesel::update(calls::table.find(V(id)))

@@ -1,4 +1,4 @@
-//! A database that was restored from a backup: what would be done twice is held.
+//! A database that was restored from a backup: holds work that would be done twice.
 
 use offhook_boxed::boxed;
 use std::path::Path;
@@ -19,11 +19,9 @@ use crate::{Actor, Result, Store, StoreConfig, StoreError, migrate};
 
 #[boxed]
 impl Store {
-    /// Copies the embedded database into a new file, whole and as of one moment, while it is in use.
-    ///
-    /// # Errors
-    /// [`StoreError::Internal`] for PostgreSQL, which has tools of its own, [`StoreError::Unavailable`] if the file
-    /// cannot be written or is there already.
+    /// Copies the embedded database into a new file, completely and as of one moment, while it is in use.
+    /// [`StoreError::Internal`] for PostgreSQL, which has its own tools; [`StoreError::Unavailable`] if the file cannot
+    /// be written or exists already.
     pub async fn backup(config: &StoreConfig, into: &Path) -> Result<()> {
         let StoreConfig::Sqlite { file, .. } = config else {
             return Err(StoreError::Internal(
@@ -36,8 +34,8 @@ impl Store {
             .map_err(|error| StoreError::Internal(error.to_string()))?
     }
 
-    /// Pauses every batch that would call somebody, as its customer would, leaves unanswered and unsent what waited on
-    /// WhatsApp, and forgets the processes that served when the backup was made. Returns how many batches were paused.
+    /// Pauses every batch that would place calls, as its customer would. Drops the unanswered and unsent messages on
+    /// WhatsApp, and the processes that ran when the backup was made. Returns how many batches were paused.
     pub fn hold_restored(&self, at: Timestamp) -> Answer<'_, usize> {
         keep!(self, |conn| {
             nodes::forget_all(conn).await?;

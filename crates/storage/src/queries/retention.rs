@@ -1,6 +1,6 @@
-//! What is kept of deliveries, and for how long.
+//! How long deliveries and event bodies are kept.
 //!
-//! Ids begin with their time, so that the oldest rows are found by their primary keys.
+//! Ids begin with their time, so that the primary keys find the oldest rows.
 
 use std::time::Duration;
 
@@ -18,26 +18,26 @@ use crate::{Store, StoreError, Verdict};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// How long the body of an event can be read and sent again.
+/// How long the body of an event can be read and resent.
 pub const BODIES_KEPT: Duration = DAY.saturating_mul(14);
 
 /// How long a delivery and its attempts are kept.
 pub const DELIVERIES_KEPT: Duration = DAY.saturating_mul(30);
 
-/// The most rows of one transaction.
+/// The most rows per transaction.
 const AT_MOST: i64 = 1_000;
 
-/// The setting that says up to which event bodies have been taken away.
+/// The setting with the id up to which event bodies have been cleared.
 const BODIES: &str = "event_bodies_kept_after";
 
 impl Store {
-    /// Deletes deliveries that are older than [`DELIVERIES_KEPT`] and at their end, with their attempts, and test events
-    /// along with their delivery: up to 1,000 in one transaction. `true` if there may be more. Several nodes share the
+    /// Deletes finished deliveries that are older than [`DELIVERIES_KEPT`], with their attempts, and test events along
+    /// with their delivery: up to 1,000 per transaction. Returns `true` if there may be more. Several nodes share the
     /// work.
     pub fn delete_old_deliveries(&self, now: Timestamp) -> Answer<'_, bool> {
         let first_kept = DeliveryId::mint(now.minus(DELIVERIES_KEPT), [0; 10]);
         write!(self, |conn| {
-            // As far as no other transaction has them.
+            // Skips those that another transaction has locked.
             let old: Vec<(DeliveryId, EventId)> = deliveries::table
                 .filter(deliveries::id.lt(V(first_kept)))
                 .filter(sql::<Bool>(
@@ -60,7 +60,7 @@ impl Store {
             diesel::delete(deliveries::table.filter(deliveries::id.eq_any(ids())))
                 .execute(conn)
                 .await?;
-            // The events of a conversation are its own.
+            // The events of a conversation are deleted with it.
             diesel::delete(events::table)
                 .filter(events::id.eq_any(old.iter().map(|(_, event)| V(*event))))
                 .filter(events::conversation_id.is_null())
@@ -73,9 +73,9 @@ impl Store {
         })
     }
 
-    /// Takes the bodies of events away that are older than [`BODIES_KEPT`], save those that are still to be sent: up to
-    /// 1,000 in one transaction. `true` if there may be more. One node at a time does the work, each where the last one
-    /// ended.
+    /// Clears the bodies of events that are older than [`BODIES_KEPT`], except those still to be sent: up to 1,000 per
+    /// transaction. Returns `true` if there may be more. One node at a time does the work, and continues where the last
+    /// one ended.
     pub fn clear_old_bodies(&self, now: Timestamp) -> Answer<'_, bool> {
         let first_kept = EventId::mint(now.minus(BODIES_KEPT), [0; 10]);
         write!(self, |conn| {
@@ -105,7 +105,7 @@ impl Store {
             let Some(last) = old.last() else {
                 return Ok(Verdict::Rollback(false));
             };
-            // SQLite numbers its parameters in the order in which they appear.
+            // SQLite numbers these parameters in the order in which they appear.
             diesel::sql_query(
                 "UPDATE events SET body = $1 WHERE id > $2 AND id <= $3 AND NOT EXISTS ( \
                    SELECT 1 FROM deliveries d WHERE d.event_id = events.id \

@@ -1,8 +1,8 @@
-//! The master key of a database, and its exchange for another one.
+//! The master key of a database, and its rotation.
 //!
-//! A key with earlier ones opens whatever any of them has sealed, and seals by the first. So an exchange is: give both,
-//! the new one first; seal every secret anew; take the old one away. What each secret is sealed with is found out by
-//! opening it, so an exchange that was cut short goes on wherever it was.
+//! A key with earlier keys opens what any of them has sealed, and seals with the first. So a rotation is: give both,
+//! the new one first; reseal every secret; remove the old one. Opening a secret shows which key has sealed it, so an
+//! interrupted rotation continues where it stopped.
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary};
@@ -23,33 +23,33 @@ use crate::{Actor, MasterKey, Result, SealedColumn, Store, StoreError, Verdict};
 /// The fingerprint of the key that secrets are sealed with.
 const CURRENT: &str = "master_key_fingerprint";
 
-/// While secrets may be sealed with the next key already: its fingerprint.
+/// The fingerprint of the next key, while secrets may already be sealed with it.
 const NEXT: &str = "master_key_next";
 
-/// Rows whose secrets are sealed anew in one transaction, so that other writes wait for it only a moment.
+/// Rows whose secrets are resealed per transaction, so that other writes wait only a moment.
 const BATCH: i64 = 100;
 
-/// What an exchange of the master key has done.
+/// The result of a rotation of the master key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rekeyed {
-    /// Secrets that were sealed anew.
+    /// Secrets that were resealed.
     pub secrets: usize,
     /// Whether the database had another key before.
     pub is_new: bool,
 }
 
-/// A secret, and what it is sealed for, which may have several.
+/// A secret and its owner, which may have several.
 #[derive(QueryableByName)]
 struct Secret {
-    // Whatever its kind: ids of all kinds are stored alike.
+    // Of any kind: ids of all kinds are stored alike.
     #[diesel(sql_type = sql::Uuid)]
     owner: EventId,
     #[diesel(sql_type = Binary)]
     sealed: Vec<u8>,
 }
 
-/// Seals what the next owners behind `after` have anew; the last of them and how many secrets that were, or `None` behind
-/// the last one.
+/// Reseals the secrets of the next owners after `after`. Returns the last owner and how many secrets changed, or `None`
+/// at the end.
 async fn seal_anew(
     conn: &mut Conn,
     key: &MasterKey,
@@ -96,7 +96,7 @@ async fn seal_anew(
     Ok(Some((last, changed)))
 }
 
-/// Remembers something else under a name.
+/// Sets a setting, even if it exists.
 pub(super) async fn set_setting(conn: &mut Conn, name: &str, value: &str) -> Result<()> {
     diesel::insert_into(settings::table)
         .values((settings::name.eq(name), settings::value.eq(value)))
@@ -109,8 +109,8 @@ pub(super) async fn set_setting(conn: &mut Conn, name: &str, value: &str) -> Res
 
 #[boxed]
 impl Store {
-    /// That the given keys open this database's secrets. Where the first of them is not the database's own, the database
-    /// remembers that it may be in use.
+    /// Checks that the given keys open this database's secrets. If the first is not the database's own, records that it
+    /// may be in use.
     pub(crate) async fn check_master_key(&self) -> Result<()> {
         let key = self.master_key.clone();
         let refused = write!(self, |conn| {
@@ -140,15 +140,12 @@ impl Store {
         }
     }
 
-    /// Seals every secret with the first of the given keys, in short transactions; the database has that key then. What
-    /// was sealed with it already stays as it is, so that this can be cut short and begun again.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if a secret opens with none
-    /// of the keys.
+    /// Reseals every secret with the first of the given keys, in short transactions. Then the database has that key.
+    /// Secrets sealed with it already stay as they are, so this can be interrupted and repeated.
+    /// [`StoreError::Corrupt`] if none of the keys opens a secret.
     pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed> {
         let mut secrets = 0;
-        // What a process that still has the other order of keys sealed meanwhile is found by the next pass.
+        // The next pass finds what a process with the old order of keys has sealed meanwhile.
         loop {
             let mut sealed = 0;
             for column in SealedColumn::ALL {
@@ -189,7 +186,7 @@ impl Store {
         Ok(Rekeyed { secrets, is_new })
     }
 
-    /// How many processes serve this database, by their leases.
+    /// How many processes have a valid lease on this database.
     pub fn living_nodes(&self, now: Timestamp) -> Answer<'_, i64> {
         let offset = self.offset();
         read!(self, |conn| {

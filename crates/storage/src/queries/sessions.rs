@@ -33,7 +33,7 @@ pub(super) async fn end_all(conn: &mut Conn, email: &EmailAddress) -> Result<()>
         .await
 }
 
-/// Ends what somebody who is no longer the same in an account has there: sessions and links.
+/// Ends the sessions and links of a member in an account, when the member is removed or changed.
 pub(super) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::delete(sessions::table)
         .filter(sessions::member_id.eq(V(member.id)))
@@ -47,8 +47,8 @@ pub(super) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
 }
 
 impl Store {
-    /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
-    /// was counted: all of `own`, one of each that is `shared`. `false` if the password or the member is gone.
+    /// Begins a session of a member whose password is still the one set at `changed_at`, and takes back the attempt:
+    /// the whole count of `own`, and one of each `shared` key. `false` if the password or the member has changed.
     pub fn begin_session(
         &self,
         session: NewSession,
@@ -69,7 +69,7 @@ impl Store {
         })
     }
 
-    /// The session of this token's digest, whatever its age, and what its person is a member of.
+    /// The session with this token's digest, whatever its age, and its person's memberships.
     pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
         read!(self, |conn| {
             let found: Option<(EmailAddress, MemberId, Timestamp, Timestamp)> = sessions::table
@@ -95,7 +95,7 @@ impl Store {
         })
     }
 
-    /// Moves a session to another account that its person is a member of; `false` without such a one.
+    /// Moves a session to another account that its person is a member of; `false` if there is no such membership.
     pub fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Answer<'_, bool> {
         write!(self, |conn| {
             let email: Option<EmailAddress> = sessions::table
@@ -120,7 +120,7 @@ impl Store {
         })
     }
 
-    /// Writes that a session is used at `at`, unless another process has written so after `before`.
+    /// Records that a session is used at `at`, unless another process has done so after `before`.
     pub fn touch_session(
         &self,
         digest: [u8; 32],
@@ -135,7 +135,6 @@ impl Store {
         })
     }
 
-    /// Ends a session.
     pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
         keep!(self, |conn| {
             diesel::delete(sessions::table.find(digest.to_vec()))
@@ -163,7 +162,7 @@ impl Store {
         })
     }
 
-    /// Ends every session of a person but the one with this digest; how many there were.
+    /// Ends every session of a person except the one with this digest. Returns how many.
     pub fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Answer<'_, usize> {
         keep!(self, |conn| {
             Ok(diesel::delete(sessions::table)
@@ -174,8 +173,8 @@ impl Store {
         })
     }
 
-    /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
-    /// there may be more of them.
+    /// Deletes sessions that were not used after `before`, and expired links and attempt counts. Returns whether there
+    /// may be more.
     pub fn delete_ended_sessions(&self, before: Timestamp, now: Timestamp) -> Answer<'_, bool> {
         keep!(self, |conn| {
             let old: Vec<Vec<u8>> = sessions::table

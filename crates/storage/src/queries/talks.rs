@@ -1,5 +1,5 @@
-//! Spoken conversations of web pages: written and claimed like calls that come in, and counted by their widget. Its row is
-//! locked before the account's, the reservation's and the wallet's.
+//! Spoken conversations of web pages: written and claimed like inbound calls, and counted by their widget. Lock order:
+//! the widget's row before the account's, the reservation's and the wallet's.
 
 use diesel::prelude::*;
 use offhook_boxed::boxed;
@@ -21,7 +21,7 @@ use crate::sql::V;
 use crate::store::{Answer, lease, write};
 use crate::{NewTalk, Result, Store, StoreError, TalkTaken, Verdict};
 
-/// Begins a conversation; the caller undoes it unless it is `Claimed`.
+/// Begins a conversation. The caller rolls back unless the result is `Claimed`.
 async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTaken> {
     let (id, account, agent, at) = (talk.id, talk.account_id, talk.agent_id, talk.at);
     let Some(mut counts) = widgets::lock(conn, agent).await? else {
@@ -37,7 +37,7 @@ async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTa
         return Ok(TalkTaken::CapReached);
     }
     widgets::count(conn, agent, counts).await?;
-    // Two calls of one account are counted one after the other.
+    // The lock serializes the calls of one account, so that the count of live calls is right.
     locks::lock_account(conn, account).await?;
     if claims::live_calls(conn, account).await? >= i64::from(talk.live_calls) {
         return Ok(TalkTaken::LinesBusy);
@@ -66,7 +66,7 @@ async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTa
     if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
         return Ok(TalkTaken::WalletTooLow);
     }
-    // A page has no number, and nobody is called.
+    // A page has no number, and no number is called.
     let queued_at = queued_at(conn.db(), talk.steady);
     diesel::insert_into(calls::table)
         .values((
@@ -106,9 +106,9 @@ async fn take(conn: &mut Conn, talk: NewTalk, lease: Timestamp) -> Result<TalkTa
     Ok(TalkTaken::Claimed(Box::new(claimed)))
 }
 
-/// Counts what a conversation cost for the widget's day. What it held and did not cost is given back to the day on which it
-/// began; what it cost and did not hold, such as a goodbye that began when no further minute was covered, counts for the
-/// day that is counted now. What was held for one that went on beyond midnight counts for the day after until that is over:
+/// Counts the cost of a conversation against the widget's day. Reserved credits that it did not spend are returned to
+/// the day on which it began. Credits spent but not reserved (such as a goodbye that began when no further minute was
+/// covered) count for the current day. Credits reserved after midnight count for the second day until that day is over:
 /// too much, never too little.
 pub(crate) async fn settle(
     conn: &mut Conn,
@@ -130,12 +130,11 @@ pub(crate) async fn settle(
 
 #[boxed]
 impl Store {
-    /// Begins a spoken conversation of a page, in one transaction: the widget's sessions and credits, the plan's live
-    /// calls, the agent, the reservation, and the conversation, claimed already. A process that dies behind it leaves an
-    /// orphan, which others report.
+    /// Begins a spoken conversation of a page, in one transaction: the widget's limits of sessions and credits, the
+    /// plan's limit of live calls, the agent, the reservation, and the conversation, already claimed. A process that
+    /// dies after that leaves an orphan, which others report.
     ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have been written and was not found, the others if it was not.
+    /// After `StoreError::UnknownCommit` it may have been written and was not found; after other errors it was not.
     pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken> {
         let offset = self.offset();
         let unheard = (talk.id, talk.node);
@@ -159,8 +158,8 @@ impl Store {
         taken
     }
 
-    /// Holds more credits for a spoken conversation of an agent's widget; `false` if the wallet or the widget's day does
-    /// not cover them.
+    /// Reserves more credits for a spoken conversation of an agent's widget. `false` if the wallet or the widget's
+    /// daily cap does not cover them.
     pub fn top_up_talk(
         &self,
         id: ConversationId,

@@ -11,13 +11,12 @@ use crate::sql::V;
 use crate::store::{Answer, read, write};
 use crate::{Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Result, Store, Verdict};
 
-/// What the audit log calls an invitation.
+/// The audit log's action for an invitation.
 const INVITE: &str = "member.invite";
 
-/// What became of the wish for a seat.
+/// The result of taking a seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeatTaken {
-    /// It is taken.
     Done,
     /// There is no such account.
     NoAccount,
@@ -25,11 +24,11 @@ pub enum SeatTaken {
     Member,
     /// The address is invited until then.
     Invited(Timestamp),
-    /// So many seats are taken, and that is all that there are.
+    /// All seats are taken; this is how many.
     Full(i64),
 }
 
-/// Makes the account's count of members; `owners` of them are there from the beginning.
+/// Creates the account's count of members, beginning with `owners`.
 pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64) -> Result<()> {
     diesel::insert_into(seats::table)
         .values((seats::account_id.eq(V(account)), seats::members.eq(owners)))
@@ -37,8 +36,7 @@ pub(crate) async fn begin_seats(conn: &mut Conn, account: AccountId, owners: i64
         .await
 }
 
-/// Counts `more` members, and keeps everybody else from taking a seat until the transaction ends; `false` without such
-/// an account.
+/// Counts `more` members, and locks the seats until the transaction ends. `false` if there is no such account.
 pub(super) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -> Result<bool> {
     diesel::update(seats::table.find(V(account)))
         .set(seats::members.eq(seats::members + more))
@@ -46,7 +44,7 @@ pub(super) async fn hold_seats(conn: &mut Conn, account: AccountId, more: i64) -
         .await
 }
 
-/// Seats that are taken: by members and by invitations that have not expired.
+/// Seats taken by members and by invitations that have not expired.
 async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Result<i64> {
     let members: Option<i64> = seats::table
         .find(V(account))
@@ -76,7 +74,7 @@ pub(crate) async fn insert_member(conn: &mut Conn, member: &Member) -> Result<()
         .await
 }
 
-/// Deletes the account's invitation of this address; what there was.
+/// Deletes the account's invitation of this address, and returns it.
 pub(super) async fn delete_invitation(
     conn: &mut Conn,
     account: AccountId,
@@ -90,7 +88,7 @@ pub(super) async fn delete_invitation(
         .await
 }
 
-/// Deletes the account's member of this address; who it was.
+/// Deletes the account's member with this address, and returns it.
 async fn delete_member(
     conn: &mut Conn,
     account: AccountId,
@@ -104,7 +102,6 @@ async fn delete_member(
         .await
 }
 
-/// A member of the account.
 async fn find(conn: &mut Conn, account: AccountId, id: MemberId) -> Result<Option<Member>> {
     Ok(members::table
         .find(V(id))
@@ -114,7 +111,7 @@ async fn find(conn: &mut Conn, account: AccountId, id: MemberId) -> Result<Optio
         .await?)
 }
 
-/// The invitation of this token's digest, if it has not expired.
+/// The invitation with this token's digest, if it has not expired.
 pub(super) async fn invitation(
     conn: &mut Conn,
     digest: [u8; 32],
@@ -128,7 +125,7 @@ pub(super) async fn invitation(
         .await?)
 }
 
-/// Ends what a member has invited who may invite nobody any more. Whom that was, the audit log knows.
+/// Deletes the invitations of a member who may no longer invite. The audit log tells which these are.
 async fn end_invitations(conn: &mut Conn, member: &Member) -> Result<()> {
     let invited: Vec<String> = audit_log::table
         .filter(audit_log::account_id.eq(V(member.account_id)))
@@ -147,8 +144,8 @@ async fn end_invitations(conn: &mut Conn, member: &Member) -> Result<()> {
 }
 
 impl Store {
-    /// A page of the account's members, the oldest first, with one more than `limit` if there is a next page; and how
-    /// many seats are taken at `now`, by members and by invitations that have not expired.
+    /// A page of the account's members, oldest first, with one more than `limit` if there is a next page; and how many
+    /// seats are taken at `now`, by members and by invitations that have not expired.
     pub fn team(
         &self,
         account: AccountId,
@@ -173,12 +170,11 @@ impl Store {
         })
     }
 
-    /// A member of the account; `None` if there is none of this id.
     pub fn member(&self, account: AccountId, id: MemberId) -> Answer<'_, Option<Member>> {
         read!(self, |conn| find(conn, account, id).await)
     }
 
-    /// The account's invitations that have not expired at `now`, the oldest first.
+    /// The account's invitations that have not expired at `now`, oldest first.
     pub fn invitations(&self, account: AccountId, now: Timestamp) -> Answer<'_, Vec<Invitation>> {
         read!(self, |conn| {
             Ok(invitations::table
@@ -191,13 +187,13 @@ impl Store {
         })
     }
 
-    /// Makes a member of the team, in place of a pending invitation of the same address. `seats_max` is how many seats
-    /// the account has; `None` is unlimited.
+    /// Adds a member to the team, and deletes a pending invitation of the same address. `seats_max` is the account's
+    /// limit of seats; `None` is unlimited.
     pub fn add_member(&self, member: Member, seats_max: Option<u32>) -> Answer<'_, SeatTaken> {
         let actor = self.actor;
         write!(self, |conn| {
             let (account, email, at) = (member.account_id, &member.email, member.joined_at);
-            // First, as it holds the seats: of two that want the last one, the second counts the first.
+            // First, because it locks the seats: of two that want the last one, the second counts the first.
             if !hold_seats(conn, account, 1).await? {
                 return Ok(Verdict::Rollback(SeatTaken::NoAccount));
             }
@@ -216,8 +212,8 @@ impl Store {
         })
     }
 
-    /// Invites somebody to the team. `digest` is the SHA-256 of the link's token, `seats_max` how many seats the account
-    /// has; `None` is unlimited.
+    /// Invites a person to the team. `digest` is the SHA-256 of the link's token. `seats_max` is the account's limit of
+    /// seats; `None` is unlimited.
     pub fn invite(
         &self,
         invitation: Invitation,
@@ -247,7 +243,7 @@ impl Store {
             if seats_max.is_some_and(|max| used >= i64::from(max)) {
                 return Ok(Verdict::Rollback(SeatTaken::Full(used)));
             }
-            // Those that have expired would hold their addresses for ever.
+            // Expired invitations would hold their addresses forever.
             diesel::delete(invitations::table)
                 .filter(invitations::account_id.eq(V(account)))
                 .filter(invitations::expires_at.le(V(at)))
@@ -271,7 +267,7 @@ impl Store {
         })
     }
 
-    /// Takes a member out of the team, which frees the seat; who it was, or `None` without such a member.
+    /// Removes a member from the team, which frees the seat. Returns the member, or `None` if there is no such member.
     pub fn remove_member(
         &self,
         account: AccountId,
@@ -280,7 +276,7 @@ impl Store {
     ) -> Answer<'_, Option<Member>> {
         let actor = self.actor;
         write!(self, |conn| {
-            // First, as whoever changes the team does.
+            // First, in the lock order of all changes of the team.
             if !hold_seats(conn, account, -1).await? {
                 return Ok(Verdict::Rollback(None));
             }
@@ -294,8 +290,8 @@ impl Store {
         })
     }
 
-    /// Withdraws an invitation, whose link opens nothing from then on; what it was, or `None` if the address is not
-    /// invited at `at`.
+    /// Withdraws an invitation, whose link is invalid from then on. Returns it, or `None` if the address is not invited
+    /// at `at`.
     pub fn withdraw_invitation(
         &self,
         account: AccountId,
@@ -316,8 +312,8 @@ impl Store {
         })
     }
 
-    /// Changes somebody in a team on behalf of another member: both roles are read when nobody else changes the team,
-    /// so that an owner is always left.
+    /// Changes a member of a team on behalf of another. Both roles are read while no other transaction can change the
+    /// team, so that an owner always remains.
     pub fn change_member(
         &self,
         account: AccountId,
@@ -343,7 +339,7 @@ impl Store {
                 MemberStep::Role(role) => {
                     acting.role.may_change(member.role) && acting.role.may_change(role)
                 }
-                // Everybody may leave.
+                // Every member may leave.
                 MemberStep::Remove => by == of || acting.role.may_change(member.role),
             };
             if !is_allowed {
@@ -388,8 +384,8 @@ impl Store {
         })
     }
 
-    /// Gives a member of the account another name, which they chose. The audit log tells that, not the names. `false`
-    /// if there is no such member, or that is their name.
+    /// Changes a member's name, at the member's own request. The audit log records the change, but not the names.
+    /// `false` if there is no such member, or the name is the same.
     pub fn rename_member(
         &self,
         account: AccountId,

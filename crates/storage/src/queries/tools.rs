@@ -41,8 +41,7 @@ pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Option<Vec<u
         .await
 }
 
-/// Writes down the account's tools `ids` as they are now for a version that has none pinned; `false` if one of them is
-/// gone.
+/// Pins the account's tools `ids`, as they are now, for a version without pinned tools. `false` if one of them is gone.
 pub(crate) async fn pin(
     conn: &mut Conn,
     account: AccountId,
@@ -83,9 +82,7 @@ impl Store {
             .transpose()
     }
 
-    /// Makes a tool with the values of its headers, in any form; `false` if the account has `most` already.
-    ///
-    /// # Errors
+    /// Creates a tool with the values of its headers, in any form; `false` if the account has `most` already.
     /// `StoreError::Conflict` if the name is taken.
     pub async fn create_tool(
         &self,
@@ -95,7 +92,7 @@ impl Store {
     ) -> Result<bool> {
         let headers = self.seal_headers(tool.id, headers)?;
         write!(self, |conn| {
-            // The account's row keeps two creations of one account apart.
+            // The lock on the account serializes creations for one account.
             locks::lock_account(conn, tool.account_id).await?;
             let made: i64 = tools::table
                 .filter(tools::account_id.eq(V(tool.account_id)))
@@ -129,7 +126,6 @@ impl Store {
         })
     }
 
-    /// A tool of the account.
     pub fn tool(&self, account: AccountId, id: ToolId) -> Answer<'_, Option<ToolRow>> {
         read!(self, |conn| {
             let found = find(conn, account, id).await?;
@@ -138,9 +134,7 @@ impl Store {
     }
 
     /// A tool of the account with the values of its headers, in the form in which they were given.
-    ///
-    /// # Errors
-    /// `StoreError::Corrupt` if they do not open.
+    /// `StoreError::Corrupt` if they cannot be opened.
     pub async fn tool_with_headers(
         &self,
         account: AccountId,
@@ -154,11 +148,8 @@ impl Store {
         Ok(Some((tool, headers)))
     }
 
-    /// Changes a tool if its revision is still the one that the change was made on; `None` if not. What versions have
-    /// pinned stays as it is.
-    ///
-    /// # Errors
-    /// `StoreError::Conflict` if the name is taken.
+    /// Changes a tool; `None` if its revision is no longer the one that the change is based on. Pinned tools of
+    /// versions stay as they are. `StoreError::Conflict` if the name is taken.
     pub async fn change_tool(
         &self,
         account: AccountId,
@@ -188,7 +179,7 @@ impl Store {
         .await
     }
 
-    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
+    /// Deletes a tool; `false` if it does not exist. Pinned tools of versions stay.
     pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
         keep!(self, |conn| {
             diesel::delete(tools::table)
@@ -198,7 +189,7 @@ impl Store {
         })
     }
 
-    /// Ids and names of those of `ids` that are tools of the account.
+    /// Filters `ids` to the account's tools, with their names.
     pub fn known_tools(
         &self,
         account: AccountId,
@@ -214,11 +205,8 @@ impl Store {
         })
     }
 
-    /// The tools that a version of the account's agent has pinned, in the configuration's order.
-    ///
-    /// # Errors
-    /// `StoreError::Corrupt` if a header's value does
-    /// not open.
+    /// The tools that a version of the account's agent has pinned, in the configuration's order. `StoreError::Corrupt`
+    /// if a header's value cannot be opened.
     pub async fn pinned_tools(
         &self,
         account: AccountId,

@@ -1,5 +1,5 @@
-//! Whose turn it is: accounts with waiting work are served one after the other, so that ten thousand documents of one
-//! never stop another's.
+//! Fairness: accounts with waiting work are served in turn, so that ten thousand documents of one account never block
+//! another's.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -22,7 +22,7 @@ struct Waiting {
     account_id: AccountId,
 }
 
-/// The accounts that have documents to read, the one whose last turn was longest ago first.
+/// The accounts that have documents to read, longest since their last turn first.
 pub(crate) async fn to_read(conn: &mut Conn) -> Result<Vec<AccountId>> {
     waiting(
         conn,
@@ -34,13 +34,13 @@ pub(crate) async fn to_read(conn: &mut Conn) -> Result<Vec<AccountId>> {
     .await
 }
 
-/// The accounts that have documents to be embedded by the model, in the same order.
+/// The accounts that have documents for the model to embed, in the same order.
 pub(crate) async fn to_embed(conn: &mut Conn, model: &str) -> Result<Vec<AccountId>> {
     let (table, waits) = ("knowledge_embedding_jobs", "model = $1 AND tries < 3");
     waiting(conn, EMBED, table, waits, Some(model)).await
 }
 
-/// Each account costs one look into the index, however many documents it has.
+/// Costs one index look-up per account, however many documents it has.
 async fn waiting(
     conn: &mut Conn,
     work: &str,
@@ -69,7 +69,7 @@ async fn waiting(
     Ok(rows.into_iter().map(|row| row.account_id).collect())
 }
 
-/// Writes down that the account has its turn now.
+/// Records that the account has its turn now.
 pub(crate) async fn take(conn: &mut Conn, work: &str, account: AccountId) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO knowledge_turns (work, account_id, turn) \

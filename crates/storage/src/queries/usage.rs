@@ -1,4 +1,4 @@
-//! Daily totals. A conversation counts on the UTC day that it began, once it has ended.
+//! Daily totals. A conversation counts on the UTC day on which it began, once it has ended.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};
@@ -27,7 +27,7 @@ pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> 
 }
 
 impl Store {
-    /// The totals of the days from `first` to `last` on which something ended, the oldest first.
+    /// The totals of the days from `first` to `last` that have any, oldest first.
     pub fn usage(&self, account: AccountId, first: i32, last: i32) -> Answer<'_, Vec<UsageDay>> {
         read!(self, |conn| {
             Ok(days::table

@@ -1,4 +1,4 @@
-//! Hourly totals: the day's figures of an account. A call counts in the UTC hour that it began, once it has ended.
+//! Hourly totals, for the overview of an account. A call counts in the UTC hour in which it began, once it has ended.
 
 use crate::database::RunQueryDsl;
 use crate::store::{Answer, read};
@@ -36,7 +36,7 @@ pub(crate) async fn add(
 }
 
 impl Store {
-    /// The hours from `first` to `last` in which calls began that have ended, the oldest first.
+    /// The hours from `first` to `last` in which calls began that have ended, oldest first.
     pub fn usage_hours(
         &self,
         account: AccountId,

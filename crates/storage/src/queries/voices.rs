@@ -1,4 +1,4 @@
-//! Voices as their providers listed them: all at once, as processes keep them in memory.
+//! Voices as their providers list them, read as a whole, because processes keep them in memory.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,14 @@ use crate::sql::{V, Word};
 use crate::store::{Answer, mint, read, write};
 use crate::{Result, Store, Verdict, VoiceChanges};
 
-/// The setting that is another one after each change of the voices.
+/// The setting that changes with each change of the voices.
 const GENERATION: &str = "voices_generation";
 
-/// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.
+/// Rows that are compared, written or deleted at once. This limits how many old rows are in memory besides the new
+/// list.
 const AT_ONCE: usize = 256;
 
-/// Makes the provider's voices these; what stays as it is, is not written.
+/// Makes the provider's voices equal to `all`. Unchanged voices are not written.
 async fn replace(conn: &mut Conn, provider: VoiceProvider, all: VoiceList) -> Result<VoiceChanges> {
     let mut changes = VoiceChanges::default();
     let mut all_voices = all.iter();
@@ -65,18 +66,18 @@ async fn replace(conn: &mut Conn, provider: VoiceProvider, all: VoiceList) -> Re
     Ok(changes)
 }
 
-/// Tells every process that the voices are others now.
+/// Changes the generation, so that every process notices that the voices have changed.
 pub(crate) async fn renew_generation(conn: &mut Conn, value: &str) -> Result<()> {
     sealed::set_setting(conn, GENERATION, value).await
 }
 
 impl Store {
-    /// What names the voices as they are; it is another one after each change. `None`: there has been none.
+    /// The generation of the voices, which changes with each change of them. `None` if there was none yet.
     pub fn voices_generation(&self) -> Answer<'_, Option<String>> {
         read!(self, |conn| nodes::setting(conn, GENERATION).await)
     }
 
-    /// Up to `most` voices behind this one, by provider and id. A change between two of these looks is another generation
+    /// Up to `most` voices after this one, by provider and id. A change between two reads shows as another generation
     /// ([`Store::voices_generation`]).
     pub fn voices_behind(
         &self,
@@ -104,7 +105,7 @@ impl Store {
         })
     }
 
-    /// Makes a provider's voices these.
+    /// Replaces a provider's voices.
     pub fn replace_voices(
         &self,
         provider: VoiceProvider,
@@ -121,8 +122,8 @@ impl Store {
         })
     }
 
-    /// Writes that a voice of a provider's shared library has been added to its workspace. One that is not in the
-    /// library, or listed no more, stays as it is.
+    /// Records that a voice of a provider's shared library has been added to its workspace. A voice that is not in the
+    /// library, or no longer listed, stays as it is.
     pub fn voice_added(
         &self,
         provider: VoiceProvider,

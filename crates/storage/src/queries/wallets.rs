@@ -25,7 +25,7 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
-    /// On the account alone, by no key.
+    /// On the account alone, without a key.
     pub(crate) fn of(account: AccountId, at: Timestamp) -> Self {
         Self {
             account,
@@ -37,7 +37,7 @@ impl Draw {
     }
 }
 
-/// What a wallet's row says.
+/// A wallet's row.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = wallets)]
 struct Purse {
@@ -58,7 +58,7 @@ impl Purse {
     }
 }
 
-/// How an attempt to reserve went.
+/// The result of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserve {
     Held,
@@ -66,7 +66,7 @@ pub(crate) enum Reserve {
     BudgetTooLow,
 }
 
-/// Holds `credits`, if any, in one conditional statement each for the key's budget and the wallet.
+/// Reserves `credits`, if any, with one conditional statement each for the key's budget and the wallet.
 pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
     if credits == 0 {
         return Ok(Reserve::Held);
@@ -98,13 +98,13 @@ pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Resu
     })
 }
 
-/// Holds `credits` in the wallet, and buys more where the operator has set it so: below the threshold, or because these
-/// are not covered without.
+/// Reserves `credits` in the wallet. If auto-refill is set, buys more: below the threshold, or because these credits
+/// are not covered otherwise.
 async fn hold_in_wallet(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool> {
     if try_hold(conn, draw, credits).await? {
         return Ok(true);
     }
-    // Also takes the row's lock: of two that find too little, the second sees what the first has bought.
+    // Also locks the row: of two transactions that find too little, the second sees what the first has bought.
     let low: Option<Purse> = diesel::update(wallets::table.find(V(draw.account)))
         .filter(wallets::refill_credits.is_not_null())
         .filter((wallets::balance - wallets::reserved).lt(credits))
@@ -136,8 +136,8 @@ async fn try_hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool
     Ok(held.is_some())
 }
 
-/// Buys credits if what is available has fallen below the threshold; the balance then. The caller's change has locked
-/// the wallet's row, so that nobody buys beside it.
+/// Buys credits if the available ones have fallen below the threshold. Returns the balance. The caller's change has
+/// locked the wallet's row, so that no other transaction buys at the same time.
 async fn refill_if_low(
     conn: &mut Conn,
     account: AccountId,
@@ -167,7 +167,6 @@ async fn buy(
     Ok(bought.balance)
 }
 
-/// What the wallet of `account` holds.
 async fn find(conn: &mut Conn, account: AccountId) -> Result<Option<Wallet>> {
     let purse: Option<Purse> = wallets::table
         .find(V(account))
@@ -182,12 +181,11 @@ async fn find(conn: &mut Conn, account: AccountId) -> Result<Option<Wallet>> {
 }
 
 impl Store {
-    /// What an account's wallet holds.
     pub fn wallet(&self, account: AccountId) -> Answer<'_, Option<Wallet>> {
         read!(self, |conn| find(conn, account).await)
     }
 
-    /// Writes a ledger row and moves the balance; returns the new balance.
+    /// Writes a ledger row and changes the balance. Returns the new balance.
     pub fn change_wallet(&self, account: AccountId, entry: NewLedgerEntry) -> Answer<'_, Credits> {
         keep!(self, |conn| {
             let id = mint(entry.at);
@@ -195,8 +193,8 @@ impl Store {
         })
     }
 
-    /// Writes an operator's entry, which the month's invoice bills with `cents` if given; the new balance, or `None` if
-    /// there is no such account or a debit is not covered by what is available.
+    /// Writes an operator's entry. The month's invoice bills it with `cents`, if given. Returns the new balance, or
+    /// `None` if there is no such account or the available credits do not cover a debit.
     pub fn credit_wallet(
         &self,
         account: AccountId,
@@ -211,8 +209,8 @@ impl Store {
             let (id, amount) = (mint(entry.at), entry.amount);
             let balance = append_billed(conn, account, id, entry, (None, cents)).await?;
             if amount < 0 {
-                // Read behind the entry, whose lock keeps others from the wallet. What auto-refill bought because of the
-                // entry does not cover it.
+                // Read after the entry, which has locked the wallet. Credits that auto-refill bought because of the
+                // entry do not cover it.
                 let left: Credits = ledger::table
                     .find(V(id))
                     .select(ledger::balance_after_credits)
@@ -228,7 +226,7 @@ impl Store {
         })
     }
 
-    /// Sets or ends auto-refill, and buys at once what is due; `false` if there is no such account.
+    /// Sets or ends auto-refill, and buys at once if it is due. `false` if there is no such account.
     pub fn set_auto_refill(
         &self,
         account: AccountId,
@@ -254,7 +252,7 @@ impl Store {
         })
     }
 
-    /// Holds more credits for a call; `false` if wallet or budget cannot cover them.
+    /// Reserves more credits for a call; `false` if wallet or budget cannot cover them.
     pub fn top_up(&self, id: ConversationId, credits: Credits, now: Timestamp) -> Answer<'_, bool> {
         write!(self, |conn| {
             let is_held = top_up(conn, id, credits, now).await? == Reserve::Held;
@@ -263,7 +261,7 @@ impl Store {
     }
 }
 
-/// Writes down what is held, if anything, of a conversation that is written.
+/// Writes the reservation, if any, of a conversation that exists.
 pub(crate) async fn insert_reservation(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -285,15 +283,15 @@ pub(crate) async fn insert_reservation(
         .await
 }
 
-/// Adds `credits` to what a call holds; the caller undoes it unless they are `Held`. The key's budget is asked as at
-/// placing.
+/// Adds `credits` to a call's reservation. The caller rolls back unless the result is `Held`. The key's budget applies
+/// as when the call was placed.
 pub(crate) async fn top_up(
     conn: &mut Conn,
     conversation: ConversationId,
     credits: Credits,
     at: Timestamp,
 ) -> Result<Reserve> {
-    // The reservation's row first, as settling does: a call that is being settled holds nothing more.
+    // Lock order: the reservation's row first, as in settling. A call that is being settled reserves nothing more.
     let held: Option<(AccountId, Option<KeyId>, i32)> =
         diesel::update(reservations::table.find(V(conversation)))
             .set(reservations::credits.eq(reservations::credits + credits))
@@ -314,7 +312,7 @@ pub(crate) async fn top_up(
                 .select(api_keys::monthly_credit_budget)
                 .first(conn)
                 .await?;
-            // One that was lifted meanwhile still counts what the call holds.
+            // If the budget was removed meanwhile, the call's reservation still counts.
             Some(budget.unwrap_or(Credits::MAX))
         }
         None => None,
@@ -329,7 +327,7 @@ pub(crate) async fn top_up(
     hold(conn, &draw, credits).await
 }
 
-/// Lets go of what a call held and takes what it cost, once.
+/// Releases a call's reservation and charges its cost, once.
 pub(crate) async fn settle(
     conn: &mut Conn,
     account: AccountId,
@@ -374,7 +372,7 @@ pub(crate) async fn settle(
     Ok(())
 }
 
-/// Writes one ledger row and moves the balance, which it returns. The wallet's row lock orders `seq`.
+/// Writes one ledger row and changes the balance, which it returns. The wallet's row lock orders `seq`.
 pub(crate) async fn append(
     conn: &mut Conn,
     account: AccountId,
@@ -385,7 +383,7 @@ pub(crate) async fn append(
     append_billed(conn, account, id, entry, (conversation, None)).await
 }
 
-/// As [`append`], for an entry that the month's invoice bills with so many cents.
+/// Like [`append`], for an entry that the month's invoice bills with this many cents.
 pub(crate) async fn append_billed(
     conn: &mut Conn,
     account: AccountId,
@@ -408,7 +406,8 @@ async fn write(
     entry: NewLedgerEntry,
     (conversation, bill): (Option<ConversationId>, Option<i64>),
 ) -> Result<Purse> {
-    // Entries of several nodes are not older than the one before, so that their order is that of `seq`.
+    // An entry is never older than the previous one, even from several nodes, so that the order of time is that of
+    // `seq`.
     let later = wallets::last_entry_at.gt(V(entry.at));
     let (purse, seq, written_at): (Purse, i64, Option<Timestamp>) =
         diesel::update(wallets::table.find(V(account)))

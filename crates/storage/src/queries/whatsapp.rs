@@ -1,5 +1,5 @@
-//! Conversations on WhatsApp: what customers sent, and how it is answered. The thread's row is locked before the messages',
-//! these before the session's.
+//! Conversations on WhatsApp: received messages and their answers. Lock order: the thread's row, then the messages',
+//! then the session's.
 
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
@@ -22,12 +22,12 @@ use crate::{
     Store, Verdict, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppRemark, WhatsAppTimes,
 };
 
-/// Messages that have not left, written out for the partial index.
+/// Messages that are not sent yet, written out for the partial index.
 pub(super) fn has_not_left() -> diesel::expression::SqlLiteral<Bool> {
     sql("whatsapp_sent.status IN ('queued', 'sending')")
 }
 
-/// The message's thread, locked, and when its customer was heard before.
+/// The message's thread, locked, and when its customer wrote before.
 async fn thread_of(
     conn: &mut Conn,
     message: &NewWhatsAppMessage,
@@ -55,7 +55,7 @@ async fn thread_of(
         .await?)
 }
 
-/// A message is answered, or nobody will answer it; `false` if it was before.
+/// Marks a message as answered or dropped; `false` if it was already.
 pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Result<bool> {
     diesel::update(received::table.find((V(account), wamid)))
         .filter(received::is_waiting)
@@ -68,17 +68,16 @@ pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Re
 }
 
 impl Store {
-    /// Writes messages of customers down, each once, in one transaction; how many were new.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if they may have been written, the others if they were not.
+    /// Stores customers' messages, each once, in one transaction. Returns how many were new. After
+    /// `StoreError::UnknownCommit` they may have been written; after other errors they were not.
     pub fn receive_whatsapp(
         &self,
         mut messages: Vec<NewWhatsAppMessage>,
         steady: Timestamp,
     ) -> Answer<'_, usize> {
         write!(self, |conn| {
-            // Two webhooks that tell of the same threads lock them in one order. What came together keeps its order.
+            // Two webhooks with messages of the same threads lock these in one order. Messages of one thread keep their
+            // order.
             messages
                 .sort_by(|a, b| (&a.own_number, &a.customer).cmp(&(&b.own_number, &b.customer)));
             let mut new = 0;
@@ -116,7 +115,8 @@ impl Store {
         })
     }
 
-    /// A number of the account, with its agent and what that agent serves; `None` if the account has no such number.
+    /// A number of the account, with its agent and the agent's published configuration. `None` if the account has no
+    /// such number.
     pub fn whatsapp_number(
         &self,
         account: AccountId,
@@ -139,11 +139,8 @@ impl Store {
         })
     }
 
-    /// Begins a thread's next conversation: reservation, conversation, session, in one transaction. `None` if the claim is
-    /// another's.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if it may have begun, the others if it has not.
+    /// Begins a thread's next conversation: reservation, conversation and session in one transaction. `None` if another
+    /// worker has the claim. After `StoreError::UnknownCommit` it may have begun; after other errors it has not.
     pub fn open_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -179,8 +176,8 @@ impl Store {
         })
     }
 
-    /// Answers a message by what no model wrote. `Some(false)` if the conversation has ended meanwhile, `None` if the claim
-    /// is another's; then nothing was written.
+    /// Answers a message without a model. `Some(false)` if the conversation has ended meanwhile, `None` if another
+    /// worker has the claim; then nothing was written.
     pub fn remark_on_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -225,7 +222,7 @@ impl Store {
         })
     }
 
-    /// Says of a message that nobody will answer it, and in the conversation why, if there is a note.
+    /// Drops a message without an answer, and writes the note, if there is one, into the conversation.
     pub fn drop_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -247,7 +244,8 @@ impl Store {
         })
     }
 
-    /// Puts the answer to a message off until `due`, by the steady clock; `is_try` says whether that counts as a try.
+    /// Postpones the answer to a message until `due`, by the steady clock. `is_try` says whether that counts as an
+    /// attempt.
     pub fn put_off_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -271,8 +269,8 @@ impl Store {
         })
     }
 
-    /// Forgets up to `most` messages that came before `before` and are done with, and threads of which nothing is left;
-    /// whether there may be more.
+    /// Deletes up to `most` processed messages that came before `before`, and threads without any. Returns whether
+    /// there may be more messages.
     pub fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Answer<'_, bool> {
         keep!(self, |conn| {
             let old: Vec<(AccountId, String)> = received::table
@@ -302,7 +300,7 @@ impl Store {
                 .load(conn)
                 .await?;
             for id in silent {
-                // A webhook that came meanwhile has a message in it.
+                // A webhook that came meanwhile has put a message into it, and made it due.
                 let deleted = diesel::delete(threads::table.find(V(id)))
                     .filter(threads::claim_id.is_null())
                     .filter(threads::due_at.is_null())

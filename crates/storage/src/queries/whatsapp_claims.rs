@@ -1,4 +1,4 @@
-//! Whose turn it is in a conversation on WhatsApp, and what is to be done: each thread is claimed by one process at a time.
+//! Claims of WhatsApp threads, and their next steps. One process at a time claims a thread.
 
 use diesel::prelude::*;
 use offhook_domain::{ClaimId, NodeId, Timestamp, WhatsAppThreadId};
@@ -17,7 +17,7 @@ use crate::{
     WhatsAppThread, WhatsAppTimes,
 };
 
-/// Locks a thread that is claimed, and renews its claim where a lease is given; `None` if the claim is another's.
+/// Locks a claimed thread, and renews its claim if a lease is given. `None` if another worker has the claim.
 pub(crate) async fn held(
     conn: &mut Conn,
     hold: WhatsAppHold,
@@ -38,8 +38,8 @@ pub(crate) async fn held(
 }
 
 impl Store {
-    /// Up to `most` threads with something to do that nobody is at. `may_judge` says whether this process may say that a
-    /// lease is over.
+    /// Up to `most` unclaimed threads that have something to do. `may_judge` tells whether this process may decide that
+    /// a lease has expired.
     pub fn due_whatsapp(
         &self,
         node: NodeId,
@@ -61,7 +61,7 @@ impl Store {
                 .select(threads::id)
                 .into_boxed();
             query = match (judged, alone) {
-                // Its own may have been left, too: by a job that panicked, or that could not give it back.
+                // Its own claim may have been left too, by a job that panicked or could not release it.
                 (Some(now), Some(node)) => query.filter(
                     threads::claim_id
                         .is_null()
@@ -82,7 +82,7 @@ impl Store {
         })
     }
 
-    /// Claims a thread; `None` if somebody was faster.
+    /// Claims a thread; `None` if another worker was faster.
     pub fn take_whatsapp(
         &self,
         id: WhatsAppThreadId,
@@ -138,7 +138,7 @@ impl Store {
         })
     }
 
-    /// What is to be done next under a claim. A message that was begun and has no outcome is `unknown` from then on.
+    /// The next step under a claim. A message whose sending began and has no result becomes `unknown`.
     pub fn next_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -161,7 +161,7 @@ impl Store {
             if let Some(outgoing) = first {
                 return Ok(match outgoing.due_at <= times.steady {
                     true => WhatsAppStep::Send(thread, outgoing),
-                    // What follows it is not sent before it.
+                    // Later messages are not sent before it.
                     false => WhatsAppStep::Rest,
                 });
             }
@@ -181,10 +181,10 @@ impl Store {
         })
     }
 
-    /// Gives a claim back; the thread is due again when something of it is.
+    /// Releases a claim. The thread is due again when its next message is.
     pub fn release_whatsapp(&self, hold: WhatsAppHold) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            // Locked first: what a webhook writes meanwhile is seen by what follows.
+            // Locked first, so that the following reads see what a webhook writes meanwhile.
             if held(conn, hold, None).await?.is_none() {
                 return Ok(Fenced::Lost);
             }
@@ -202,7 +202,7 @@ impl Store {
                 .select(sent::due_at)
                 .found(conn)
                 .await?;
-            // Nothing is answered before what waits to be sent.
+            // No message is answered before the waiting ones are sent.
             let due = outgoing.or(message);
             diesel::update(threads::table.find(V(hold.thread)))
                 .set((

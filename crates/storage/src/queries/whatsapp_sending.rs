@@ -1,5 +1,5 @@
-//! What customers are sent on WhatsApp. A message is sent only while it is `queued`, and leaves that state before its request
-//! leaves the process; the claim of its thread is the fence.
+//! Messages to customers on WhatsApp. A message is sent only while it is `queued`, and leaves that state before its
+//! request leaves the process. The claim of its thread is the fence.
 
 use diesel::prelude::*;
 use offhook_domain::{
@@ -19,17 +19,18 @@ use crate::{
     WhatsAppSent, WhatsAppThread, WhatsAppTimes,
 };
 
-/// What a note looks like in a transcript, where it is a turn of a tool: a model that reads it again takes it for one.
+/// The form of a note in a transcript. There it is a turn of a tool, so that a model that reads the transcript treats
+/// it as one.
 const NOTE: &str = "whatsapp({}) → ";
 
-/// What is said of a message whose request may have left.
+/// The note on a message whose request may have been sent.
 const UNKNOWN: &str = "It is not known whether WhatsApp took this message: the process that sent it ended before it was \
                        answered. It is not sent again.";
 
-/// What is said behind that, once it is known.
+/// The note that follows once the result is known.
 const TAKEN: &str = "WhatsApp did take the message of which it was not known whether it was sent.";
 
-/// Writes a note into the transcript of a conversation that goes on; one that has ended stays as it is.
+/// Writes a note into the transcript of an open conversation. An ended one stays as it is.
 pub(super) async fn note(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -44,7 +45,7 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// Writes down what is to be sent in answer to a message.
+/// Queues the messages that answer a received message.
 pub(super) async fn queue(
     conn: &mut Conn,
     thread: &WhatsAppThread,
@@ -76,7 +77,7 @@ pub(super) async fn queue(
     Ok(())
 }
 
-/// Whoever had the claim before began to send these, and nobody learned what became of them.
+/// Gives up on the messages that the previous owner of the claim began to send, and whose result is unknown.
 pub(super) async fn give_up_begun(
     conn: &mut Conn,
     thread: WhatsAppThreadId,
@@ -99,7 +100,7 @@ pub(super) async fn give_up_begun(
     Ok(())
 }
 
-/// The customer will not get a message, nor what follows it in the same answer.
+/// Marks a message, and those that follow it in the same answer, as failed: the customer will not get them.
 async fn failed(
     conn: &mut Conn,
     id: WhatsAppMessageId,
@@ -134,7 +135,7 @@ async fn failed(
 }
 
 impl Store {
-    /// Says of a message that these parts answer it, and that they are to be sent, in one transaction.
+    /// Records that these parts answer a message, and queues them, in one transaction.
     pub fn answered_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -154,11 +155,9 @@ impl Store {
         })
     }
 
-    /// From now on the message may have left: nobody sends it again unless it surely has not. `Lost` if it is not this
-    /// caller's to send any more.
-    ///
-    /// # Errors
-    /// `StoreError::UnknownCommit` if that may have been written, the others if it was not.
+    /// Marks the message as being sent: from now on it is not sent again unless it certainly was not sent. `Lost` if
+    /// the caller may no longer send it. After `StoreError::UnknownCommit` the mark may have been written; after other
+    /// errors it was not.
     pub fn begin_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -186,7 +185,7 @@ impl Store {
         })
     }
 
-    /// Writes down what a webhook tells of a message that was sent; whether the account has such a message.
+    /// Records a webhook's report on a sent message. Returns whether the account has such a message.
     pub fn hear_of_whatsapp(&self, news: WhatsAppNews, at: Timestamp) -> Answer<'_, bool> {
         keep!(self, |conn| {
             type Row = (WhatsAppMessageId, SentStatus, ConversationId);
@@ -240,8 +239,8 @@ impl Store {
         })
     }
 
-    /// Writes down what became of a message. Without a fence: it is what is known of a request, whoever has the claim by now.
-    /// A status that came by webhook meanwhile stays.
+    /// Records the result of sending a message. It is not fenced: it is what is known of a request, whichever worker
+    /// has the claim by now. A status that came by webhook meanwhile stays.
     pub fn ended_whatsapp(
         &self,
         id: WhatsAppMessageId,
@@ -308,7 +307,7 @@ impl Store {
         })
     }
 
-    /// How up to `most` messages of a conversation of the account fare, in their order.
+    /// The status of up to `most` messages of a conversation of the account, in order.
     pub fn sent_on_whatsapp(
         &self,
         account: AccountId,

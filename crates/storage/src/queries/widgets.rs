@@ -1,4 +1,4 @@
-//! Widgets: settings, and what their sessions count against.
+//! Widgets: settings and usage counts.
 
 use diesel::prelude::*;
 use offhook_domain::{AccountId, AgentId, Credits};
@@ -27,8 +27,8 @@ impl Counts {
         self.enabled
     }
 
-    /// Counts a session of this minute; `false` if there are as many as may be. A clock that went back goes on in the
-    /// minute that was counted last.
+    /// Counts a session of this minute; `false` if the limit is reached. If the clock was set back, it keeps counting
+    /// in the latest minute.
     pub(crate) const fn take_session(&mut self, minute: i64) -> bool {
         if minute > self.minute {
             self.minute = minute;
@@ -41,7 +41,8 @@ impl Counts {
         true
     }
 
-    /// Counts credits that are held on this day; the day that they count for, or `None` if the cap does not cover them.
+    /// Counts credits that are reserved on this day. Returns the day that they count for, or `None` if the cap does not
+    /// cover them.
     pub(crate) fn hold(&mut self, day: i32, credits: Credits) -> Option<i32> {
         self.turn_to(day);
         let held = self.day_credits.saturating_add(credits);
@@ -52,13 +53,13 @@ impl Counts {
         Some(self.day)
     }
 
-    /// Counts credits that were spent by this day and not held before, whatever the cap.
+    /// Counts credits that were spent by this day and not reserved before, whatever the cap.
     pub(crate) const fn spend(&mut self, day: i32, credits: Credits) {
         self.turn_to(day);
         self.day_credits = self.day_credits.saturating_add(credits);
     }
 
-    /// A clock that went back goes on in the day that was counted last.
+    /// If the clock was set back, it keeps counting in the latest day.
     const fn turn_to(&mut self, day: i32) {
         if day > self.day {
             self.day = day;
@@ -76,7 +77,7 @@ pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Count
         .await
 }
 
-/// Writes counts whose row is locked.
+/// Writes the counts of a locked row.
 pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
         .set((
@@ -89,7 +90,7 @@ pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Re
         .await
 }
 
-/// Gives back credits that were held on `day` and not spent.
+/// Releases credits that were reserved on `day` and not spent.
 pub(crate) async fn release(
     conn: &mut Conn,
     agent: AgentId,
@@ -103,7 +104,7 @@ pub(crate) async fn release(
         .await
 }
 
-/// Whether the widget names the origin.
+/// Whether the widget lists the origin.
 pub(crate) async fn names(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
     let found: Option<AgentId> = origins::table
         .find((V(agent), origin))
@@ -113,7 +114,7 @@ pub(crate) async fn names(conn: &mut Conn, agent: AgentId, origin: &str) -> Resu
     Ok(found.is_some())
 }
 
-/// Whether the widget is on and names the origin.
+/// Whether the widget is on and lists the origin.
 pub(crate) async fn serves(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
     let on: Option<AgentId> = widgets::table
         .find(V(agent))
@@ -166,7 +167,7 @@ impl Store {
                 widgets::max_sessions_per_minute.eq(settings.max_sessions_per_minute),
                 widgets::daily_credit_cap.eq(settings.daily_credit_cap),
             );
-            // Its row first, so that of two changes at once the second waits, and both lists are whole.
+            // The widget's row first, so that of two concurrent changes the second waits, and both lists are complete.
             diesel::insert_into(widgets::table)
                 .values((
                     widgets::agent_id.eq(V(agent)),
@@ -199,8 +200,8 @@ impl Store {
         })
     }
 
-    /// An agent by its id alone, with what says whether its widget serves. Nothing of it may be shown before the widget was
-    /// looked at: pages have no key.
+    /// An agent by its id alone, with all that decides whether its widget serves. Check the widget before showing
+    /// anything of it: pages have no key.
     pub fn widget_agent(&self, agent: AgentId) -> Answer<'_, Option<WidgetAgent>> {
         read!(self, |conn| {
             let id = agent;
@@ -229,7 +230,7 @@ impl Store {
         })
     }
 
-    /// Whether a widget that is on, of whatever account, names the origin.
+    /// Whether an enabled widget of any account lists the origin.
     pub fn is_widget_origin(&self, origin: String) -> Answer<'_, bool> {
         read!(self, |conn| {
             let found: Option<AgentId> = origins::table

@@ -1,18 +1,17 @@
-//! What the database says of itself.
+//! What the database reports about itself.
 
 use offhook_domain::Timestamp;
 
-/// The database, for the operator.
+/// The database, as the operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboutDatabase {
     /// Product and version: `PostgreSQL 17.2`, `SQLite 3.50.4`.
     pub version: String,
-    /// The version's first number.
     pub major: i32,
-    /// The database's own clock; `None` for the embedded one, which has this process's.
+    /// The database's own clock. `None` for the embedded one, which uses this process's.
     pub clock: Option<Timestamp>,
-    /// Connections that the server allows; `None` for the embedded one.
+    /// Connections that the server allows. `None` for the embedded one.
     pub connections: Option<i32>,
-    /// Settings that are not as they must be for what is committed to survive a power cut: a name and its value each.
+    /// Settings, with name and value, under which committed data might not survive a power cut.
     pub unsafe_settings: Vec<(String, String)>,
 }

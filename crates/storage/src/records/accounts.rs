@@ -5,19 +5,14 @@ use offhook_domain::{AccountId, Credits, KeyId, Plan, Scopes, Timestamp, Transac
 
 use crate::{AutoRefill, schema};
 
-/// A customer's account.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::accounts)]
 pub struct Account {
-    /// Its id.
     pub id: AccountId,
-    /// Its name.
     pub name: String,
-    /// Its plan.
     pub plan: Plan,
     /// Overrides the plan's Engine module.
     pub engine_module: Option<bool>,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
@@ -25,52 +20,42 @@ pub struct Account {
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::api_keys)]
 pub struct ApiKey {
-    /// Its id.
     pub id: KeyId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// Its name.
     pub name: String,
-    /// The beginning of the token, for people to recognise it.
+    /// The beginning of the token, by which people recognize it.
     pub prefix: String,
-    /// What it opens.
     pub scopes: Scopes,
     /// Whether scopes that end in `:write` are refused.
     pub read_only: bool,
     /// Credits that it may spend in a UTC month.
     pub monthly_credit_budget: Option<Credits>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// From when on it is refused.
+    /// From this time on it is refused.
     pub expires_at: Option<Timestamp>,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
-    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A key that is about to be made.
 #[derive(Debug, Clone)]
 pub struct NewApiKey {
-    /// The key.
     pub key: ApiKey,
     /// SHA-256 of the whole token.
     pub digest: [u8; 32],
 }
 
-/// What a wallet holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wallet {
-    /// Credits.
     pub balance: Credits,
-    /// Of these, held by calls.
+    /// The part of `balance` that calls have reserved.
     pub reserved: Credits,
-    /// What is bought by itself.
+    /// The automatic purchase, if enabled.
     pub auto_refill: Option<AutoRefill>,
 }
 
 impl Wallet {
-    /// Credits that calls may draw on, with those that would be bought for them.
+    /// Credits available to calls, including one automatic refill.
     #[must_use]
     pub fn within_reach(&self) -> Credits {
         let refill = self.auto_refill.map_or(0, |refill| refill.credits);
@@ -78,15 +63,11 @@ impl Wallet {
     }
 }
 
-/// A step of the wallet's history that an operator takes.
+/// A ledger entry that an operator makes.
 #[derive(Debug, Clone)]
 pub struct NewLedgerEntry {
-    /// What it is.
     pub kind: TransactionType,
-    /// Signed credits.
     pub amount: Credits,
-    /// Why.
     pub description: String,
-    /// When.
     pub at: Timestamp,
 }

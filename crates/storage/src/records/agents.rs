@@ -7,31 +7,23 @@ use offhook_domain::{
 
 use crate::schema;
 
-/// An agent.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::agents)]
 pub struct Agent {
-    /// Its id.
     pub id: AgentId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// Who runs it.
     pub runtime: Runtime,
-    /// Its name.
     pub name: String,
-    /// Its locale.
     pub language: String,
-    /// Its status.
     pub status: AgentStatus,
     /// Its id at the legacy provider.
     pub provider_agent_id: Option<String>,
     /// The legacy provider's summary, as JSON text.
     pub legacy_config: Option<String>,
-    /// The latest saved version, 0 without any.
+    /// The latest saved version; 0 if there is none.
     pub head_version: i32,
-    /// The version that serves calls, 0 when never published.
+    /// The version that serves calls; 0 if none was ever published.
     pub published_version: i32,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When its row, versions or publication last changed.
     pub updated_at: Timestamp,
@@ -40,37 +32,33 @@ pub struct Agent {
 /// How a client names an agent in a call.
 #[derive(Debug, Clone)]
 pub enum AgentRef {
-    /// By its id.
     Id(AgentId),
     /// By its id at the legacy provider.
     Provider(String),
 }
 
-/// An agent that is about to be made.
 #[derive(Debug, Clone)]
 pub struct NewAgent {
-    /// The agent; `head_version` is 1 with a config and 0 without.
+    /// The agent. `head_version` is 1 with a config and 0 without.
     pub agent: Agent,
-    /// The name as it is compared.
+    /// The name as folded for comparison.
     pub name_folded: String,
     /// The configuration of version 1, as JSON text.
     pub config: Option<String>,
 }
 
-/// A change of an agent, guarded by the head that the client saw.
+/// A change of an agent, guarded by the head version that the client saw.
 #[derive(Debug, Clone)]
 pub struct AgentChange {
-    /// The head version that the change was made on.
+    /// The head version that the change is based on.
     pub head_version: i32,
-    /// A new name, and as it is compared.
+    /// A new name, and its folded form.
     pub name: Option<(String, String)>,
-    /// A new locale.
     pub language: Option<String>,
-    /// The status that the change was judged by, and the new one.
+    /// The status that the change was validated against, and the new one.
     pub status: Option<(AgentStatus, AgentStatus)>,
     /// The configuration of the next version, as JSON text.
     pub config: Option<String>,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -84,47 +72,39 @@ pub struct AgentVersion {
     pub created_at: Timestamp,
     /// When it was last published.
     pub published_at: Option<Timestamp>,
-    /// What was said of it when it was last published with a note.
+    /// The note of the last publication that had one.
     pub note: Option<String>,
 }
 
 /// An engine agent whose published version serves calls, or should.
 #[derive(Debug, Clone, Queryable)]
 pub struct ServingAgent {
-    /// The agent.
     pub id: AgentId,
     /// `active` or `error`.
     pub status: AgentStatus,
-    /// The published version.
     pub version: i32,
-    /// Its configuration, as JSON text.
     pub config: String,
 }
 
-/// A version that is to serve calls.
+/// A version to publish.
 #[derive(Debug, Clone)]
 pub struct Publication {
-    /// The version.
     pub version: i32,
-    /// The status that the publication was judged by, and the one to come.
+    /// The status that the publication was validated against, and the new one.
     pub statuses: (AgentStatus, AgentStatus),
-    /// What to say of it.
     pub note: Option<String>,
     /// The tools to pin when the version is published for the first time, in the configuration's order.
     pub tools: Vec<ToolId>,
-    /// What to pin then as what it answers from: these documents, and those that are in these folders now.
+    /// The knowledge to pin then: these documents, and those that are in these folders now.
     pub knowledge: (Vec<DocumentId>, Vec<FolderId>),
-    /// When.
     pub at: Timestamp,
 }
 
-/// What agents a list shows.
+/// Which agents a list shows.
 #[derive(Debug, Clone, Default)]
 pub struct AgentFilter {
-    /// Only of this runtime.
     pub runtime: Option<Runtime>,
-    /// Only in this status.
     pub status: Option<AgentStatus>,
-    /// Only with this text in the folded name.
+    /// Only those whose folded name contains this text.
     pub q: Option<String>,
 }

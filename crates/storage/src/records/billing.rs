@@ -1,4 +1,4 @@
-//! The wallet's ledger, invoices and what is used.
+//! The ledger, invoices and usage.
 
 use diesel::prelude::*;
 use offhook_domain::{
@@ -12,169 +12,149 @@ use crate::schema;
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::ledger)]
 pub struct LedgerEntry {
-    /// Its id.
     pub id: LedgerId,
-    /// Its number among the account's entries.
+    /// Its sequence number among the account's entries.
     pub seq: i64,
-    /// What it is.
     pub kind: TransactionType,
-    /// Signed credits.
     pub amount_credits: Credits,
-    /// The balance behind it.
+    /// The balance after this entry.
     pub balance_after_credits: Credits,
-    /// Why.
     pub description: String,
     /// The conversation that it pays for.
     pub conversation_id: Option<ConversationId>,
     /// The invoice that bills it.
     pub invoice_id: Option<InvoiceId>,
-    /// When.
     pub created_at: Timestamp,
 }
 
-/// Which entries of a ledger to list.
+/// Which ledger entries to list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LedgerFilter {
-    /// Only of this type.
     pub kind: Option<TransactionType>,
-    /// Not before.
+    /// Inclusive.
     pub since: Option<Timestamp>,
-    /// Not after.
+    /// Inclusive.
     pub until: Option<Timestamp>,
 }
 
-/// What is bought by itself when the available balance falls below a threshold.
+/// The automatic purchase when the available balance falls below a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AutoRefill {
-    /// Credits, below which it is done.
+    /// Credits. The refill starts below this.
     pub threshold: Credits,
-    /// Credits that are bought at once.
+    /// Credits bought at once.
     pub credits: Credits,
-    /// What they cost, in US cents.
+    /// Their price in US cents.
     pub cents: i64,
 }
 
-/// An invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::invoices)]
 pub struct Invoice {
-    /// Its id.
     pub id: InvoiceId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// The month that it is for: year * 12 + month - 1.
+    /// Its month: year * 12 + month - 1.
     pub month: i32,
     /// Its number, for people.
     pub number: String,
-    /// Where it is on its way.
     pub status: InvoiceStatus,
-    /// US cents.
     pub amount_cents: i64,
-    /// When it was begun.
     pub created_at: Timestamp,
-    /// When it was issued.
     pub issued_at: Option<Timestamp>,
 }
 
-/// A line of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::invoice_lines)]
 pub struct InvoiceLine {
-    /// What it is for.
     pub description: String,
     /// Credits that it bills.
     pub credits: Option<Credits>,
-    /// US cents.
     pub amount_cents: i64,
-    /// When it was added.
     pub created_at: Timestamp,
 }
 
-/// What a new month brings to an account.
+/// What a new month adds to an account.
 #[derive(Debug, Clone)]
 pub struct NewMonth {
     /// The month: year * 12 + month - 1.
     pub month: i32,
-    /// The plan that it is for.
     pub plan: Plan,
-    /// Credits to give.
+    /// Credits to grant.
     pub credits: Credits,
     /// The plan's fee in US cents.
     pub cents: i64,
-    /// When it is entered.
+    /// When it is recorded.
     pub at: Timestamp,
 }
 
-/// What the conversations that began on a day add up to.
+/// Totals of the conversations that began on a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Queryable, Selectable, Insertable)]
 #[diesel(table_name = schema::usage_days)]
 pub struct UsageDay {
     /// The UTC day, counted from 1970-01-01.
     pub day: i32,
-    /// Conversations by voice that have ended.
+    /// Voice conversations that have ended.
     pub calls: i64,
     /// Conversations that have ended.
     pub conversations: i64,
     /// Seconds from answer to end.
     pub duration_seconds: i64,
-    /// Credits that they cost.
+    /// Credits charged for them.
     pub credits: Credits,
 }
 
 /// An operator's change of an account, for the audit log.
 #[derive(Debug, Clone)]
 pub struct Audited {
-    /// What was done, such as `wallet.credit`.
+    /// The action, such as `wallet.credit`.
     pub action: &'static str,
-    /// To what.
     pub target: String,
-    /// When.
     pub at: Timestamp,
 }
 
-/// Sums over an account's books, all of one instant, for `offhook doctor`.
+/// Sums over an account's books, all from one snapshot, for `offhook doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, QueryableByName)]
 pub struct Books {
     /// The wallet's balance.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub balance: i64,
-    /// What the wallet says is held.
+    /// The wallet's reserved credits.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub reserved: i64,
-    /// The wallet's last number.
+    /// The wallet's last sequence number.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub last_seq: i64,
     /// The sum of the ledger.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub ledger_sum: i64,
-    /// The balance behind the newest entry.
+    /// The balance after the newest entry.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub newest_balance: i64,
-    /// The highest number of an entry.
+    /// The highest sequence number of an entry.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub newest_seq: i64,
-    /// How many entries there are.
+    /// The number of entries.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub entries: i64,
-    /// The first entry whose number does not follow the one before, or whose balance is not the sum up to it.
+    /// The first entry whose number does not follow the previous one, or whose balance is not the sum up to it.
     #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::BigInt>)]
     pub first_wrong: Option<i64>,
     /// The sum of the reservations.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub reservations: i64,
-    /// Reservations of calls that have ended, or that there are not.
+    /// Reservations of calls that have ended or do not exist.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub idle_reservations: i64,
-    /// Calls that cost something, have not ended, and have no reservation.
+    /// Calls that cost credits, have not ended, and have no reservation.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub unheld_calls: i64,
-    /// Months of keys that hold something else than their calls do.
+    /// Monthly key budgets whose held credits differ from those of their calls.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub wrong_budgets: i64,
-    /// Ended conversations that say to have cost something else than their debit took.
+    /// Ended conversations whose cost differs from their debit.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub wrong_costs: i64,
-    /// What debits took.
+    /// The sum of the debits.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub debits: i64,
     /// Credits of the daily totals.
@@ -186,13 +166,13 @@ pub struct Books {
     /// Seconds of the daily totals.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub usage_seconds: i64,
-    /// Ended conversations that are still kept.
+    /// Ended conversations that are still stored.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub ended_conversations: i64,
     /// Their seconds.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub ended_seconds: i64,
-    /// Lines of invoices whose entry of the ledger is another one, or none.
+    /// Invoice lines whose ledger entry is missing, of another account or of another amount.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub wrong_lines: i64,
     /// Invoices whose amount is not the sum of their lines.

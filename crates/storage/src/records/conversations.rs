@@ -1,4 +1,4 @@
-//! Conversations and what happened in them.
+//! Conversations and their moments.
 
 use diesel::prelude::*;
 use offhook_domain::{
@@ -8,65 +8,54 @@ use offhook_domain::{
 
 use crate::schema;
 
-/// A conversation on any channel; phone calls are those with a dialer.
+/// A conversation on any channel. Phone calls are those with a dialer.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::conversations)]
 pub struct Conversation {
-    /// Its id.
     pub id: ConversationId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// Who speaks for the account.
     pub agent_id: AgentId,
     /// The agent id as the client sent it.
     pub agent_ref: String,
-    /// The published version at the time of placing.
+    /// The published version when the call was placed.
     pub agent_version: i32,
     /// The key that placed it.
     pub key_id: Option<KeyId>,
-    /// Who runs it.
     pub runtime: Runtime,
-    /// Where it takes place.
     pub channel: Option<Channel>,
-    /// Whether it is spoken: what `GET /v1/calls` shows.
+    /// Whether it is spoken. `GET /v1/calls` shows only these.
     pub voice: bool,
-    /// Where it is in its life.
     pub state: CallState,
-    /// What lists say of it.
+    /// The status that lists show.
     pub status: ConversationStatus,
-    /// Who called.
+    /// The caller.
     pub from_number: Option<E164>,
-    /// Who was called.
+    /// The called number.
     pub to_number: Option<E164>,
-    /// The customer's side.
+    /// The customer's number.
     pub customer_phone: Option<E164>,
-    /// What the client sent along, as its own JSON text.
+    /// The client's metadata, as its own JSON text.
     pub metadata: String,
-    /// Thousandths of a credit per minute, fixed at placing.
+    /// Thousandths of a credit per minute, fixed when the call is placed.
     pub price_millicredits: i64,
     /// When it was accepted.
     pub started_at: Timestamp,
-    /// When it was answered.
     pub answered_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// Seconds from the answer to the end.
     pub duration_seconds: Option<i64>,
-    /// What it cost.
+    /// Credits charged.
     pub credits: Option<Credits>,
-    /// What it was about.
     pub summary: Option<String>,
     /// Whether there is a recording.
     pub has_audio: bool,
     /// How it ended, if it was answered.
     pub termination_reason: Option<TerminationReason>,
-    /// Why it failed.
     pub failure_reason: Option<FailureReason>,
     /// Turns of user and agent.
     pub messages_count: i32,
     /// The number of its newest moment.
     pub last_seq: i32,
-    /// How quickly the agent replied.
     #[diesel(embed)]
     pub latency: Latency,
     /// Whether its owner has been asked to hang up.
@@ -75,56 +64,55 @@ pub struct Conversation {
     pub claim_id: Option<ClaimId>,
     /// The process that holds the claim.
     pub node_id: Option<NodeId>,
-    /// By what it is held.
     #[diesel(embed)]
     pub line: HeldBy,
 }
 
-/// By what a conversation is held.
+/// What carries a conversation.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::conversations)]
 pub struct HeldBy {
-    /// While it lasts: what the network needs to end it, should its owner die. The network's own words.
+    /// While the call lasts: what the network needs to end it if its owner dies, in the network's own format.
     pub dialog: Option<String>,
-    /// Whether nobody was called, but by the simulated phone network, or by the simulated provider of legacy agents.
+    /// Whether no real call was made: the phone network or the provider of legacy agents is simulated.
     pub simulated: bool,
 }
 
-/// How quickly the agent replied in a conversation.
+/// How fast the agent replied in a conversation.
 #[derive(Debug, Clone, Copy, Queryable, Selectable)]
 #[diesel(table_name = schema::conversations)]
 pub struct Latency {
     /// Turns whose latency was measured.
     #[diesel(column_name = latency_turns)]
     pub turns: Option<i32>,
-    /// Median of the latencies, in milliseconds.
+    /// Median in milliseconds.
     #[diesel(column_name = latency_p50_ms)]
     pub p50_ms: Option<i32>,
-    /// 95th percentile of the latencies, in milliseconds.
+    /// 95th percentile in milliseconds.
     #[diesel(column_name = latency_p95_ms)]
     pub p95_ms: Option<i32>,
 }
 
 impl Conversation {
-    /// The price that was fixed at placing.
+    /// The price fixed when the call was placed.
     #[must_use]
     pub const fn price(&self) -> Price {
         Price::from_millicredits_per_minute(self.price_millicredits)
     }
 
-    /// Whether it is spoken: what `GET /v1/calls` shows.
+    /// Whether it is spoken. `GET /v1/calls` shows only these.
     #[must_use]
     pub const fn is_voice(&self) -> bool {
         self.voice
     }
 
-    /// Whether the customer called: then the number called, if there is one, is ours.
+    /// Whether the customer called. Then the called number, if there is one, is ours.
     #[must_use]
     pub fn is_inbound(&self) -> bool {
         self.is_of_a_page() || (self.to_number.is_some() && self.customer_phone != self.to_number)
     }
 
-    /// Whether it is spoken over a web page's microphone: no number calls, and none is called.
+    /// Whether it uses a web page's microphone, without phone numbers.
     #[must_use]
     pub fn is_of_a_page(&self) -> bool {
         self.channel == Some(Channel::WidgetVoice)
@@ -135,37 +123,34 @@ impl Conversation {
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::conversations)]
 pub struct ConversationView {
-    /// The conversation.
     #[diesel(embed)]
     pub conversation: Conversation,
-    /// The agent's present name.
+    /// The agent's current name.
     #[diesel(select_expression = schema::agents::name)]
     pub agent_name: String,
 }
 
-/// What conversations a list shows.
+/// Which conversations a list shows.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationFilter {
-    /// Only voice: what `GET /v1/calls` lists.
+    /// Only voice, as `GET /v1/calls` lists.
     pub voice_only: bool,
-    /// Only at or after this instant; retention has already been applied.
+    /// Inclusive. The caller has already applied retention.
     pub since: Option<Timestamp>,
-    /// Only at or before this instant.
+    /// Inclusive.
     pub until: Option<Timestamp>,
-    /// Only of this agent.
     pub agent: Option<AgentId>,
-    /// Only in this status.
     pub status: Option<ConversationStatus>,
-    /// Only on this channel; `Unknown` are rows without one.
+    /// Only on this channel. `Unknown` matches rows without one.
     pub channel: Option<Channel>,
     /// Only with this customer or dialed number.
     pub phone: Option<E164>,
 }
 
-/// Who speaks in a turn: the wire form.
+/// Who speaks in a turn, in its API form.
 pub type Role = String;
 
-/// Something that happened in a conversation: a turn (with a role) or a change of state.
+/// An entry of a conversation: a turn (with a role) or a change of state.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::conversation_moments)]
 pub struct Moment {
@@ -177,38 +162,37 @@ pub struct Moment {
     pub state: Option<CallState>,
     /// Who spoke: `agent`, `user` or `tool`.
     pub role: Option<Role>,
-    /// What was heard.
+    /// What was said.
     pub content: Option<String>,
     /// How long it took to say.
     pub duration_ms: Option<i32>,
-    /// Whether the turn was cut.
+    /// Whether the turn was interrupted.
     pub interrupted: Option<bool>,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
 }
 
-/// A turn that is about to be stored.
+/// A turn to store.
 #[derive(Debug, Clone)]
 pub struct NewTurn {
     /// Who spoke: `agent`, `user` or `tool`.
     pub role: &'static str,
-    /// What was heard.
+    /// What was said.
     pub text: String,
-    /// When it began.
     pub started_at: Timestamp,
     /// How long it took to say.
     pub duration_ms: i32,
-    /// Whether it was cut.
+    /// Whether it was interrupted.
     pub interrupted: bool,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
-    /// Its number in the conversation, where its writer counts: told again it is not stored twice, as a writer must whose
-    /// answer was lost.
+    /// Its number in the conversation, if the writer counts turns. A writer that lost the answer retries, and the
+    /// number keeps the turn from being stored twice.
     pub seq: Option<i32>,
 }
 
 impl NewTurn {
-    /// A turn that was written, not said.
+    /// A turn that was written, not spoken.
     pub const fn written(role: &'static str, text: String, at: Timestamp) -> Self {
         Self {
             role,

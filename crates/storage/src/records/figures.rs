@@ -1,22 +1,22 @@
-//! What is counted of the whole deployment.
+//! Counts over the whole deployment.
 
 use std::time::Duration;
 
-/// How much work waits. No count goes beyond [`Backlog::COUNTED_AT_MOST`]: counting costs no more than that many entries
-/// of an index.
+/// How much work waits. No count exceeds [`Backlog::COUNTED_AT_MOST`], so counting reads at most that many index
+/// entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backlog {
     /// Calls that wait to be dialed.
     pub calls_queued: i64,
-    /// Calls that are dialed, talk or close.
+    /// Calls that are dialing, talking or closing.
     pub calls_live: i64,
-    /// Deliveries whose first attempt is to come.
+    /// Deliveries whose first attempt is still to come.
     pub deliveries_pending: i64,
-    /// Deliveries that failed and are tried again.
+    /// Deliveries that failed and will be retried.
     pub deliveries_retrying: i64,
-    /// How long the delivery that has been due longest has waited; zero if none is due.
+    /// How long the oldest due delivery has waited; zero if none is due.
     pub oldest_due: Duration,
-    /// Batches with somebody still to call.
+    /// Batches that still have recipients to call.
     pub batches_waiting: i64,
     /// Documents that wait to be read.
     pub documents_waiting: i64,
@@ -25,6 +25,6 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// What waits beyond this is not counted.
+    /// Work beyond this is not counted.
     pub const COUNTED_AT_MOST: i64 = 100_000;
 }

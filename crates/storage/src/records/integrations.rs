@@ -1,24 +1,21 @@
-//! What accounts have connected, and the consents that are being asked for.
+//! Connected integrations of accounts, and pending consents.
 
 use diesel::prelude::*;
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
 use crate::schema;
 
-/// A consent that is being asked for.
+/// A pending consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConsent {
-    /// Its row.
     pub id: CredentialId,
-    /// The digest of the state that goes to the application and comes back.
+    /// SHA-256 of the `state` parameter that goes to the application and comes back.
     pub digest: [u8; 32],
-    /// The digest of the session in which it was begun.
+    /// SHA-256 of the session in which it was begun.
     pub session_digest: [u8; 32],
-    /// For which account.
     pub account_id: AccountId,
-    /// For which toolkit.
     pub toolkit: String,
-    /// Until when it may come back.
+    /// Until when the application may redirect back.
     pub expires_at: Timestamp,
 }
 
@@ -26,42 +23,41 @@ pub struct NewConsent {
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::integration_connections)]
 pub struct Connection {
-    /// Whose it is.
     pub account_id: AccountId,
     /// The toolkit's key in the catalog.
     pub toolkit: String,
-    /// How it stands; never `available`, which is said of what has no row.
+    /// Its status; never `available`, which means that there is no row.
     pub status: IntegrationStatus,
-    /// When it was last connected; `None` if it never was.
+    /// When it was last connected; `None` if never.
     pub connected_at: Option<Timestamp>,
-    /// What is wrong, where something is.
+    /// The error, if there is one.
     pub last_error: Option<String>,
-    /// Its tokens: new ones have another id.
+    /// The id of its tokens: new tokens have another id.
     pub id: CredentialId,
-    /// They themselves, sealed for that id; `None`: there are none.
+    /// The tokens, sealed for that id; `None` if there are none.
     pub(crate) sealed: Option<Vec<u8>>,
-    /// Until when the access token is good; `None` if nobody said.
+    /// When the access token expires; `None` if unknown.
     pub lapses_at: Option<Timestamp>,
 }
 
-/// Whose turn it is to renew tokens.
+/// The result of claiming the renewal of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenTurn {
-    /// The caller's, by this claim.
+    /// The caller renews, under this claim.
     Taken(ClaimId),
-    /// Nobody's for a moment: the last turn at them failed, or the application refuses new ones too.
+    /// All wait a moment: the last renewal failed, or the application refuses new tokens too.
     Rests,
-    /// Another one's, or it is over: there are others, or none.
+    /// Another process renews, or the claim is obsolete: there are other tokens, or none.
     NotOurs,
 }
 
-/// What became of a turn at renewing.
+/// The result of a renewal.
 #[derive(Clone)]
 pub enum Renewal {
-    /// There are new tokens: their id, they themselves, and until when the access token is good.
+    /// New tokens: their id, their text, and when the access token expires.
     Renewed(CredentialId, String, Option<Timestamp>),
-    /// Not this time. With a sentence the connection has an error.
+    /// The renewal failed this time. With a sentence, the connection gets an error.
     Failed(Option<String>),
-    /// Never again: the connection has expired, and the sentence says why. The tokens are forgotten.
+    /// The application refuses for good: the connection has expired, the sentence says why, and the tokens are deleted.
     Refused(String),
 }

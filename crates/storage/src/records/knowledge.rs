@@ -1,4 +1,4 @@
-//! Knowledge documents, folders and what they are searched by.
+//! Knowledge documents, folders and their search index.
 
 use diesel::prelude::*;
 use offhook_domain::{
@@ -7,82 +7,67 @@ use offhook_domain::{
 
 use crate::schema;
 
-/// A document.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::knowledge_documents)]
 pub struct Document {
-    /// Its id.
     pub id: DocumentId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// The folder that it is in; `None` is the root.
+    /// Its folder; `None` is the root.
     pub folder_id: Option<FolderId>,
-    /// Its name.
     pub name: String,
     /// Where its content came from.
     pub source: DocumentSource,
     /// The media type of what was sent or fetched; `None` until it is fetched.
     pub mime_type: Option<String>,
-    /// Where it is fetched.
+    /// The URL that it is fetched from.
     pub url: Option<String>,
     /// Bytes that were sent or fetched; `None` until they are fetched.
     pub size_bytes: Option<i64>,
     /// SHA-256 of what was sent or fetched; `None` until it is fetched.
     pub content_hash: Option<Vec<u8>>,
-    /// Its passages, once it is ready.
+    /// The number of its passages, once it is ready.
     pub chunks_count: i32,
-    /// How far it is.
     pub status: DocumentStatus,
     /// Why it failed.
     pub error: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When its name, folder or status last changed.
     pub updated_at: Timestamp,
 }
 
-/// A document that is about to be made.
 #[derive(Debug, Clone)]
 pub struct NewDocument {
     /// The document, `processing`.
     pub document: Document,
-    /// The name as it is compared.
+    /// The name as folded for comparison.
     pub name_folded: String,
 }
 
-/// A change of a document.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentChange {
-    /// A new name, and as it is compared.
+    /// A new name, and its folded form.
     pub name: Option<(String, String)>,
     /// Another folder, or the root.
     pub folder: Option<Option<FolderId>>,
 }
 
-/// What documents a list shows.
+/// Which documents a list shows.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentFilter {
     /// Only in this folder; `Some(None)` is the root.
     pub folder: Option<Option<FolderId>>,
-    /// Only in this status.
     pub status: Option<DocumentStatus>,
-    /// Only with this text in the folded name.
+    /// Only those whose folded name contains this text.
     pub q: Option<String>,
 }
 
-/// A folder.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::knowledge_folders)]
 pub struct Folder {
-    /// Its id.
     pub id: FolderId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// Its name.
     pub name: String,
-    /// How many documents are in it.
     pub documents_count: i32,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When its name last changed.
     pub updated_at: Timestamp,
@@ -91,16 +76,13 @@ pub struct Folder {
 /// An agent whose published version answers from a document.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub struct PinningAgent {
-    /// Its id.
     pub id: AgentId,
-    /// Its name.
     pub name: String,
 }
 
 /// A document that this process is to read.
 #[derive(Debug, Clone)]
 pub struct ClaimedDocument {
-    /// The document.
     pub document: Document,
     /// The fence of the claim.
     pub claim: ClaimId,
@@ -108,60 +90,56 @@ pub struct ClaimedDocument {
     pub tries: i32,
 }
 
-/// A passage that is about to be stored.
+/// A passage to store.
 #[derive(Debug, Clone, Insertable)]
 #[diesel(table_name = schema::knowledge_passages, treat_none_as_default_value = false)]
 pub struct NewPassage {
-    /// Its place in the document, from 0.
+    /// Its position in the document, from 0.
     pub ordinal: i32,
-    /// How many of its first bytes the passage before ends with.
+    /// How many of its first bytes the previous passage ends with.
     pub repeats: i32,
-    /// Its text.
     pub content: String,
 }
 
-/// A word of a document that is about to be stored.
+/// A word of a document, to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPosting {
-    /// The word.
     pub term: String,
     /// `ordinal:impact`, separated by spaces.
     pub places: String,
 }
 
-/// Some of what was read of a document.
+/// A part of a document that was read.
 #[derive(Debug, Clone, Default)]
 pub struct ReadPart {
-    /// Passages that follow those of the part before.
+    /// Passages that follow those of the previous part.
     pub passages: Vec<NewPassage>,
-    /// Words in their order, behind those of the part before.
+    /// Words in order, after those of the previous part.
     pub words: Vec<NewPosting>,
 }
 
-/// What an account's documents have of some words.
+/// How an account's documents contain some words.
 #[derive(Debug, Clone, Default)]
 pub struct AccountWords {
-    /// The passages of all documents that are ready.
+    /// The number of passages of all ready documents.
     pub passages: i64,
-    /// Where the words are in them.
+    /// Where the words occur in them.
     pub postings: Vec<Posting>,
 }
 
-/// Where a word of a document is.
+/// Where a word occurs in a document.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub struct Posting {
-    /// The document.
     pub document_id: DocumentId,
-    /// The word.
     pub term: String,
     /// `ordinal:impact`, separated by spaces.
     pub places: String,
 }
 
-/// How a document's reading ended well.
+/// The result of reading a document successfully.
 #[derive(Debug, Clone)]
 pub struct ReadDocument {
-    /// Its passages.
+    /// The number of its passages.
     pub chunks_count: i32,
     /// The media type of what was read.
     pub mime_type: String,
@@ -169,31 +147,26 @@ pub struct ReadDocument {
     pub size_bytes: i64,
     /// SHA-256 of what was read.
     pub content_hash: Vec<u8>,
-    /// The model that its passages are to be embedded by.
+    /// The model that is to embed its passages.
     pub embed_by: Option<String>,
     /// What has not been stored yet.
     pub rest: ReadPart,
 }
 
-/// A passage that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub struct FoundPassage {
-    /// Its document.
     pub document_id: DocumentId,
-    /// That document's name.
     pub document_name: String,
-    /// Its place in the document.
+    /// Its position in the document.
     pub ordinal: i32,
-    /// Its text.
     pub content: String,
 }
 
 /// A document that this process is to embed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingJob {
-    /// The document.
     pub document: DocumentId,
-    /// Whose it is.
     pub account: AccountId,
     /// The fence of the claim.
     pub claim: ClaimId,
@@ -201,31 +174,29 @@ pub struct EmbeddingJob {
     pub tries: i32,
 }
 
-/// Vectors of some passages of a document that follow one another.
+/// Vectors of consecutive passages of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::knowledge_embeddings)]
 pub struct PassageVectors {
-    /// The document.
     #[diesel(column_name = document_id)]
     pub document: DocumentId,
     /// The first passage.
     pub ordinal: i32,
     /// Bytes of each vector.
     pub dimension: i32,
-    /// The vectors: signed bytes, parallel to what the model gave.
+    /// The vectors: signed bytes, parallel to what the model returned.
     pub vectors: Vec<u8>,
 }
 
-/// A document all of whose passages have vectors.
+/// A document whose passages all have vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable)]
 pub struct EmbeddedDocument {
-    /// The document.
     pub document: DocumentId,
-    /// Its passages.
+    /// The number of its passages.
     pub passages: i32,
 }
 
-/// How far the work of an embedding model is.
+/// The progress of an embedding model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingState {
     /// Documents that have its vectors.

@@ -1,4 +1,4 @@
-//! Legacy agents as their provider tells of them.
+//! Legacy agents and calls as their provider reports them.
 
 use offhook_domain::{
     AccountId, Channel, ConversationId, E164, FailureReason, NodeId, NumberProvider, Timestamp,
@@ -7,39 +7,36 @@ use offhook_domain::{
 /// An agent of the provider's list.
 #[derive(Debug, Clone)]
 pub struct ListedAgent {
-    /// Its id there.
+    /// Its id at the provider.
     pub provider_agent_id: String,
-    /// Its name there.
+    /// Its name at the provider.
     pub name: String,
-    /// The name as it is compared.
+    /// The name as folded for comparison.
     pub name_folded: String,
-    /// Its locale.
     pub language: String,
     /// The stored summary, as JSON text.
     pub config: String,
-    /// The numbers that are its own.
+    /// The numbers assigned to it.
     pub numbers: Vec<ListedNumber>,
 }
 
 /// A number of an agent of the provider's list.
 #[derive(Debug, Clone)]
 pub struct ListedNumber {
-    /// The number.
     pub number: E164,
-    /// What it is called.
     pub label: String,
-    /// By whose lines it calls.
+    /// The carrier of its calls.
     pub provider: NumberProvider,
 }
 
-/// What the provider tells of a call of its own accord.
+/// A report about a call that the provider sends on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyReport {
-    /// What the call is called there.
+    /// The provider's id of the call.
     pub provider_call_id: String,
-    /// The call, if the report says whose it is.
+    /// The call, if the report names it.
     pub conversation: Option<ConversationId>,
-    /// Why it was never begun; `None` if it has ended.
+    /// Why the call never began; `None` if it has ended.
     pub failure: Option<FailureReason>,
 }
 
@@ -52,42 +49,38 @@ impl LegacyReport {
     }
 }
 
-/// What a synchronisation did.
+/// The result of a synchronization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Synced {
     /// Agents that the provider lists.
     pub listed: usize,
-    /// Of these, new ones.
+    /// Those of them that are new.
     pub added: usize,
-    /// Agents that the provider lists no more, archived.
+    /// Archived agents, which the provider no longer lists.
     pub archived: usize,
 }
 
-/// A conversation that the provider of the legacy agents had by itself, about to be written down.
+/// A conversation that the provider of the legacy agents handled on its own, to store.
 #[derive(Debug, Clone)]
 pub struct FoundConversation {
     /// Its id here.
     pub id: ConversationId,
-    /// Whose it is.
     pub account_id: AccountId,
     /// The agent's id at the provider.
     pub provider_agent_id: String,
-    /// Its own id there.
+    /// The conversation's id at the provider.
     pub provider_call_id: String,
     /// Where it took place.
     pub channel: Channel,
-    /// Who called, if that is known.
+    /// The caller, if known.
     pub from: Option<E164>,
-    /// Who was called.
+    /// The called number.
     pub to: Option<E164>,
-    /// The one of both that is not the agent's.
+    /// The one of the two numbers that is not the agent's.
     pub customer: Option<E164>,
-    /// When it began.
     pub began_at: Timestamp,
-    /// The present, and the same by the process's steady clock.
     pub at: Timestamp,
-    /// The present by the process's steady clock.
+    /// `at` by the process's steady clock.
     pub steady: Timestamp,
-    /// The process that takes it.
     pub node: NodeId,
 }

@@ -7,13 +7,12 @@ use offhook_domain::{
 
 use crate::schema;
 
-/// A request of an account and how it was answered.
+/// A request of an account and its response.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::request_logs)]
 pub struct LogEntry {
-    /// Its id.
     pub id: LogEntryId,
-    /// Whose request it was.
+    /// The account that the request came from.
     pub account_id: AccountId,
     /// The request's `X-Request-Id`.
     pub request_id: RequestId,
@@ -25,24 +24,23 @@ pub struct LogEntry {
     pub method: String,
     /// The path, without the query string.
     pub path: String,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: i32,
-    /// The code of an error's envelope.
+    /// The code of an error response.
     pub error: Option<String>,
-    /// The address that the limits count it by.
+    /// The IP address that the rate limits count it by.
     pub ip: String,
-    /// Milliseconds from the head of the request to that of the answer.
+    /// Milliseconds from the request's head to the response's.
     pub duration_ms: i32,
     /// When the request came.
     pub created_at: Timestamp,
-    /// What kind of thing it made or was about.
+    /// The kind of the resource that it created or concerned.
     pub resource: Option<ResourceKind>,
-    /// Which one.
     pub resource_id: Option<ResourceId>,
 }
 
 impl LogEntry {
-    /// What it made or was about.
+    /// The resource that it created or concerned.
     #[must_use]
     pub fn about(&self) -> Option<Resource> {
         let (kind, id) = self.resource.zip(self.resource_id)?;
@@ -50,27 +48,25 @@ impl LogEntry {
     }
 }
 
-/// Which answers a log shows.
+/// Which responses a log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusFilter {
     /// One status.
     Code(i32),
-    /// All that begin with this digit.
+    /// All statuses that begin with this digit.
     Class(i32),
 }
 
 /// Which requests a log shows.
 #[derive(Debug, Clone, Default)]
 pub struct LogFilter {
-    /// Only those that came at or after this.
+    /// Inclusive.
     pub since: Option<Timestamp>,
-    /// Only those that came at or before this.
+    /// Inclusive.
     pub until: Option<Timestamp>,
-    /// Only so answered.
     pub status: Option<StatusFilter>,
-    /// Only of this method.
     pub method: Option<String>,
-    /// Only of exactly this path.
+    /// Exactly this path.
     pub path: Option<String>,
     /// Only with this key.
     pub key: Option<KeyId>,

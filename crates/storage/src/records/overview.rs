@@ -5,7 +5,7 @@ use offhook_domain::Timestamp;
 
 use crate::{ConversationView, schema};
 
-/// What the calls that began in one hour add up to, once they have ended.
+/// Totals of the calls that began in one hour, once they have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::usage_hours)]
 pub struct UsageHour {
@@ -13,7 +13,7 @@ pub struct UsageHour {
     pub hour: i32,
     /// Calls that have ended.
     pub calls: i64,
-    /// Of these, those that failed.
+    /// Those of them that failed.
     pub failed: i64,
 }
 
@@ -26,7 +26,6 @@ impl UsageHour {
         i32::try_from(at.micros().div_euclid(Self::MICROS)).unwrap_or(i32::MAX)
     }
 
-    /// The first instant of the hour.
     #[must_use]
     pub fn begins_at(&self) -> Timestamp {
         Timestamp::from_micros(i64::from(self.hour) * Self::MICROS)
@@ -38,21 +37,20 @@ impl UsageHour {
 pub struct CallLatency {
     /// Replies that were measured.
     pub turns: i32,
-    /// Their median, in milliseconds.
+    /// Median in milliseconds.
     pub p50_ms: i32,
-    /// Their 95th percentile, in milliseconds.
+    /// 95th percentile in milliseconds.
     pub p95_ms: i32,
 }
 
-/// A call under way, with what happened in it last.
+/// A call in progress, with its latest moment.
 #[derive(Debug, Clone, Queryable)]
 pub struct LiveCall {
-    /// The call.
     pub view: ConversationView,
-    /// Who spoke last, if the last thing that happened was a turn.
+    /// Who spoke last, if the latest moment was a turn.
     pub role: Option<String>,
     /// What was said.
     pub said: Option<String>,
-    /// When the last thing happened.
+    /// When the latest moment happened.
     pub at: Option<Timestamp>,
 }

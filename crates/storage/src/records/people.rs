@@ -1,4 +1,4 @@
-//! People who sign in, their sessions and what was tried.
+//! People who sign in, their sessions and their sign-in attempts.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Tim
 use crate::schema;
 use crate::{Account, Member};
 
-/// Who changes something, for the audit log.
+/// Who makes a change, for the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// Whoever works the command line.
+    /// A user of the command line.
     Operator,
     /// A member, in the portal.
     Member(MemberId),
@@ -27,18 +27,17 @@ impl fmt::Display for Actor {
     }
 }
 
-/// A person's password, as it is kept.
+/// A person's stored password.
 #[derive(Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::people)]
 pub struct Password {
     /// The hash in PHC form.
     #[diesel(column_name = password)]
     pub hash: String,
-    /// Since when it is this one.
     pub changed_at: Timestamp,
 }
 
-/// The hash is not shown.
+/// Hides the hash.
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Password")
@@ -47,36 +46,31 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Somebody's place in an account.
+/// A person's membership in an account.
 #[derive(Debug, Clone, Queryable, Selectable)]
 pub struct Membership {
-    /// The member.
     #[diesel(embed)]
     pub member: Member,
-    /// The account.
     #[diesel(embed)]
     pub account: Account,
 }
 
-/// A session that is about to begin.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// The SHA-256 of its token.
     pub digest: [u8; 32],
-    /// When it begins.
     pub at: Timestamp,
 }
 
-/// A session, and all that its person may be in.
+/// A session, and all memberships of its person.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// As which member.
+    /// The member that the session acts as.
     pub member: MemberId,
-    /// Since when.
     pub created_at: Timestamp,
     /// When it was used last, to the minute.
     pub seen_at: Timestamp,
-    /// Every account that the person is a member of, the oldest membership first.
+    /// Every account that the person is a member of, oldest membership first.
     pub memberships: Vec<Membership>,
 }
 
@@ -84,62 +78,59 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::sign_in_links)]
 pub struct SignInLink {
-    /// Whose it is.
     pub email: EmailAddress,
     /// The account that it was made for.
     pub account_id: AccountId,
-    /// From when on it opens nothing.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// Something that attempts to sign in are counted by.
+/// A key by which sign-in attempts are counted.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptKey {
     /// The digest of an e-mail address, of a network address, or of both.
     pub digest: [u8; 32],
-    /// Attempts without success in a window; from this one on there is a wait after each.
+    /// Failed attempts in a window. From this one on, each is followed by a wait.
     pub most: i32,
 }
 
 /// How attempts are counted.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptRule {
-    /// How long attempts count together.
+    /// Attempts within this time count together.
     pub window: Duration,
     /// The first wait; each further one is twice as long.
     pub first_wait: Duration,
-    /// The longest wait.
     pub longest_wait: Duration,
 }
 
-/// With which password somebody comes to a team.
+/// The password with which a person joins a team.
 #[derive(Debug, Clone)]
 pub enum JoinsWith {
     /// A first one, hashed.
     First(String),
-    /// The one that was set then, which was checked.
+    /// The existing one, set at this time. The caller has checked it.
     Known(Timestamp),
 }
 
-/// What became of a change of somebody in the team.
+/// The result of changing a member of the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
-    /// It is made; who it is now, or was.
+    /// The change is made. Holds the member's new state, or the last one.
     Done(Member),
     /// There is no such member.
     Absent,
-    /// The role of whoever asks does not allow it.
+    /// The role of the person who makes the change does not allow it.
     Forbidden,
-    /// An account without an owner would be left.
+    /// The account would be left without an owner.
     LastOwner,
 }
 
-/// A change of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberStep {
-    /// They get this role.
+    /// Give the member this role.
     Role(MemberRole),
-    /// They leave the team.
+    /// Remove the member from the team.
     Remove,
 }
 
@@ -147,14 +138,11 @@ pub enum MemberStep {
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::audit_log)]
 pub struct AuditEntry {
-    /// Its id.
     pub id: EventId,
-    /// Who it was: `cli`, or `member:` and an id.
+    /// The actor: `cli`, or `member:` and an id.
     pub actor: String,
-    /// What was done, such as `key.create`.
+    /// The action, such as `key.create`.
     pub action: String,
-    /// To what.
     pub target: String,
-    /// When.
     pub at: Timestamp,
 }

@@ -5,16 +5,15 @@ use offhook_domain::{AccountId, Timestamp};
 
 use crate::schema;
 
-/// How far back an account could last see, and what is held although it cannot see it any more.
+/// How far back an account could last see, and data kept although the account can no longer see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::retention_windows)]
 pub struct RetentionWindow {
-    /// The account.
     pub account_id: AccountId,
-    /// Days that it could last see; `None`: for ever.
+    /// Days that it could last see; `None` means forever.
     pub days: Option<i32>,
-    /// Days within which nothing is deleted until `held_until`; `None`: for ever.
+    /// Days within which nothing is deleted until `held_until`; `None` means forever.
     pub held_days: Option<i32>,
-    /// Until when; `None`: nothing is held.
+    /// When the hold ends; `None` means that nothing is held.
     pub held_until: Option<Timestamp>,
 }

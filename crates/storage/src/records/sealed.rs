@@ -1,17 +1,16 @@
-//! Where secrets are sealed under the master key.
+//! The columns that hold secrets sealed under the master key.
 
-/// A column of sealed secrets. A new one must be added here, or a change of the master key would miss it; a test
-/// compares this with the schema.
+/// A column of sealed secrets. Add every new one here, or a change of the master key would miss it. A test compares the
+/// list with the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SealedColumn {
     pub(crate) table: &'static str,
-    /// The column that says what a secret is sealed for.
+    /// The column with the id that a secret is sealed for.
     pub(crate) owner: &'static str,
     pub(crate) secret: &'static str,
 }
 
 impl SealedColumn {
-    /// Every one.
     pub const ALL: [Self; 6] = [
         Self::of("webhook_secrets", "id", "sealed"),
         Self::of("provider_credentials", "id", "sealed"),
@@ -30,7 +29,6 @@ impl SealedColumn {
         }
     }
 
-    /// Its name, as `table.column`.
     #[must_use]
     pub fn name(self) -> String {
         format!("{}.{}", self.table, self.secret)

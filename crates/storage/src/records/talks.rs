@@ -4,52 +4,47 @@ use offhook_domain::{AccountId, AgentId, ConversationId, Credits, NodeId, Price,
 
 use super::Conversation;
 
-/// A spoken conversation that a page is about to begin.
+/// A spoken conversation that a page wants to begin.
 #[derive(Debug, Clone)]
 pub struct NewTalk {
-    /// Its id.
     pub id: ConversationId,
-    /// Whose agent it is with.
+    /// The account that has the agent.
     pub account_id: AccountId,
-    /// The agent.
     pub agent_id: AgentId,
-    /// The published version.
     pub agent_version: i32,
-    /// The origin of the page.
     pub origin: String,
-    /// What the page sent along, as its own JSON text.
+    /// The page's metadata, as its own JSON text.
     pub metadata: String,
     /// Price per minute.
     pub price: Price,
-    /// Credits to hold.
+    /// Credits to reserve.
     pub reserve: Credits,
-    /// When it begins.
     pub at: Timestamp,
-    /// The same by the process's steady clock ([`offhook_domain::Clock::steady`]).
+    /// `at` by the process's steady clock ([`offhook_domain::Clock::steady`]).
     pub steady: Timestamp,
     /// The process that the page is connected to.
     pub node: NodeId,
-    /// How many calls the account's plan allows at once.
+    /// How many concurrent calls the account's plan allows.
     pub live_calls: u32,
-    /// How many of these pages may take: strangers begin them.
+    /// How many of these web pages may use: strangers begin them.
     pub of_pages: u32,
 }
 
-/// What became of an attempt to begin a spoken conversation. Unless it is `Claimed`, nothing was written.
+/// The result of beginning a spoken conversation. Unless it is `Claimed`, nothing was written.
 #[derive(Debug, Clone)]
 pub enum TalkTaken {
     /// It is written, and claimed by the process that took it.
     Claimed(Box<Conversation>),
-    /// The widget is off, or the origin is none of its own.
+    /// The widget is off, or the origin is not one of its own.
     Refused,
-    /// As many sessions as may have begun in this minute.
+    /// The limit of new sessions per minute is reached.
     TooMany,
-    /// The day's credits of the widget do not cover its first minute.
+    /// The widget's daily credits do not cover the first minute.
     CapReached,
     /// The account has as many calls as its plan allows.
     LinesBusy,
-    /// The agent serves no more.
+    /// The agent no longer serves calls.
     AgentUnavailable,
-    /// The wallet does not cover its first minute.
+    /// The wallet does not cover the first minute.
     WalletTooLow,
 }

@@ -1,11 +1,11 @@
-//! Voices as their providers listed them.
+//! Voices as their providers list them.
 
 use diesel::prelude::*;
 use offhook_domain::{AccountId, CredentialId, Voice, VoiceGender, VoiceProvider, VoiceSource};
 
 use crate::schema;
 
-/// A voice as it is stored; lists are JSON text.
+/// A voice as stored; lists are JSON text.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = schema::voices)]
 pub(crate) struct VoiceRow {
@@ -26,7 +26,7 @@ pub(crate) struct VoiceRow {
     owner_id: Option<String>,
 }
 
-/// A list as it is stored.
+/// A list as stored.
 pub(crate) fn json(texts: &[String]) -> String {
     serde_json::Value::from(texts).to_string()
 }
@@ -54,23 +54,23 @@ impl From<VoiceRow> for Voice {
     }
 }
 
-/// What a synchronisation changed.
+/// What a synchronization changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VoiceChanges {
-    /// Voices that are new or not as they were.
+    /// Voices that are new or changed.
     pub written: usize,
-    /// Voices that the provider lists no more.
+    /// Voices that the provider no longer lists.
     pub deleted: usize,
 }
 
-/// Whose a voice is that an account's agent names.
+/// Who owns a voice that an account's agent names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VoiceOwner {
-    /// The account's own: its key opens it.
+    /// The account: its own key opens the voice.
     Account,
-    /// Nobody's that is known: the service's key is tried, as for those that it lists.
+    /// No known owner: the service's key is tried, as for the voices that it lists.
     Service,
-    /// It was the account's own, and is not any more, nor does the service list it: no key is tried.
+    /// The account owned it before, does not any more, and the service does not list it: no key is tried.
     Nobody,
 }
 
@@ -78,9 +78,8 @@ pub enum VoiceOwner {
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::account_voices)]
 pub struct AccountVoice {
-    /// Where it is.
     pub provider: VoiceProvider,
-    /// The provider's id of it.
+    /// The provider's id of the voice.
     pub voice_id: String,
     /// The rest of it, as JSON text.
     pub voice: String,
@@ -89,10 +88,8 @@ pub struct AccountVoice {
 /// A credential that opens an account's own voices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VoiceCredential {
-    /// Its id: a credential in its place has another one.
+    /// Its id. A replacement credential has another one.
     pub id: CredentialId,
-    /// Whose it is.
     pub account: AccountId,
-    /// Where it opens them.
     pub provider: VoiceProvider,
 }

@@ -10,17 +10,16 @@ pub use offhook_domain::{AttemptOutcome, DeliveryState, EndpointStatus};
 
 use crate::schema;
 
-/// [`Endpoint::disabled_reason`] of one that the customer disabled: nothing is stored for it.
+/// [`Endpoint::disabled_reason`] of an endpoint that the customer disabled: no deliveries are stored for it.
 pub const DISABLED_BY_CUSTOMER: &str = "customer";
 
-/// [`Endpoint::disabled_reason`] of one that failed for too long: its deliveries are stored as cancelled, so that they can
-/// be recovered.
+/// [`Endpoint::disabled_reason`] of an endpoint that failed for too long: its deliveries are stored as cancelled, so
+/// that they can be recovered.
 pub const DISABLED_AS_FAILING: &str = "failing";
 
 /// An endpoint that has received nothing since its first failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailingEndpoint {
-    /// The endpoint.
     pub id: EndpointId,
     /// Its first failure since its last success.
     pub first_failure_at: Timestamp,
@@ -39,45 +38,34 @@ pub struct AccountEvent {
     pub created_at: Timestamp,
 }
 
-/// A webhook endpoint.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::webhook_endpoints)]
 pub struct Endpoint {
-    /// Its id.
     pub id: EndpointId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// Where events go.
     pub url: String,
-    /// The customer's own words.
+    /// The customer's own description.
     pub description: Option<String>,
     /// Whether it receives events.
     pub status: EndpointStatus,
-    /// Why it does not.
+    /// Why it receives none.
     pub disabled_reason: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
-/// An endpoint with the beginning of the secret in force.
+/// An endpoint with the prefix of its current secret.
 #[derive(Debug, Clone)]
 pub struct EndpointView {
-    /// The endpoint.
     pub endpoint: Endpoint,
-    /// The beginning of its secret.
     pub secret_prefix: String,
 }
 
-/// A change of an endpoint.
 #[derive(Debug, Clone, Default)]
 pub struct EndpointChange {
-    /// A new URL.
     pub url: Option<String>,
     /// A new description; `Some(None)` clears it.
     pub description: Option<Option<String>>,
-    /// A new status.
     pub status: Option<EndpointStatus>,
 }
 
@@ -85,18 +73,12 @@ pub struct EndpointChange {
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::deliveries)]
 pub struct Delivery {
-    /// Its id.
     pub id: DeliveryId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// Where it goes.
     pub endpoint_id: EndpointId,
-    /// What it carries.
     pub event_id: EventId,
-    /// The event's type.
     #[diesel(column_name = event_type)]
     pub kind: EventType,
-    /// Where it is on its schedule.
     pub state: DeliveryState,
     /// Finished scheduled attempts.
     pub attempts_count: i32,
@@ -106,18 +88,15 @@ pub struct Delivery {
     pub created_at: Timestamp,
 }
 
-/// What deliveries a list shows.
+/// Which deliveries a list shows.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
-    /// Only in this state.
     pub state: Option<DeliveryState>,
-    /// Only of this event type.
     pub kind: Option<EventType>,
-    /// Only to this endpoint.
     pub endpoint: Option<EndpointId>,
-    /// Only at or after this instant.
+    /// Inclusive.
     pub since: Option<Timestamp>,
-    /// Only at or before this instant.
+    /// Inclusive.
     pub until: Option<Timestamp>,
 }
 
@@ -127,96 +106,81 @@ pub struct DeliveryFilter {
 pub struct Attempt {
     /// Its id, the `X-Service-Delivery` header.
     pub id: AttemptId,
-    /// Its delivery.
     pub delivery_id: DeliveryId,
-    /// Its number on the schedule, 0 when asked for by hand.
+    /// Its number on the schedule; 0 for a resend.
     pub number: i32,
-    /// When it began.
     pub at: Timestamp,
-    /// What became of it.
     pub outcome: AttemptOutcome,
-    /// What the receiver answered.
+    /// The receiver's status code.
     pub status_code: Option<i32>,
-    /// How long the answer took.
+    /// How long the response took.
     pub duration_ms: Option<i32>,
-    /// Why there was no answer.
+    /// Why there was no response.
     pub error: Option<String>,
-    /// The beginning of the answer's body.
+    /// The beginning of the response body.
     pub response_snippet: Option<String>,
 }
 
-/// A delivery with everything that its page shows.
+/// A delivery with all that its page shows.
 #[derive(Debug, Clone)]
 pub struct DeliveryStory {
-    /// The delivery.
     pub delivery: Delivery,
-    /// The exact bytes that are sent; `None` once they have been taken away.
+    /// The exact bytes that are sent; `None` once retention has removed them.
     pub payload: Option<Vec<u8>>,
-    /// Every attempt, the oldest first.
+    /// Every attempt, oldest first.
     pub attempts: Vec<Attempt>,
 }
 
-/// How much of which endpoint's due work to claim.
+/// How much of an endpoint's due work to claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimSlots {
-    /// The endpoint.
     pub endpoint: EndpointId,
-    /// At most so many first attempts.
+    /// The most first attempts.
     pub firsts: usize,
-    /// At most so many attempts after a failed one.
+    /// The most retries.
     pub retries: usize,
-    /// At most so many asked-for repetitions.
+    /// The most resends.
     pub resends: usize,
 }
 
 /// When an endpoint's next attempts are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueEndpoint {
-    /// The endpoint.
     pub endpoint: EndpointId,
-    /// Whether there is a first attempt to make: it is due at once.
+    /// Whether a first attempt is waiting, which is due at once.
     pub first: bool,
-    /// How long the next attempt after a failed one has to wait.
+    /// How long until the next retry is due.
     pub retry: Option<Duration>,
 }
 
-/// An attempt that this process has to make.
+/// An attempt that this process must make.
 #[derive(Debug, Clone)]
 pub struct ClaimedAttempt {
     /// The fence.
     pub claim_id: ClaimId,
-    /// The attempt's id.
     pub attempt_id: AttemptId,
-    /// The delivery.
     pub delivery_id: DeliveryId,
-    /// Where it goes.
     pub endpoint_id: EndpointId,
-    /// Whose it is.
     pub account_id: AccountId,
-    /// 1 to 4, or 0 when asked for by hand.
+    /// 1 to 4; 0 for a resend.
     pub number: i32,
-    /// The event.
     pub event_id: EventId,
-    /// Its type.
     pub kind: EventType,
-    /// Its exact bytes.
+    /// The event's exact bytes.
     pub body: Vec<u8>,
-    /// Where to send it.
     pub url: String,
-    /// Every secret that signs, the newest last.
+    /// All signing secrets, newest last.
     pub secrets: Vec<String>,
 }
 
-/// What names a claimed attempt that has not been begun.
+/// Identifies a claimed attempt that has not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimedWork {
     /// The fence.
     pub claim_id: ClaimId,
-    /// The attempt's id.
     pub attempt_id: AttemptId,
-    /// The delivery.
     pub delivery_id: DeliveryId,
-    /// Whether it was asked for by hand.
+    /// Whether it is a resend, requested by hand.
     pub by_hand: bool,
 }
 
@@ -231,45 +195,40 @@ impl From<&ClaimedAttempt> for ClaimedWork {
     }
 }
 
-/// What claimed work of one endpoint may still be sent, and how.
+/// The claimed work of one endpoint that may still be sent, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Rechecked {
-    /// Where to send it.
     pub url: String,
-    /// Every secret that signs, the newest last.
+    /// All signing secrets, newest last.
     pub secrets: Vec<String>,
-    /// The attempts that may be begun; none if the endpoint receives nothing any more.
+    /// The attempts that may start; none if the endpoint no longer receives events.
     pub in_force: Vec<AttemptId>,
 }
 
-/// What became of an attempt, and what its delivery does next.
+/// The result of an attempt, and what its delivery does next.
 #[derive(Debug, Clone)]
 pub struct AttemptReport {
     /// The fence.
     pub claim_id: ClaimId,
-    /// The attempt.
     pub attempt_id: AttemptId,
-    /// Its delivery.
     pub delivery_id: DeliveryId,
-    /// Its endpoint.
     pub endpoint_id: EndpointId,
-    /// Its number, 0 when asked for by hand.
+    /// Its number; 0 for a resend.
     pub number: i32,
-    /// When it began; claiming it was a little earlier.
+    /// When it began, a little after its claim.
     pub at: Timestamp,
-    /// Whether it succeeded.
     pub success: bool,
-    /// What the receiver answered.
+    /// The receiver's status code.
     pub status_code: Option<i32>,
-    /// How long the answer took.
+    /// How long the response took.
     pub duration_ms: i32,
-    /// Why there was no answer.
+    /// Why there was no response.
     pub error: Option<String>,
-    /// The beginning of the answer's body.
+    /// The beginning of the response body.
     pub response_snippet: Option<String>,
     /// When it ended, by [`Clock::steady`](offhook_domain::Clock::steady).
     pub ended: Timestamp,
-    /// How long after its end the next attempt is due; `None` after a success and after the last failure.
+    /// How long after its end the next attempt is due. `None` after a success and after the last failure.
     pub retry_after: Option<Duration>,
 }
 
@@ -282,7 +241,7 @@ impl AttemptReport {
         }
     }
 
-    /// What is left at `steady` of the wait for the next attempt, in microseconds; less than none if it is overdue.
+    /// How much of the wait for the next attempt is left at `steady`, in microseconds; negative if it is overdue.
     pub(crate) fn wait_left(&self, steady: Timestamp) -> Option<i64> {
         let wait = i64::try_from(self.retry_after?.as_micros()).unwrap_or(i64::MAX);
         let passed = steady.micros().saturating_sub(self.ended.micros());

@@ -1,4 +1,4 @@
-//! Conversations on WhatsApp: what customers sent, what they are sent, and who is at it.
+//! Conversations on WhatsApp: received messages, sent messages and claims.
 
 use diesel::prelude::*;
 use offhook_domain::{
@@ -8,21 +8,20 @@ use offhook_domain::{
 
 use crate::schema;
 
-/// What a customer and one of an account's numbers write each other.
+/// The thread between a customer and one of an account's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::whatsapp_threads)]
 pub struct WhatsAppThread {
-    /// Its id.
     pub id: WhatsAppThreadId,
-    /// Whose number it is.
+    /// The account of the number.
     pub account_id: AccountId,
     /// The account's number.
     pub own_number: E164,
-    /// The customer's.
+    /// The customer's number.
     pub customer: E164,
-    /// The account's number as WhatsApp names it.
+    /// WhatsApp's id of the account's number.
     pub phone_number_id: String,
-    /// The conversation that began last; it may have ended.
+    /// The newest conversation; it may have ended.
     pub conversation_id: Option<ConversationId>,
     /// The conversation in which the customer was told that only text is understood.
     pub told_in: Option<ConversationId>,
@@ -30,72 +29,69 @@ pub struct WhatsAppThread {
     pub heard_at: Timestamp,
 }
 
-/// A message of a customer, as a webhook tells of it.
+/// A customer's message, as a webhook reports it.
 #[derive(Clone)]
 pub struct NewWhatsAppMessage {
-    /// Whose number it was sent to.
+    /// The account of the number that it was sent to.
     pub account_id: AccountId,
-    /// WhatsApp's id of it.
+    /// WhatsApp's id of the message.
     pub wamid: String,
     /// The account's number.
     pub own_number: E164,
-    /// The account's number as WhatsApp names it.
+    /// WhatsApp's id of the account's number.
     pub phone_number_id: String,
-    /// Who sent it.
+    /// The sender.
     pub customer: E164,
-    /// What it is: `text`, `image`, ….
+    /// `text`, `image`, ….
     pub kind: String,
-    /// What it says, if it is text.
+    /// Its text, if it is a text message.
     pub text: Option<String>,
-    /// When it was sent, and no later than now.
+    /// When it was sent, but no later than now.
     pub sent_at: Timestamp,
-    /// When it came here.
+    /// When it arrived here.
     pub received_at: Timestamp,
 }
 
-/// A message of a customer that waits for its answer.
+/// A customer's message that waits for its answer.
 #[derive(Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::whatsapp_received)]
 pub struct WhatsAppReceived {
-    /// WhatsApp's id of it.
+    /// WhatsApp's id of the message.
     pub wamid: String,
-    /// What it is.
+    /// `text`, `image`, ….
     pub kind: String,
-    /// What it says, if it is text.
+    /// Its text, if it is a text message.
     pub content: Option<String>,
-    /// When it came here.
+    /// When it arrived here.
     pub received_at: Timestamp,
-    /// From when on it is to be looked at.
+    /// When it is due for processing.
     pub due_at: Timestamp,
-    /// How often its answer was tried in vain.
+    /// How often answering it failed.
     pub tries: i32,
 }
 
-/// A message that a customer is to get.
+/// A message to a customer.
 #[derive(Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::whatsapp_sent)]
 pub struct WhatsAppOutgoing {
-    /// Its id; WhatsApp sends it along with the message's statuses.
+    /// Its id, which WhatsApp includes in the message's statuses.
     pub id: WhatsAppMessageId,
-    /// The conversation.
     pub conversation_id: ConversationId,
-    /// What it says; gone once it has left.
+    /// Its text; removed once it has been sent.
     pub content: Option<String>,
-    /// Where it is.
     pub status: SentStatus,
-    /// How often it was refused for the moment.
+    /// How often sending failed temporarily.
     pub tries: i32,
     /// When the answer was written.
     pub queued_at: Timestamp,
-    /// From when on it may be sent.
+    /// When it may be sent.
     pub due_at: Timestamp,
 }
 
-/// How a message to a customer fares.
+/// The status of a message to a customer.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::whatsapp_sent)]
 pub struct WhatsAppSent {
-    /// Where it is.
     pub status: SentStatus,
     /// Why it failed, in a sentence.
     pub failure: Option<String>,
@@ -105,66 +101,62 @@ pub struct WhatsAppSent {
     pub updated_at: Timestamp,
 }
 
-/// What a webhook tells of a message that was sent.
+/// A webhook's report on a sent message.
 #[derive(Debug, Clone)]
 pub struct WhatsAppNews {
-    /// Whose message.
     pub account_id: AccountId,
-    /// Our id, if WhatsApp sent it along.
+    /// Our id, if WhatsApp included it.
     pub reference: Option<WhatsAppMessageId>,
-    /// WhatsApp's id of it.
+    /// WhatsApp's id of the message.
     pub wamid: String,
-    /// What became of it.
     pub status: SentStatus,
     /// Why it failed, in a sentence.
     pub failure: Option<String>,
 }
 
-/// What is to be done next under a claim.
+/// The next step under a claim.
 pub enum WhatsAppStep {
-    /// This message is to be sent.
+    /// Send this message.
     Send(WhatsAppThread, WhatsAppOutgoing),
-    /// This one is to be answered.
+    /// Answer this message.
     Answer(WhatsAppThread, WhatsAppReceived),
-    /// Nothing, for now.
+    /// Nothing to do for now.
     Rest,
-    /// Somebody else has the claim.
+    /// Another worker has the claim.
     Lost,
 }
 
-/// What became of a request that may have sent a message.
+/// The result of a request that may have sent a message.
 #[derive(Debug, Clone)]
 pub enum WhatsAppOutcome {
-    /// WhatsApp took it over, under this id.
+    /// WhatsApp accepted it under this id.
     Accepted(String),
-    /// It had no effect for sure: it is to be tried again from then on.
+    /// It certainly had no effect. Retry it from this time on.
     Later(Timestamp),
-    /// Nobody knows; it is not tried again. The sentence is for the transcript.
+    /// The result is unknown, so it is not retried. The sentence is for the transcript.
     Unknown(String),
-    /// The customer will not get it; the sentence says why. What belongs to the same answer is not sent either.
+    /// The customer will not get it; the sentence says why. The rest of the same answer is not sent either.
     Failed(String),
 }
 
-/// What a customer is told beside what an agent answers, and what the transcript says of it.
+/// A message to the customer that is not an agent's answer, and its transcript.
 pub struct WhatsAppRemark {
-    /// The customer's words, as the transcript has them.
+    /// The customer's message, as the transcript shows it.
     pub customer: String,
-    /// What the agent says to that, in so many messages; none: nothing.
+    /// The agent's reply, as separate messages; may be empty.
     pub agent: Vec<String>,
-    /// What the account reads besides.
+    /// A note that only the account sees.
     pub note: Option<String>,
 }
 
-/// Who does something to a thread: every step is fenced by the claim.
+/// A worker's hold on a thread. The claim fences every step.
 #[derive(Debug, Clone, Copy)]
 pub struct WhatsAppHold {
-    /// The thread.
     pub thread: WhatsAppThreadId,
-    /// The claim.
     pub claim: ClaimId,
 }
 
-/// The present, twice: as customers read it, and as what is due is judged by.
+/// The current time by two clocks: one that customers read, one that decides what is due.
 #[derive(Debug, Clone, Copy)]
 pub struct WhatsAppTimes {
     /// [`offhook_domain::Clock::now`].

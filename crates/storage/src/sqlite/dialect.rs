@@ -33,21 +33,21 @@ pub(crate) use knowledge::*;
 pub(crate) use logs::*;
 pub(crate) use voices::*;
 
-/// The clock that leases and keys are judged by: here the process's own, as one process owns the file.
+/// The clock for leases and keys: the process's own, because one process owns the file.
 pub(crate) async fn key_clock(_conn: &mut Conn, now: Timestamp, _offset: i64) -> Result<Timestamp> {
     Ok(now)
 }
 
-/// The clock that the leases of calls and deliveries are judged by: the time since this process began, which nobody can turn.
-/// Leases of an earlier process mean nothing here: at its start a process takes over whatever others have claimed.
+/// The clock for the leases of calls and deliveries: the time since this process began, which no clock change affects.
+/// Leases of an earlier process mean nothing here: at its start a process takes over all old claims.
 pub(crate) async fn lease_clock(_conn: &mut Conn, offset: i64) -> Result<Timestamp> {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let micros = i64::try_from(BEGAN.elapsed().as_micros()).unwrap_or(i64::MAX);
     Ok(Timestamp::from_micros(micros.saturating_add(offset)))
 }
 
-/// The clocks of deliveries: what says that one is due, and what leases are judged by. Neither is turned with the
-/// machine's.
+/// The clocks of deliveries: the one that decides what is due, and the one for leases. A change of the machine's clock
+/// affects neither.
 pub(crate) async fn delivery_clocks(
     conn: &mut Conn,
     steady: Timestamp,
@@ -56,12 +56,12 @@ pub(crate) async fn delivery_clocks(
     Ok((steady, lease_clock(conn, offset).await?))
 }
 
-/// Bounds the waits for locks; the one writer waits for none.
+/// Limits the waits for locks. The only writer waits for none.
 pub(crate) async fn limit_lock_wait(_conn: &mut Conn, _most: Option<Duration>) -> Result<()> {
     Ok(())
 }
 
-/// How durable a commit is: the writer's `synchronous` and, as there is one file, nothing else.
+/// The durability of a commit: the writer's `synchronous`. With one file, nothing else matters.
 pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
     let level: i32 = sql::<Integer>("PRAGMA synchronous")
         .get_result(conn)
@@ -72,7 +72,7 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
     })
 }
 
-/// A setting of the whole service, for the duration of the transaction; `None` if there is none.
+/// A service-wide setting, locked until the transaction ends. `None` if it does not exist.
 pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     Ok(service_settings::table
         .find(name)

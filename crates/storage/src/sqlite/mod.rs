@@ -1,9 +1,9 @@
-//! The embedded database: one thread writes, a few read, each with a connection of its own.
+//! The embedded database: one writer thread and a few readers, each with its own connection.
 //!
-//! Work runs to its end on these threads whatever happens to the task that asked for it, so a client that resets its
-//! connection cancels nothing. Writes that wait together share one transaction and so one fsync: each runs in a
-//! savepoint, and all are answered after the COMMIT. Whoever drops the last handle waits for the threads to end, so that
-//! a clean stop leaves one file and no log beside it.
+//! Work runs to its end on these threads, whatever happens to the calling task, so a client that resets its connection
+//! cancels nothing. Writes that wait together share one transaction and so one fsync. Each runs in a savepoint, and all
+//! get their results after the COMMIT. Dropping the last handle waits for the threads to end, so that a clean stop
+//! leaves one file and no write-ahead log.
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -24,24 +24,23 @@ use crate::{Result, StoreError, Verdict};
 
 pub(crate) mod dialect;
 
-/// Writes that share one commit at most.
+/// The most writes that share one commit.
 const BATCH: usize = 64;
 
-/// After so many writes the log is copied into the file as soon as nobody writes, so that no commit has to do it. SQLite
-/// does it by itself in the commit that finds [`LOG_PAGES`] there.
+/// After this many writes, the log is copied into the file as soon as no write is waiting, so that no commit has to do
+/// it. Otherwise SQLite does it in the commit that finds [`LOG_PAGES`] there.
 const WORTH_A_CHECKPOINT: usize = 64;
 
-/// The log is copied at this size whoever waits: 32 MiB.
+/// At this size, 32 MiB, the log is copied even if writes wait.
 const LOG_PAGES: u32 = 8_192;
 
-/// Nobody has written for so long.
+/// The pause without writes that counts as idle.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// The embedded database.
 #[derive(Clone)]
 pub(crate) struct Sqlite(Arc<Threads>);
 
-/// The threads and the ways to them. Dropping it ends them, and waits for that.
+/// The threads and their queues. Dropping it ends them and waits for that.
 struct Threads {
     writer: Option<Sender<Job>>,
     readers: Option<Sender<Job>>,
@@ -51,7 +50,7 @@ struct Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // The writer goes last: it takes the log away.
+        // The writer ends last: it removes the log.
         self.readers = None;
         self.reading.drain(..).for_each(join);
         self.writer = None;
@@ -60,13 +59,13 @@ impl Drop for Threads {
 }
 
 fn join(thread: JoinHandle<()>) {
-    // A thread that drops the last handle itself ends by itself.
+    // A thread that drops the last handle itself ends on its own.
     if thread.thread().id() != thread::current().id() {
         let _ = thread.join();
     }
 }
 
-/// A unit of work, and where it is answered. The asker may be gone; the work is done all the same.
+/// A unit of work and the channel for its result. The work is done even if its caller is gone.
 struct Job {
     work: Work,
     asker: Asker,
@@ -74,13 +73,13 @@ struct Job {
 
 type Asker = oneshot::Sender<Result<AnyAnswer>>;
 
-/// Does the work, unless it panics.
+/// Does the work, and catches a panic.
 fn attempt(work: Work, conn: &mut Conn) -> thread::Result<Result<Verdict<AnyAnswer>>> {
     std::panic::catch_unwind(AssertUnwindSafe(|| at_once(work(conn))))
 }
 
 impl Sqlite {
-    /// Opens the database file, making it if there is none, and starts its threads.
+    /// Opens the database file, creates it if necessary, and starts its threads.
     pub(crate) fn open(file: &Path, readers: usize) -> Result<Self> {
         let (writer, write_jobs) = crossbeam_channel::unbounded();
         let (read_sender, read_jobs) = crossbeam_channel::unbounded();
@@ -114,7 +113,7 @@ impl Sqlite {
         carry_out("write", self.0.writer.as_ref(), work).await
     }
 
-    /// How many writes wait for the writer, and reads for a reader.
+    /// How many writes wait for the writer, and how many reads for a reader.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let writes = self.0.writer.as_ref().map_or(0, Sender::len);
         let reads = self.0.readers.as_ref().map_or(0, Sender::len);
@@ -174,8 +173,8 @@ fn connect(file: &Path, role: Role) -> Result<Conn> {
     })?;
     let mut conn = SqliteConnection::establish(path)
         .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
-    // FULL: a commit that was answered survives power loss. MEMORY: what a savepoint would put back is otherwise written
-    // to a file of its own in each batch, which is a tenth of the time of an accepted call.
+    // FULL: an acknowledged commit survives power loss. MEMORY: otherwise each batch writes its savepoint journal to a
+    // separate file, which is a tenth of the time of an accepted call.
     let pragmas = match role {
         Role::Writer => {
             "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
@@ -215,7 +214,7 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Job>) {
         let work = AssertUnwindSafe(|| run_batch(&mut conn, first, jobs, &mut batch));
         let outcome = std::panic::catch_unwind(work).unwrap_or_else(|_| Err(panicked()));
         if outcome.is_err() {
-            // Whatever is open must not leak into the next batch.
+            // An open transaction must not leak into the next batch.
             reopen(file, Role::Writer, &mut conn);
         }
         unchecked += batch.len();
@@ -232,7 +231,7 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Job>) {
     checkpoint(&mut conn, "PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-/// The next write, or `Some(None)` if there is none for now and the time can be used; `None` once there will be none.
+/// The next write; `Some(None)` if none waits and the time can be used; `None` once no more will come.
 fn next_job(jobs: &Receiver<Job>, has_use_for_time: bool) -> Option<Option<Job>> {
     if !has_use_for_time {
         return jobs.recv().ok().map(Some);
@@ -244,14 +243,14 @@ fn next_job(jobs: &Receiver<Job>, has_use_for_time: bool) -> Option<Option<Job>>
     }
 }
 
-/// Copies the log into the file; what cannot be copied now is later.
+/// Copies the log into the file. What cannot be copied now is copied later.
 fn checkpoint(conn: &mut Conn, how: &'static str) {
     if let Err(error) = execute(conn, how) {
         tracing::warn!(%error, "the embedded database's log could not be copied");
     }
 }
 
-/// Runs `first` and whatever waits behind it in one transaction. Whoever asked is in `batch`, whatever happens.
+/// Runs `first` and the writes queued behind it in one transaction. Their callers are in `batch`, whatever happens.
 fn run_batch(
     conn: &mut Conn,
     first: Job,
@@ -265,7 +264,7 @@ fn run_batch(
             execute(conn, "BEGIN IMMEDIATE")?;
         }
         execute(conn, "SAVEPOINT job")?;
-        // A panic is this unit's alone: the others of the batch go on.
+        // A panic affects only this unit: the others of the batch continue.
         let done = attempt(work, conn).unwrap_or_else(|_| Err(panicked()));
         if matches!(done, Ok(Verdict::Commit(_))) {
             wrote = true;

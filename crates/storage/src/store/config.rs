@@ -1,30 +1,28 @@
-//! Where a store's data is, and how long its server is waited for.
+//! The location of a store's data, and how long to wait for its server.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where the data is.
+/// The location of the data.
 #[derive(Clone)]
 pub enum StoreConfig {
-    /// An SQLite file.
     Sqlite {
-        /// The file; made if there is none.
+        /// Created if it does not exist.
         file: PathBuf,
-        /// Threads that read.
+        /// Reader threads.
         readers: usize,
     },
-    /// A PostgreSQL database.
     Postgres {
         /// `postgres://…`.
         url: String,
-        /// Connections at most.
+        /// The most connections.
         connections: usize,
-        /// How long anything may wait for the server before that is an outage.
+        /// How long anything may wait for the server before that counts as an outage.
         wait: Duration,
     },
 }
 
-/// The URL is not shown: it holds a password.
+/// Hides the URL, which holds a password.
 impl std::fmt::Debug for StoreConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -42,13 +40,14 @@ impl std::fmt::Debug for StoreConfig {
 }
 
 impl StoreConfig {
-    /// What a request may wait for PostgreSQL: it is answered within two seconds.
+    /// How long a request may wait for PostgreSQL: it is answered within two seconds.
     pub const WAIT: Duration = Duration::from_secs(2);
 
-    /// What a command may: nobody is gone meanwhile, and the machine may be busy with starting everything at once.
+    /// How long a command may wait: no client gives up meanwhile, and the machine may be busy starting everything at
+    /// once.
     const WAIT_OF_COMMANDS: Duration = Duration::from_secs(15);
 
-    /// As it is for somebody at a terminal.
+    /// With the longer wait of a user at a terminal.
     #[must_use]
     pub fn patient(self) -> Self {
         match self {
@@ -65,8 +64,7 @@ impl StoreConfig {
 
     /// Reads a database URL.
     ///
-    /// # Errors
-    /// A sentence for any other scheme: a misspelt one must not become the name of a file.
+    /// Rejects any other scheme with a sentence: a misspelled scheme must not become a file name.
     pub fn from_url(url: &str) -> Result<Self, String> {
         match url.split_once("://").map(|(scheme, _)| scheme) {
             Some("postgres" | "postgresql") => Ok(Self::Postgres {
@@ -86,7 +84,7 @@ impl StoreConfig {
         }
     }
 
-    /// An SQLite file with the usual number of readers.
+    /// An SQLite file with the default number of readers.
     #[must_use]
     pub fn sqlite(file: impl Into<PathBuf>) -> Self {
         Self::Sqlite {

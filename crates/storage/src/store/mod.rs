@@ -1,8 +1,8 @@
-//! The store's public door. One method is one read or one use case's transaction.
+//! The store's public API. One method is one read or one use case's transaction.
 //!
-//! Methods hand out an [`Answer`], or are `#[boxed]`: an async function's body is compiled where it is waited for, and
-//! diesel's statements are to be compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query). A
-//! method that is one query stands with the queries of its rows.
+//! Methods return an [`Answer`] or are `#[boxed]`. An async function's body is compiled where it is awaited, and
+//! diesel's statements must be compiled here, once, not in every dependent crate (docs/ARCHITECTURE.md, A query). A
+//! method that is a single query stands with the queries of its rows.
 
 mod config;
 
@@ -28,16 +28,15 @@ use crate::{
     units::{self, Work},
 };
 
-/// How long a claim lasts without renewal.
 #[must_use]
 pub fn lease() -> Duration {
     offhook_failpoints::scaled(Duration::from_secs(45))
 }
 
-/// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL.
+/// The durability of this store's commits: `FULL` on SQLite, `on` on PostgreSQL.
 pub type Durability = String;
 
-/// What a method of the store answers, once it is waited for: nothing begins before.
+/// The future of a store method's result. Nothing starts before it is awaited.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
 
 #[derive(Clone)]
@@ -48,15 +47,16 @@ pub(crate) enum Inner {
 
 /// Rows, on either database.
 ///
-/// Whatever else a method says of its errors, each answers [`StoreError::Unavailable`] if the database is out of reach.
+/// In addition to the errors that a method documents, each returns [`StoreError::Unavailable`] if the database is
+/// unreachable.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Inner,
     pub(crate) master_key: MasterKey,
     clock_offset: Arc<AtomicI64>,
-    /// On PostgreSQL.
+    /// Only on PostgreSQL.
     pub(crate) steps: Option<CallWriter>,
-    /// Who changes what is changed through this handle.
+    /// The actor of the changes made through this handle.
     pub(crate) actor: Actor,
 }
 
@@ -104,7 +104,6 @@ impl Inner {
     }
 }
 
-/// Runs a unit of reading.
 macro_rules! read {
     ($store:expr, |$conn:ident| $work:expr) => {
         $store
@@ -113,7 +112,7 @@ macro_rules! read {
     };
 }
 
-/// Runs a unit of work in one transaction, and keeps what it wrote unless it fails.
+/// Runs a unit of work in one transaction, and commits unless it fails.
 macro_rules! keep {
     ($store:expr, |$conn:ident| $work:expr) => {
         $store
@@ -122,7 +121,7 @@ macro_rules! keep {
     };
 }
 
-/// Runs a unit of work in one transaction; its `Verdict` says whether to keep what it wrote.
+/// Runs a unit of work in one transaction; its `Verdict` decides whether to commit.
 macro_rules! write {
     ($store:expr, |$conn:ident| $work:expr) => {
         $store
@@ -134,11 +133,10 @@ pub(crate) use {keep, read, write};
 
 #[boxed]
 impl Store {
-    /// Brings the database to this version's schema and opens it.
+    /// Migrates the database to this version's schema and opens it.
     ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if it is out of reach, [`StoreError::Internal`] if a migration fails or the master
-    /// key is not the one that sealed this database's secrets.
+    /// Returns [`StoreError::Internal`] if a migration fails, or if the master key is not the one that sealed this
+    /// database's secrets.
     pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self> {
         Self::migrate(config).await?;
         let clock_offset = Arc::new(AtomicI64::new(0));
@@ -168,10 +166,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Brings the database to this version's schema; returns the names of the migrations that were applied.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
+    /// Migrates the database to this version's schema. Returns the names of the applied migrations.
     pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>> {
         match config {
             StoreConfig::Sqlite { file, .. } => {
@@ -184,7 +179,7 @@ impl Store {
         }
     }
 
-    /// The same store in the hands of `actor`: the audit log says so.
+    /// The same store, acting as `actor` in the audit log.
     #[must_use]
     pub fn acting(&self, actor: Actor) -> Self {
         Self {
@@ -203,8 +198,7 @@ impl Store {
         matches!(self.inner, Inner::Sqlite(_))
     }
 
-    /// Turns the clock that leases and keys are judged by on PostgreSQL, and those of deliveries on both databases; for
-    /// tests.
+    /// Shifts the clock that decides on leases and keys on PostgreSQL, and on deliveries on both databases; for tests.
     pub fn turn_lease_clock(&self, micros: i64) {
         self.clock_offset.store(micros, Ordering::SeqCst);
     }
@@ -213,8 +207,8 @@ impl Store {
         self.clock_offset.load(Ordering::SeqCst)
     }
 
-    /// Tells every process that listens on this database, this one too. At most 7,999 bytes. On the embedded database
-    /// nobody else is there.
+    /// Publishes a message to every process that listens on this database, including this one. At most 7,999 bytes.
+    /// Does nothing on the embedded database, which has no other process.
     pub async fn tell(&self, message: String) -> Result<()> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(()),
@@ -222,7 +216,7 @@ impl Store {
         }
     }
 
-    /// Listens, by a session of its own, to what processes on this database tell each other; `None` on the embedded one.
+    /// Subscribes to those messages with a session of its own. `None` on the embedded database.
     pub async fn listen(&self) -> Result<Option<Listener>> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(None),
@@ -230,15 +224,14 @@ impl Store {
         }
     }
 
-    /// The time by the clock that processes on this database share: PostgreSQL's; on the embedded one it is `now`.
+    /// The time by the clock that processes on this database share: PostgreSQL's. On the embedded database it is `now`.
     pub fn shared_time(&self, now: Timestamp) -> Answer<'_, Timestamp> {
         let offset = self.offset();
         read!(self, |conn| dialect!(conn, key_clock(now, offset)))
     }
 
-    /// How durable a commit is.
     pub async fn durability(&self) -> Result<Durability> {
-        // Asked of the connection that writes.
+        // Queries the connection that writes.
         write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
             durability()
@@ -246,16 +239,16 @@ impl Store {
         .await
     }
 
-    /// Version, clock and settings of the database, asked of the connection that writes.
+    /// Version, clock and settings of the database, queried on the connection that writes.
     pub fn about(&self) -> Answer<'_, AboutDatabase> {
         write!(self, |conn| Ok(Verdict::Rollback(dialect!(conn, about())?)))
     }
 }
 
-/// A fresh id of the time `at`.
+/// A new id with the time `at`.
 pub fn mint<Id: From<Uuid>>(at: Timestamp) -> Id {
     let mut random = [0; 10];
-    // The system's generator does not fail once it has been seeded; were it to, ids would still differ in time.
+    // The system's generator does not fail once it has been seeded. If it did, ids would still differ in time.
     let _ = SystemRandom::new().fill(&mut random);
     EventId::mint(at, random).uuid().into()
 }

@@ -1,4 +1,4 @@
-//! What PostgreSQL says of itself.
+//! PostgreSQL's version, clock and settings.
 
 use crate::database::RunQueryDsl;
 use diesel::dsl::sql;

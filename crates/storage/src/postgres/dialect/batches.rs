@@ -9,7 +9,7 @@ use crate::database::Conn;
 use crate::sql::V;
 use crate::{NewRecipient, Result, sql};
 
-/// Recipients of a batch, in their order: a statement for every 1,000.
+/// Inserts a batch's recipients in order, 1,000 per statement.
 pub(crate) async fn insert_recipients(
     conn: &mut Conn,
     batch: BatchId,

@@ -13,7 +13,7 @@ use crate::postgres::{CallStep, Step};
 use crate::sql::{self, V};
 use crate::{Fenced, NewTurn, Result};
 
-/// Appends a turn to a live call, in one statement: with thousands of calls their turns are most of what is written.
+/// Appends a turn to a live call, in one statement: with thousands of calls, turns are most of what is written.
 pub(crate) async fn append_turn(
     conn: &mut Conn,
     id: ConversationId,
@@ -35,8 +35,8 @@ pub(crate) async fn append_turn(
     })
 }
 
-/// Takes steps of calls, each of another one; returns the calls that took theirs. What another transaction holds is not
-/// waited for: whoever waits for one row while holding others may wait for ever.
+/// Applies one step to each of several calls, and returns the calls that took theirs. Skips rows that another
+/// transaction has locked: waiting for one row while holding others could deadlock.
 pub(crate) async fn take_steps(
     conn: &mut Conn,
     steps: &[CallStep],
@@ -112,7 +112,7 @@ struct AppendTurn {
     /// 1 if it is a message.
     counts: i32,
     at: V<Timestamp>,
-    /// The last moment before it, where that is known.
+    /// The last moment before it, if known.
     before: Option<i32>,
     turn: NewTurn,
 }

@@ -12,8 +12,8 @@ use crate::database::Conn;
 use crate::sql::V;
 use crate::{AttemptReport, ClaimedAttempt, Result, sql};
 
-/// Cancels up to `most` open deliveries of an endpoint, without waiting for those that somebody else has; returns how many
-/// that were.
+/// Cancels up to `most` open deliveries of an endpoint, and skips those that another transaction has locked. Returns
+/// how many it cancelled.
 pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64) -> Result<usize> {
     Ok(diesel::sql_query(
         "WITH free AS (SELECT id FROM deliveries \
@@ -46,9 +46,9 @@ pub(crate) async fn insert_attempts(
     .await
 }
 
-/// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force: two
-/// statements, however many there are. The next attempt is due by the database's clock, so long after `steady` as is left
-/// of its wait. Returns the deliveries that were given up.
+/// Records the results of scheduled attempts, and moves their deliveries where the claim is still in force: two
+/// statements, however many results. The next attempt is due by the database's clock, after the part of its wait that
+/// is left at `steady`. Returns the deliveries that were given up.
 pub(crate) async fn finish(
     conn: &mut Conn,
     reports: &[AttemptReport],
@@ -77,12 +77,12 @@ pub(crate) async fn finish(
     .execute(conn)
     .await?;
     let mut scheduled: Vec<&AttemptReport> = reports.iter().filter(|r| r.number > 0).collect();
-    // In id order, so that two processes never wait for each other.
+    // In id order, so that two processes never deadlock.
     scheduled.sort_by_key(|report| report.delivery_id);
     if scheduled.is_empty() {
         return Ok(HashSet::new());
     }
-    // A failure does not bring back what was cancelled or received meanwhile.
+    // A failure does not reopen a delivery that was cancelled or received meanwhile.
     let moved: Vec<Moved> = diesel::sql_query(
         "UPDATE deliveries d SET \
            state = CASE WHEN r.success THEN 'delivered' \

@@ -1,4 +1,5 @@
-//! The claim of due deliveries, for PostgreSQL: found, taken and read in one statement, so that each row is looked for once.
+//! The claim of due deliveries, for PostgreSQL: finds, claims and reads them in one statement, so that each row is
+//! looked up once.
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
@@ -12,10 +13,10 @@ use crate::queries::dispatch::{first_attempts, retries};
 use crate::store::mint;
 use crate::{ClaimSlots, ClaimedAttempt, Result, sql};
 
-/// `found` takes each row for this transaction as far as no other one has it; where another one has changed it since the
-/// statement began, its conditions are looked at again in what it is now. What had no claim gets this one in `taken`, by
-/// its id: the array has the planner use the key, however many rows it believes there are. What is left of an owner that is
-/// gone is for the caller.
+/// `found` locks each due row that no other transaction has locked. If another transaction has changed a row since the
+/// statement began, PostgreSQL rechecks the conditions on its new version. `taken` gives rows without a claim this one,
+/// by id: the array makes the planner use the primary key, whatever row count it estimates. The caller handles rows
+/// that a dead owner left.
 const CLAIM: &str = concat!(
     "WITH found AS ( \
        SELECT one.* FROM UNNEST($1, $2, $3) AS s(endpoint_id, firsts, retries) \
@@ -49,7 +50,7 @@ const CLAIM: &str = concat!(
      FROM found WHERE found.claim_id IS NOT NULL"
 );
 
-/// A delivery that has the claim by now, with all that its attempt needs; or one of an owner that is gone, without.
+/// A delivery that now has the claim, with all that its attempt needs; or one of a dead owner, without that.
 #[derive(QueryableByName)]
 struct Row {
     #[diesel(embed)]
@@ -69,7 +70,7 @@ struct Row {
 }
 
 impl Row {
-    /// The attempt to be made, if the delivery has the claim.
+    /// The attempt to make, if the delivery has the claim.
     fn attempt(&mut self, claim: Claim) -> Option<ClaimedAttempt> {
         Some(ClaimedAttempt {
             claim_id: claim.id,
@@ -87,8 +88,8 @@ impl Row {
     }
 }
 
-/// Each enabled endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
-/// this one's until its end. Those that nobody had have the claim.
+/// Locks each enabled endpoint's due deliveries, oldest first, until the transaction ends. Skips those that other
+/// transactions have locked. Deliveries without an owner get the claim.
 pub(crate) async fn claim_due(
     conn: &mut Conn,
     slots: &[ClaimSlots],

@@ -12,7 +12,7 @@ use crate::queries::idempotency::KeyRow;
 use crate::sql::V;
 use crate::{IdempotencyClaim, Result, sql};
 
-/// Writes an Idempotency-Key that lives for `kept` from now on by the database's clock; 0 if there is one already.
+/// Writes an Idempotency-Key that lives for `kept`, by the database's clock. Returns 0 if it exists already.
 pub(crate) async fn insert_key(
     conn: &mut Conn,
     account: AccountId,
@@ -41,7 +41,7 @@ pub(crate) async fn insert_key(
     .await
 }
 
-/// The row of an Idempotency-Key with the database's clock, in one look.
+/// The row of an Idempotency-Key and the database's clock, in one query.
 pub(crate) async fn find_key(
     conn: &mut Conn,
     account: AccountId,

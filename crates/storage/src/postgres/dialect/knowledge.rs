@@ -13,7 +13,7 @@ use crate::sql;
 use crate::sql::V;
 use crate::{NewPassage, NewPosting, Result};
 
-/// Keeps documents from being deleted until the transaction's end.
+/// Locks documents against deletion until the transaction ends.
 pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<()> {
     let _: Vec<DocumentId> = documents::table
         .filter(documents::id.eq_any(ids.iter().copied().map(V)))

@@ -8,7 +8,7 @@ use super::column;
 use crate::database::Conn;
 use crate::{LogEntry, Result, sql};
 
-/// Writes log entries that are not there yet.
+/// Inserts log entries that do not exist yet.
 pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO request_logs (id, account_id, request_id, key_id, key_prefix, method, path, status, \

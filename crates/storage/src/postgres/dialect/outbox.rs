@@ -1,12 +1,12 @@
-//! Writes that go along with a query.
+//! Writes that accompany a query.
 
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 
 use crate::database::Db;
 
-/// `WITH a AS (INSERT …), b AS (INSERT …) SELECT …`: PostgreSQL carries out each write once, whether or not the rest
-/// reads it, and checks references between them at the end of the statement.
+/// `WITH a AS (INSERT …), b AS (INSERT …) SELECT …`: PostgreSQL executes each write once, whether or not the rest reads
+/// it, and checks foreign keys between them at the end of the statement.
 #[derive(QueryId)]
 pub(crate) struct With<W, S> {
     pub(crate) writes: W,
@@ -26,7 +26,7 @@ impl<W, S: Query> Query for With<W, S> {
     type SqlType = S::SqlType;
 }
 
-/// A named write of a [`With`]. Each table's has one name, as diesel tells statements apart by their types.
+/// A named write of a [`With`]. Each table has one name, because diesel distinguishes statements by their types.
 #[derive(QueryId)]
 pub(crate) struct Write<I>(pub(crate) &'static str, pub(crate) I);
 

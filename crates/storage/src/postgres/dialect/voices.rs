@@ -1,4 +1,4 @@
-//! Writing voices, for PostgreSQL: many in one statement, as each costs a way there and back.
+//! Writing voices, for PostgreSQL: many in one statement, because each statement costs a round trip.
 
 use crate::database::RunQueryDsl;
 use diesel::sql_types::{Array, Nullable, Text};
@@ -9,7 +9,7 @@ use crate::database::Conn;
 use crate::records::voices::json;
 use crate::{Result, sql};
 
-/// Writes voices, in place of those of the same provider and id; each may be there once.
+/// Writes voices, and replaces those with the same provider and id. Each may occur once.
 pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()> {
     diesel::sql_query(
         "INSERT INTO voices (provider, voice_id, name, gender, age, accent, language, languages, locales, \

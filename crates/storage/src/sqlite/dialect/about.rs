@@ -1,4 +1,4 @@
-//! What the embedded database says of itself.
+//! The embedded database's version and settings.
 
 use crate::database::RunQueryDsl;
 use diesel::dsl::sql;

@@ -8,7 +8,7 @@ use crate::database::Conn;
 use crate::schema::{accounts, api_keys};
 use crate::{Account, ApiKey, Result};
 
-/// The key with this digest, its account, and the present by the clock that keys are judged by: the process's own.
+/// The key with this digest, its account, and the time by the clock for keys: the process's own.
 pub(crate) async fn find_by_digest(
     conn: &mut Conn,
     digest: [u8; 32],

@@ -9,7 +9,7 @@ use crate::schema::batch_recipients as recipients;
 use crate::sql::V;
 use crate::{NewRecipient, Result};
 
-/// Recipients of a batch, in their order.
+/// Inserts a batch's recipients in order.
 pub(crate) async fn insert_recipients(
     conn: &mut Conn,
     batch: BatchId,

@@ -12,7 +12,6 @@ use crate::sql::V;
 use crate::{Fenced, NewTurn, Result};
 
 define_sql_function! {
-    /// The first that is not null.
     fn coalesce(first: Nullable<Integer>, second: Integer) -> Integer;
 }
 

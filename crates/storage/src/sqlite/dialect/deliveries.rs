@@ -16,7 +16,7 @@ use crate::{
     AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, Result, sql,
 };
 
-/// Cancels up to `most` open deliveries of an endpoint; returns how many that were.
+/// Cancels up to `most` open deliveries of an endpoint. Returns how many it cancelled.
 pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64) -> Result<usize> {
     Ok(diesel::sql_query(
         "UPDATE deliveries SET state = 'cancelled', next_attempt_at = NULL \
@@ -49,7 +49,7 @@ pub(crate) async fn insert_attempts(
     Ok(())
 }
 
-/// Each enabled endpoint's deliveries that are due, the first ones first. None has the claim yet.
+/// Each enabled endpoint's due deliveries, oldest first. None has the claim yet.
 pub(crate) async fn claim_due(
     conn: &mut Conn,
     slots: &[ClaimSlots],
@@ -98,7 +98,7 @@ pub(crate) async fn claim_due(
     Ok(found)
 }
 
-/// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force. Returns the
+/// Records the results of scheduled attempts, and moves their deliveries where the claim is still in force. Returns the
 /// deliveries that were given up.
 pub(crate) async fn finish(
     conn: &mut Conn,
@@ -144,7 +144,7 @@ pub(crate) async fn finish(
         );
         let open =
             deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
-        // A failure does not bring back what was cancelled or received meanwhile.
+        // A failure does not reopen a delivery that was cancelled or received meanwhile.
         let changed = diesel::update(deliveries::table)
             .filter(mine)
             .filter(open.or(report.success.into_sql::<diesel::sql_types::Bool>()))

@@ -12,7 +12,7 @@ use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, Result};
 
-/// Writes an Idempotency-Key that lives for `kept` from now on by the process's clock; 0 if there is one already.
+/// Writes an Idempotency-Key that lives for `kept`, by the process's clock. Returns 0 if it exists already.
 pub(crate) async fn insert_key(
     conn: &mut Conn,
     account: AccountId,
@@ -37,7 +37,7 @@ pub(crate) async fn insert_key(
         .await
 }
 
-/// The row of an Idempotency-Key with the process's clock.
+/// The row of an Idempotency-Key and the process's clock.
 pub(crate) async fn find_key(
     conn: &mut Conn,
     account: AccountId,

@@ -11,7 +11,7 @@ use crate::sql;
 use crate::sql::V;
 use crate::{NewPassage, NewPosting, Result};
 
-/// Keeps documents from being deleted until the transaction's end; the one writer does.
+/// Does nothing: while the only writer runs a transaction, documents cannot be deleted.
 pub(crate) async fn hold_documents(_conn: &mut Conn, _ids: &[DocumentId]) -> Result<()> {
     Ok(())
 }
@@ -30,7 +30,7 @@ pub(crate) async fn insert_passages(
     Ok(())
 }
 
-/// In one statement: one for each of hundreds of words takes several times as long.
+/// Uses one statement: one for each of hundreds of words would take several times as long.
 pub(crate) async fn insert_postings(
     conn: &mut Conn,
     account: AccountId,

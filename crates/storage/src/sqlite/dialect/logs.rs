@@ -8,7 +8,7 @@ use crate::schema::request_logs as logs;
 use crate::sql::V;
 use crate::{LogEntry, Result};
 
-/// Writes log entries that are not there yet.
+/// Inserts log entries that do not exist yet.
 pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) -> Result<()> {
     for entry in entries {
         diesel::insert_into(logs::table)

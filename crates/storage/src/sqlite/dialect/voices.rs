@@ -1,4 +1,4 @@
-//! Writing voices, for SQLite: a statement costs microseconds.
+//! Writing voices, for SQLite, where a statement costs microseconds.
 
 use crate::database::RunQueryDsl;
 use diesel::prelude::*;
@@ -10,7 +10,7 @@ use crate::records::voices::json;
 use crate::schema::voices;
 use crate::sql::V;
 
-/// Writes voices, in place of those of the same provider and id.
+/// Writes voices, and replaces those with the same provider and id.
 pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()> {
     for row in rows {
         let said = (
