@@ -1,16 +1,16 @@
-//! How much sound a page may send.
+//! Rate limit of a page's audio.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Sound that may come at once: what a network held back for as long as a page may be silent.
+/// The burst allowance: as much audio as a network may hold back while the page counts as silent.
 const BURST: Duration = Duration::from_secs(10);
 
-/// How many times faster than it sounds a page may send beyond that.
+/// How many times faster than real time a page may send beyond the burst.
 const FASTEST: u32 = 2;
 
-/// A bucket that sound fills and time empties.
+/// A leaky bucket: audio fills it, time drains it.
 #[derive(Debug)]
 pub(crate) struct Flow {
     level: Duration,
@@ -25,7 +25,7 @@ impl Flow {
         }
     }
 
-    /// Takes so much sound; `false` if it is a flood.
+    /// Adds audio; `false` if the page sends too much.
     pub(crate) fn take(&mut self, sound: Duration, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.at);
         self.at = now;
@@ -40,7 +40,7 @@ mod tests {
 
     const FRAME: Duration = Duration::from_millis(20);
 
-    /// Frames that a page which sends one each `every` may send in a minute, till it is a flood.
+    /// Sends one frame per `every` for a minute; returns the number of frames until the limit, if it is reached.
     fn frames(every: Duration) -> Option<u32> {
         let begin = Instant::now();
         let mut flow = Flow::new(begin);
@@ -52,7 +52,7 @@ mod tests {
     fn sound_may_come_twice_as_fast_as_it_sounds_and_what_was_held_back_at_once() {
         assert_eq!(frames(FRAME), None);
         assert_eq!(frames(FRAME / 2), None);
-        // A third too much of each second fills the bucket of ten.
+        // One third too much per second fills the 10 s bucket.
         let flood = frames(Duration::from_millis(5)).unwrap();
         assert!((990..1_010).contains(&flood), "{flood}");
 

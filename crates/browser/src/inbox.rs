@@ -1,4 +1,4 @@
-//! What a page's microphone hears, till the engine takes it.
+//! The incoming audio of a page until the engine takes it.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use tokio::time::Instant;
 use crate::flow::Flow;
 use crate::{MOST_FRAME_BYTES, SAMPLE_BYTES, WIRE_RATE};
 
-/// Why a page's sound is not taken. The page is let go of then.
+/// Why a page's audio is rejected. The page is then disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// A frame of more than [`MOST_FRAME_BYTES`].
     TooLarge,
-    /// Nothing, or half a sample.
+    /// An empty frame, or an incomplete sample.
     NoSound,
-    /// It comes more than twice as fast as it sounds.
+    /// Audio arrives at more than twice real time.
     TooFast,
 }
 
-/// One page's sound on its way in. It holds a quarter of a second at most, whatever comes.
+/// The incoming audio of one page. It never holds more than a quarter of a second.
 pub(crate) struct Inbox {
     resampler: Resampler,
     jitter: JitterBuffer,
-    /// Samples that do not fill a frame yet.
+    /// Samples of an incomplete frame.
     rest: Vec<i16>,
     sequence: u16,
     timestamp: u32,
@@ -47,12 +47,12 @@ impl Inbox {
         }
     }
 
-    /// The line is answered: the silence before counts for nothing.
+    /// The line was answered: earlier silence does not count.
     pub(crate) const fn begins(&mut self, now: Instant) {
         self.heard_at = now;
     }
 
-    /// Takes a frame as it came.
+    /// Adds a frame as received.
     pub(crate) fn put(&mut self, pcm: &[u8], now: Instant) -> Result<(), Refused> {
         if pcm.len() > MOST_FRAME_BYTES {
             return Err(Refused::TooLarge);
@@ -84,8 +84,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// The next 20 ms. Where nothing came it is quiet: a page whose network stalls is no line without sound, and one that
-    /// sends nothing at all is let go of by [`silent_for`](Self::silent_for).
+    /// The next 20 ms, silent if nothing came. A stalled network is not a lost line; [`silent_for`](Self::silent_for)
+    /// detects a page that sends nothing.
     pub(crate) fn take(&mut self) -> Frame {
         match self.jitter.take() {
             Taken::Sound(frame) => frame,
@@ -93,13 +93,13 @@ impl Inbox {
         }
     }
 
-    /// How long nothing has come.
+    /// The time since the last audio.
     pub(crate) fn silent_for(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.heard_at)
     }
 }
 
-/// From the wire's rate to the engine's. These rates are known, so that it is always there.
+/// From the wire's rate to the engine's. Both rates are supported, so it always succeeds.
 pub(crate) fn to_engine() -> Option<Resampler> {
     Resampler::new(WIRE_RATE, SAMPLE_RATE).ok()
 }
@@ -112,7 +112,7 @@ mod tests {
         Inbox::new(to_engine().unwrap(), Instant::now())
     }
 
-    /// So many samples of a tone of 440 Hz, as a page sends them.
+    /// Samples of a 440 Hz tone, as a page sends them.
     fn tone(samples: std::ops::Range<usize>) -> Vec<u8> {
         samples
             .map(|at| (at as f64 * 440.0 * std::f64::consts::TAU / f64::from(WIRE_RATE)).sin())
@@ -138,7 +138,7 @@ mod tests {
                 .unwrap();
             heard.push(inbox.take());
         }
-        // It waits for 40 ms, and rings out within a frame.
+        // It waits 40 ms, and the filter rings out within a frame.
         let loud = heard
             .iter()
             .map(loudness)

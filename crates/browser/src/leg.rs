@@ -1,4 +1,4 @@
-//! The leg: every 20 ms it hands the engine what the page's microphone heard, and the page what the agent says.
+//! The leg: every 20 ms it passes the page's audio to the engine, and the agent's audio to the page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,36 +24,36 @@ use crate::{SAMPLE_BYTES, WIRE_RATE};
 /// A page that sends nothing for this long is gone.
 const SILENT_AT_MOST: Duration = Duration::from_secs(10);
 
-/// Ticks that are made up for at once after the machine was busy. When it was away for longer they are left out.
+/// Ticks that are caught up at once after the machine was busy. After a longer stall they are skipped.
 const MOST_BEHIND: u32 = 5;
 
-/// Frames of silence that follow sound to a page, so that its last samples leave the filter and a gap of a frame or two
-/// within a sentence is none at the page.
+/// Silent frames after audio, so that the last samples leave the resampler, and a gap of a frame or two within a
+/// sentence is inaudible at the page.
 const TRAILING: u32 = 5;
 
 /// Events that may wait for the engine.
 const EVENTS_WAITING: usize = 64;
 
-/// Frames that may wait for a page that does not read: a second. What comes on top is dropped.
+/// Frames that may wait for a page that does not read: one second. Further ones are dropped.
 const MOST_WAITING: usize = 50;
 
-/// What a page is sent.
+/// A message to the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
-    /// Sound, to be played behind what was sent before.
+    /// Audio to play after the previous audio.
     Sound(Bytes),
-    /// Whatever was sent and not played yet is not to be played any more.
+    /// Discard all audio that was sent and not played yet.
     Clear,
 }
 
-/// Whoever has the page's connection. Dropped, the page has hung up.
+/// The handle for the owner of the page's connection. Dropping it means that the page has hung up.
 pub struct PageEnd {
     shared: Arc<Shared>,
     events: mpsc::Sender<AudioEvent>,
     _here: mpsc::Sender<()>,
 }
 
-/// The line of a page that waits to be answered.
+/// The line of a page that waits for an answer.
 pub struct PageLine {
     held: Held,
     events: mpsc::Sender<AudioEvent>,
@@ -69,7 +69,7 @@ struct Shared {
     is_over: watch::Sender<bool>,
 }
 
-/// Both ends of a page's line. `None` only if sound could not be resampled between rates that always can.
+/// Both ends of a page's line. `None` only if resampling between the two supported rates failed.
 pub fn page() -> Option<(PageEnd, PageLine)> {
     let (to_engine, to_wire) = (to_engine()?, Resampler::new(SAMPLE_RATE, WIRE_RATE).ok()?);
     let shared = Arc::new(Shared {
@@ -95,29 +95,27 @@ pub fn page() -> Option<(PageEnd, PageLine)> {
 }
 
 impl PageEnd {
-    /// Takes sound of the page's microphone: whole samples, [`MOST_FRAME_BYTES`](crate::MOST_FRAME_BYTES) at most.
-    ///
-    /// # Errors
-    /// [`Refused`]: a page that sends such things is to be let go of.
+    /// Adds audio of the page's microphone: whole samples, at most [`MOST_FRAME_BYTES`](crate::MOST_FRAME_BYTES). On
+    /// [`Refused`] the caller should disconnect the page.
     pub fn hear(&self, pcm: &[u8]) -> Result<(), Refused> {
         self.shared.inbox.lock().put(pcm, Instant::now())
     }
 
-    /// Takes a key that was pressed: `0`–`9`, `*`, `#`. Others, and those of a page that hammers, are nothing.
+    /// Adds a key press: `0`–`9`, `*`, `#`. Other keys, and a flood of keys, are ignored.
     pub fn press(&self, key: char) {
         if matches!(key, '0'..='9' | '*' | '#') {
             let _ = self.events.try_send(AudioEvent::Dtmf(key));
         }
     }
 
-    /// What the page is to be sent next, or `None` once the line is gone. Safe to cancel.
+    /// The next message to the page, or `None` once the line is gone. Cancel-safe.
     pub async fn next(&self) -> Option<Sent> {
         self.shared.outbox.next().await
     }
 }
 
 impl PageLine {
-    /// Answers: from now on sound goes both ways. It must be called within the runtime on which the line is to live.
+    /// Answers: from now on audio flows both ways. Must be called within the runtime on which the line will run.
     pub fn answer(self) -> AudioLeg {
         let Self {
             held,
@@ -154,7 +152,7 @@ impl PageLine {
     }
 }
 
-/// The line's hold on what it shares with the page's end: with it goes the line, answered or not.
+/// The line's side of the shared state: dropping it ends the line, answered or not.
 struct Held(Arc<Shared>);
 
 impl Drop for Held {
@@ -172,7 +170,7 @@ struct Pacer {
     speaker: Speaker,
     to_wire: Resampler,
     number: u64,
-    /// Silent frames since the last sound.
+    /// Silent frames since the last audio.
     quiet: u32,
 }
 
@@ -181,7 +179,7 @@ impl Pacer {
         if self.events.send(AudioEvent::Answered).await.is_err() {
             return;
         }
-        // What came while it waited is past; from now on nothing counts as silence.
+        // Earlier audio is past; silence counts from now on.
         self.held.0.inbox.lock().begins(Instant::now());
         let mut over = self.held.0.is_over.subscribe();
         let mut deadline = Instant::now();
@@ -189,9 +187,9 @@ impl Pacer {
             tokio::select! {
                 biased;
                 _ = over.wait_for(|over| *over) => break false,
-                // The engine let go of the line.
+                // The engine has dropped the line.
                 () = self.ticks.closed() => break false,
-                // Nobody sends here: the end of the channel is the end of the page.
+                // Nothing is sent here: the channel closes when the page is gone.
                 _ = self.here.recv() => break true,
                 () = sleep_until(deadline) => {}
             }
@@ -208,12 +206,12 @@ impl Pacer {
             deadline += FRAME_TIME;
         };
         if page_is_gone {
-            // Behind keys that the engine has not read yet; one that is gone reads nothing.
+            // Queued after keys that the engine has not read yet; a closed channel ignores it.
             let _ = self.events.send(AudioEvent::Hangup).await;
         }
     }
 
-    /// Lets 20 ms pass; `false` if the page has been silent for too long.
+    /// Advances 20 ms; `false` if the page has been silent for too long.
     fn tick(&mut self, now: Instant) -> bool {
         let heard = {
             let mut inbox = self.held.0.inbox.lock();
@@ -243,7 +241,7 @@ impl Pacer {
             said: is_sound.then_some(frame),
         };
         self.number += 1;
-        // An engine that is busy for five seconds loses what it cannot take.
+        // An engine that is busy for five seconds loses the ticks that do not fit.
         let _ = self.ticks.try_send(tick);
         true
     }
@@ -259,7 +257,7 @@ impl Pacer {
     }
 }
 
-/// The playout queue, of which the page keeps a little.
+/// The playout queue; the page holds a small part of it.
 struct Mouth {
     speaker: Speaker,
     shared: Arc<Shared>,
@@ -288,7 +286,7 @@ impl Playout for Mouth {
 
     fn clear(&self) -> Vec<Cleared> {
         let cleared = self.speaker.clear();
-        // What was never begun is not at the page.
+        // Segments that never started are not at the page.
         if cleared.iter().any(|it| it.played > 0) {
             self.shared.outbox.replace(|_| false, Sent::Clear);
         }
@@ -296,7 +294,7 @@ impl Playout for Mouth {
     }
 }
 
-/// A page can be hung up, and nothing else: nobody is to be reached behind it.
+/// A page supports hangup only: it cannot be transferred.
 struct Line(Arc<Shared>);
 
 #[async_trait]

@@ -1,9 +1,9 @@
-//! A web page that talks, as an audio leg.
+//! A talking web page as an audio leg.
 //!
-//! What a page sends and is sent is sound of 20 ms a frame, mono, 16 bit little-endian, 16 kHz. The engine's is 8 kHz: it is
-//! resampled here. There is no socket here: whoever has the page's connection gives what comes to [`PageEnd::hear`] and
-//! sends what [`PageEnd::next`] hands out. Sound goes out as fast as it is said and no faster, so that little waits at the
-//! page when the agent is cut short, and what was sent counts as heard.
+//! Pages send and receive audio in 20 ms frames, mono, 16 bit little-endian, 16 kHz. It is resampled to the engine's 8
+//! kHz here. This crate has no socket: the owner of the page's connection passes received audio to [`PageEnd::hear`]
+//! and sends what [`PageEnd::next`] returns. Audio is sent in real time, so that little waits at the page when the
+//! agent is interrupted, and sent audio counts as heard.
 
 mod flow;
 mod inbox;
@@ -15,13 +15,13 @@ pub use leg::{PageEnd, PageLine, Sent, page};
 /// Samples per second on the wire.
 pub const WIRE_RATE: u32 = 16_000;
 
-/// Bytes of a sample on the wire.
+/// Bytes per sample on the wire.
 const SAMPLE_BYTES: usize = 2;
 
-/// Bytes that a frame of a page's sound may have: 128 ms.
+/// The largest frame of a page's audio in bytes: 128 ms.
 pub const MOST_FRAME_BYTES: usize = 4_096;
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

@@ -1,5 +1,5 @@
-//! Carrier adapters: the simulated phone network, in process ([`Simulator`]) and as a process of its own
-//! ([`serve_simulator`], spoken to by [`RemoteSimulator`]).
+//! Carrier adapters: the simulated phone network, in process ([`Simulator`]) and as a separate process
+//! ([`serve_simulator`], with [`RemoteSimulator`] as its client).
 
 mod simulator;
 
@@ -8,7 +8,7 @@ pub use simulator::network::{Dial, Simulator};
 pub use simulator::numbers::{Behaviour, OURS};
 pub use simulator::server::{SimulatorSettings, serve as serve_simulator};
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

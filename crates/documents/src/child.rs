@@ -1,4 +1,4 @@
-//! Reading a file in a child process: a broken or hostile file ends the child, never the service.
+//! Reads a file in a child process: a broken or hostile file ends the child, never the service.
 
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
@@ -12,45 +12,45 @@ use tokio::time::timeout;
 
 use crate::{ExtractError, Extractor, Format, MAX_TEXT_BYTES, Unreadable, extract};
 
-/// The hidden command of the binary that is the child.
+/// The hidden command of the binary that runs the child.
 pub const COMMAND: &str = "extract";
 
-/// How long a child may work.
+/// The time limit of a child.
 const WALL_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a child may address.
+/// The address space limit of a child.
 #[cfg(unix)]
 const MEMORY_LIMIT: u64 = 512 * 1024 * 1024;
 
-/// Seconds of computing, should the parent be gone.
+/// The CPU time limit in seconds, in case the parent is gone.
 #[cfg(unix)]
 const CPU_LIMIT: u64 = 20;
 
-/// Standard input, output and error: with these open no other file and no socket can be.
+/// Standard input, output and error: with this limit the child can open no other file or socket.
 #[cfg(unix)]
 const OPEN_FILES: u64 = 3;
 
-/// What libraries may print before the answer.
+/// Bytes that libraries may print before the answer.
 const CHATTER: usize = 1024 * 1024;
 
-/// The child's last bytes: how many before them are the answer, and whether it is the text (1) or the reason why there
-/// is none (0). Libraries that print to standard output come before that and spoil nothing.
+/// The size of the child's trailer: the length of the answer before it, and whether the answer is the text (1) or the
+/// reason why there is none (0). Libraries that print to standard output do so before that, and do no harm.
 const TRAILER: usize = 9;
 
 const TOO_SLOW: &str = "Reading the file took longer than 20 seconds: split it, or send its text.";
 
-/// What is said of a file that ended its reader.
+/// The message for a file that crashed its reader.
 pub(crate) const CRASHED: &str =
     "Reading the file failed, perhaps for want of memory: save it anew, or send its text.";
 
-/// Reads each file in a process of its own, which can open nothing, and has 512 MiB and 20 seconds.
+/// Reads each file in a separate process, which can open no files and is limited to 512 MiB and 20 seconds.
 #[derive(Debug, Clone)]
 pub struct ChildExtractor {
     program: PathBuf,
 }
 
 impl ChildExtractor {
-    /// `program` is a binary whose command [`COMMAND`] is [`serve_child`].
+    /// `program` is a binary whose command [`COMMAND`] calls [`serve_child`].
     pub const fn new(program: PathBuf) -> Self {
         Self { program }
     }
@@ -73,7 +73,7 @@ impl Extractor for ChildExtractor {
             return Err(std::io::Error::other("a child without pipes").into());
         };
         let send = async move {
-            // A child that ends early does not read everything: its answer says why.
+            // A child that ends early does not read everything; its answer has the reason.
             let _ = stdin.write_all(&content).await;
             drop(stdin);
         };
@@ -108,14 +108,14 @@ fn read_answer(mut bytes: Vec<u8>) -> Option<Result<String, ExtractError>> {
     })
 }
 
-/// Is the child: reads a file from standard input and writes its answer to standard output. Call it before anything
-/// else is opened or started, as nothing can be afterwards.
+/// Runs the child: reads a file from standard input and writes its answer to standard output. Call it before anything
+/// else is opened or started, because nothing can be afterwards.
 pub fn serve_child(format: &str) -> ExitCode {
     let Ok(format) = format.parse() else {
         return ExitCode::FAILURE;
     };
     limit();
-    // Nobody reads what a panic says.
+    // Panic messages have no reader.
     std::panic::set_hook(Box::new(|_| {}));
     let mut content = Vec::new();
     if std::io::stdin().read_to_end(&mut content).is_err() {
@@ -138,7 +138,7 @@ pub fn serve_child(format: &str) -> ExitCode {
     }
 }
 
-/// Takes from this process what it does not need. A system that knows a limit not goes without it.
+/// Applies the resource limits to this process. A limit that the system does not support is skipped.
 #[cfg(unix)]
 fn limit() {
     use rustix::process::{Resource, Rlimit, setrlimit};

@@ -1,4 +1,4 @@
-//! The text of a file.
+//! Extracts the text of a file.
 
 mod docx;
 mod html;
@@ -11,16 +11,16 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use crate::Format;
 
-/// The most text that a document may hold: some four thousand pages.
+/// The longest text of a document: about four thousand pages.
 pub const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
 
-/// Within so many bytes a page says what encoding it is in (HTML, 4.2.5.4).
+/// A page declares its encoding within this many bytes (HTML, 4.2.5.4).
 const META_WITHIN: usize = 1024;
 
-/// Says that a text is in UTF-8.
+/// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why a file has no text: a sentence for the one who sent it, with the remedy.
+/// Why a file has no text: a sentence for the sender, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreadable(pub Cow<'static, str>);
@@ -31,11 +31,9 @@ impl Unreadable {
     }
 }
 
-/// Reads the text of a file. It may take any time and memory: run it in a process with limits
-/// ([`ChildExtractor`](crate::ChildExtractor)).
-///
-/// # Errors
-/// [`Unreadable`] for a broken, encrypted, empty or absurd file.
+/// Extracts the text of a file. It may take any time and memory, so run it in a process with limits
+/// ([`ChildExtractor`](crate::ChildExtractor)). Returns [`Unreadable`] for a broken, encrypted, empty or oversized
+/// file.
 pub fn extract(format: Format, content: &[u8]) -> Result<String, Unreadable> {
     let text = match format {
         Format::Text | Format::Markdown => decode(content)?.into_owned(),
@@ -63,10 +61,8 @@ pub(crate) fn too_long() -> Unreadable {
     Unreadable::new("The file holds more than 10 MiB of text: split it into several documents.")
 }
 
-/// Text in UTF-8 or UTF-16 with a mark, else in Windows-1252, as spreadsheets still write it.
-///
-/// # Errors
-/// It does not look like text.
+/// Decodes UTF-8, UTF-16 with a byte order mark, or else Windows-1252, which spreadsheets still write. Fails if the
+/// content does not look like text.
 pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     if let Some((encoding, mark)) = Encoding::for_bom(content) {
         return Ok(encoding.decode_without_bom_handling(&content[mark..]).0);
@@ -82,7 +78,7 @@ pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     Ok(WINDOWS_1252.decode_without_bom_handling(content).0)
 }
 
-/// Text of a page in the encoding that it names itself, where nothing else says one.
+/// Decodes a page in its declared encoding, unless something else determines the encoding.
 fn decode_page(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     if Encoding::for_bom(content).is_none()
         && std::str::from_utf8(content).is_err()
@@ -94,7 +90,7 @@ fn decode_page(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     decode(content)
 }
 
-/// What `<meta charset="…">`, or `content="…; charset=…"`, names at the beginning of a page.
+/// The encoding in `<meta charset="…">`, or `content="…; charset=…"`, at the beginning of a page.
 fn named_encoding(content: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&content[..content.len().min(META_WITHIN)]);
     let head = head.to_ascii_lowercase();
@@ -105,7 +101,7 @@ fn named_encoding(content: &[u8]) -> Option<&'static Encoding> {
 }
 
 impl Format {
-    /// The content in UTF-8, where it is text, in a known character set, and says nothing else of itself.
+    /// Converts text in a known character set to UTF-8, unless the content declares its own encoding.
     pub fn in_utf8(self, content: Vec<u8>, charset: &str) -> Vec<u8> {
         let is_text = !matches!(self, Self::Pdf | Self::Docx);
         let known = Encoding::for_label(charset.as_bytes());
@@ -113,7 +109,7 @@ impl Format {
             Some(encoding)
                 if is_text && encoding != UTF_8 && Encoding::for_bom(&content).is_none() =>
             {
-                // Marked, so that what a page says of itself counts no more.
+                // With the mark, the page's own declaration no longer counts.
                 let text = encoding.decode_without_bom_handling(&content).0;
                 [MARK, text.as_bytes()].concat()
             }
@@ -122,14 +118,14 @@ impl Format {
     }
 }
 
-/// Whether there are characters in it that no text has.
+/// Whether it contains bytes that do not occur in text.
 pub(crate) fn looks_binary(content: &[u8]) -> bool {
     content
         .iter()
         .any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
 }
 
-/// Without what no reader sees: carriage returns, U+0000 and other controls.
+/// Removes invisible characters: carriage returns, U+0000 and other controls.
 fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

@@ -1,26 +1,22 @@
-//! The kinds of files whose text can be read.
+//! The supported file formats.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Plain text.
     Text,
-    /// Markdown, read as it is written.
+    /// Markdown, kept as written.
     Markdown,
-    /// A web page.
     Html,
     Pdf,
     /// Word's zipped XML.
     Docx,
-    /// A table with one line of names.
+    /// A table with one header line.
     Csv,
 }
 
 impl Format {
-    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Text,
         Self::Markdown,
@@ -30,7 +26,7 @@ impl Format {
         Self::Csv,
     ];
 
-    /// The name's ending, by which the child process is told as well.
+    /// The file extension, which is also the child process's argument.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Text => "txt",
@@ -42,7 +38,6 @@ impl Format {
         }
     }
 
-    /// The media type.
     pub const fn mime_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain",
@@ -54,15 +49,12 @@ impl Format {
         }
     }
 
-    /// The kind that a file's name says by its ending; `Err` for an ending that is another kind's.
-    ///
-    /// # Errors
-    /// The name ends like one of a kind that cannot be read.
+    /// The format of a file name's extension; `None` without an extension, `Err` for an unsupported one.
     pub fn of_name(name: &str) -> Result<Option<Self>, UnknownFormat> {
         let Some((stem, ending)) = name.rsplit_once('.') else {
             return Ok(None);
         };
-        // "Prices 1.5" and "v2. Draft" end like no file.
+        // "Prices 1.5" and "v2. Draft" have no extension.
         let is_ending = (1..=5).contains(&ending.len())
             && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
@@ -73,7 +65,7 @@ impl Format {
         ending.parse().map(Some)
     }
 
-    /// The kind of a media type; parameters are ignored.
+    /// The format of a media type; parameters are ignored.
     pub fn of_mime_type(text: &str) -> Option<Self> {
         let essence = text.split(';').next().unwrap_or_default().trim();
         let found = Self::ALL
@@ -86,7 +78,7 @@ impl Format {
         })
     }
 
-    /// The kind that the content itself shows: one of those with a signature, or text.
+    /// The format that the content shows: one with a signature, or text.
     pub fn of_content(content: &[u8]) -> Option<Self> {
         let head = &content[..content.len().min(1024)];
         if head.windows(5).any(|bytes| bytes == b"%PDF-") {
@@ -111,7 +103,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The ending is no known kind's.
+/// The extension is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a txt, md, html, pdf, docx or csv file")]
 pub struct UnknownFormat;

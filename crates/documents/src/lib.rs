@@ -1,7 +1,7 @@
-//! Offhook's documents: the text of files, cut into passages, and the words to find them by.
+//! Offhook's documents: the text of files, split into passages, and the words of the search index.
 //!
-//! Files come from strangers, so their text is taken out by a child process with limits ([`ChildExtractor`]). Everything
-//! else here is a pure function.
+//! Files come from strangers, so a child process with limits extracts their text ([`ChildExtractor`]). Everything else
+//! here is a pure function.
 
 mod child;
 mod extract;
@@ -17,7 +17,7 @@ pub use format::{Format, UnknownFormat};
 pub use passages::{MAX_PASSAGE_BYTES, Passage, split};
 pub use words::{IMPACT_ONE, impact, words};
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

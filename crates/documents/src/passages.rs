@@ -1,32 +1,31 @@
-//! A text cut into passages: whole sentences, the last of which each passage shares with the next, so that no thought is
-//! cut off from its context.
+//! Splits a text into passages of whole sentences. Each passage shares its last sentences with the next, so that no
+//! thought loses its context.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// What a passage grows to, in bytes of UTF-8: some 150 words.
+/// The target size of a passage, in bytes of UTF-8: about 150 words.
 const TARGET: usize = 1_000;
 
-/// The most that a passage repeats of the one before.
+/// The longest overlap with the previous passage.
 const OVERLAP: usize = 200;
 
-/// A sentence longer than this is cut at a space.
+/// A longer sentence is cut at a space.
 const MAX_SENTENCE: usize = 600;
 
-/// No passage is longer.
+/// The size limit of a passage.
 pub const MAX_PASSAGE_BYTES: usize = OVERLAP + TARGET;
 
-/// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage<'a> {
     pub text: &'a str,
-    /// How many of its first bytes are the end of the passage before: without them, the passages in order are the text.
+    /// How many of its first bytes repeat the previous passage. Without them, the passages in order are the text.
     pub repeats: usize,
 }
 
-/// Cuts a text into passages that cover it.
+/// Splits a text into passages that cover it.
 pub fn split(text: &str) -> Vec<Passage<'_>> {
     let mut passages = Vec::new();
-    // Where the passage begins, where its own part does, and where it ends; and the starts of its sentences.
+    // The start of the passage, the start of its own part, and its end; and the starts of its sentences.
     let (mut begin, mut own, mut end) = (0, 0, 0);
     let mut starts: Vec<usize> = Vec::new();
     for sentence in text.split_sentence_bounds().flat_map(Pieces) {
@@ -52,7 +51,7 @@ fn passage(text: &str, begin: usize, own: usize, end: usize) -> Passage<'_> {
     }
 }
 
-/// Where the next passage begins: with the last whole sentences that fit the overlap.
+/// The start of the next passage: the last whole sentences that fit the overlap.
 fn overlap(starts: &[usize], end: usize) -> usize {
     let fitting = starts.iter().find(|start| end - **start <= OVERLAP);
     fitting.copied().unwrap_or(end)
@@ -74,7 +73,7 @@ impl<'a> Iterator for Pieces<'a> {
             while !self.0.is_char_boundary(most) {
                 most -= 1;
             }
-            // Behind a space, so that words stay whole.
+            // Cut after a space, so that words stay whole.
             let space = self.0[..most]
                 .char_indices()
                 .rfind(|(_, c)| c.is_whitespace());

@@ -1,26 +1,26 @@
-//! The words that passages are found by, and how much each counts.
+//! The words of the search index, and their weights.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Characters of a word that count: what is longer is no word that anyone types twice.
+/// Characters of a word that count. A longer string is no real search term, and is cut off.
 const MAX_CHARS: usize = 40;
 
-/// BM25's saturation: how soon a word said again adds nothing.
+/// BM25's saturation: how fast repetitions of a word stop adding weight.
 const K1: f64 = 1.2;
 
 /// BM25's weight of a passage's length.
 const B: f64 = 0.75;
 
-/// Words of an ordinary passage. Passages are cut to one length, so BM25's average is a constant here, and a word's
-/// weight in a passage never changes when other documents come and go.
+/// The words of an average passage. Passages have a fixed target length, so BM25's average is a constant here, and a
+/// word's weight in a passage does not change when other documents are added or removed.
 const USUAL_WORDS: f64 = 150.0;
 
-/// The impact that BM25 would call 1.
+/// The impact for a BM25 weight of 1.
 pub const IMPACT_ONE: f64 = 1_000.0;
 
-/// The words of a text, in order: by Unicode's word boundaries, in any language, lower-cased, composed alike, and
-/// without the accents of Latin, Greek and Cyrillic letters, which callers' words often lack.
+/// The words of a text, in order: split at Unicode word boundaries, in any language, lower-cased and normalized. The
+/// accents of Latin, Greek and Cyrillic letters are removed, because callers' words often lack them.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     let folded: String = text
         .to_lowercase()
@@ -35,12 +35,12 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-/// What BM25 gives a word that occurs so often in a passage of so many words, times [`IMPACT_ONE`]; before the word's
-/// rarity.
+/// The BM25 weight of a word with this many occurrences in a passage of this many words, times [`IMPACT_ONE`], without
+/// the word's inverse document frequency.
 pub fn impact(occurrences: u32, words: u32) -> u16 {
     let (tf, length) = (f64::from(occurrences), f64::from(words));
     let weight = tf * (K1 + 1.0) / (tf + K1 * (1.0 - B + B * length / USUAL_WORDS));
-    // At most 2200, and never below 1 for a word that is there.
+    // At most 2200, and at least 1 for a word that occurs.
     (weight * IMPACT_ONE)
         .round()
         .clamp(1.0, f64::from(u16::MAX)) as u16

@@ -7,16 +7,16 @@ macro_rules! vocabulary {
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// Every value.
+            /// All values.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The wire form.
+            /// Returns the value's text in the API.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Every wire form, for error messages: `a`, `b` or `c`.
+            /// Returns all values for error messages: `a`, `b` or `c`.
             #[must_use]
             pub fn choices() -> String {
                 let names: Vec<String> = Self::ALL.iter().map(|v| format!("`{}`", v.as_str())).collect();
@@ -50,39 +50,40 @@ macro_rules! vocabulary {
 }
 pub(crate) use vocabulary;
 
-/// The text is not in the vocabulary.
+/// The text is no value of the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a known value")]
 pub struct UnknownWord;
 
 vocabulary! {
-    /// Who runs an agent.
+    /// The runtime of an agent.
     Runtime {
-        /// Fully manageable: configuration, versions, publish.
+        /// This service: configuration, versions and publishing are managed here.
         Engine => "engine",
-        /// Listed and renamed here; its configuration lives elsewhere.
+        /// An external provider: listed and renamed here, configured there.
         Legacy => "legacy",
     }
 }
 
 vocabulary! {
-    /// An agent's status.
+    /// The status of an agent.
     AgentStatus {
         /// Never published.
         Draft => "draft",
         /// Serves calls.
         Active => "active",
-        /// Refuses calls until it is active again.
+        /// Rejects calls until it is active again.
         Paused => "paused",
-        /// Put away; its conversations stay.
+        /// Archived; its conversations are kept.
         Archived => "archived",
-        /// The published version cannot hold a call.
+        /// The published version cannot run a call.
         Error => "error",
     }
 }
 
 impl AgentStatus {
-    /// Whether a client may ask for this change: `active` ⇄ `paused`, any → `archived` → `paused`; staying is no change.
+    /// Returns whether a client may request this change: `active` ⇄ `paused`, any → `archived` → `paused`; the same
+    /// status is no change.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use AgentStatus::{Active, Archived, Paused};

@@ -1,15 +1,15 @@
-//! What is extracted from conversations that have ended.
+//! Data extraction from finished conversations.
 
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// How far the analysis of a conversation is.
+    /// The status of a conversation's analysis.
     AnalysisStatus {
-        /// It is still to be made.
+        /// Not done yet.
         Pending => "pending",
-        /// There is data that fits the schema.
+        /// The data fits the schema.
         Completed => "completed",
-        /// There is none; `error` says why.
+        /// There is no data; `error` says why.
         Failed => "failed",
     }
 }

@@ -1,27 +1,27 @@
-//! Batch calls: states and reasons.
+//! Batch calls: statuses and reasons.
 
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// Where a batch is in its life.
+    /// The status of a batch.
     BatchStatus {
-        /// It begins at its time.
+        /// It starts at its scheduled time.
         Scheduled => "scheduled",
-        /// Its recipients are called.
+        /// Its recipients are being called.
         Running => "running",
-        /// Nobody new is called.
+        /// No new calls are started.
         Paused => "paused",
         /// Every recipient has ended.
         Completed => "completed",
-        /// Ended by the customer.
+        /// Canceled by the customer.
         Cancelled => "cancelled",
-        /// It cannot go on: its agent is archived, or its number gone.
+        /// It cannot continue: its agent is archived, or its number is gone.
         Failed => "failed",
     }
 }
 
 impl BatchStatus {
-    /// Whether nobody is called any more, unless it is tried again.
+    /// Returns whether no more calls are placed, unless the batch is retried.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled | Self::Failed)
@@ -31,25 +31,25 @@ impl BatchStatus {
 vocabulary! {
     /// Why a batch is paused.
     PausedReason {
-        /// The customer asked for it.
+        /// The customer paused it.
         Customer => "customer",
-        /// The wallet covers no further call; it goes on by itself when it does.
+        /// The wallet does not cover another call; the batch resumes once it does.
         NoCredits => "no_credits",
-        /// The key's monthly budget covers no further call; it goes on by itself when it does.
+        /// The key's monthly budget does not cover another call; the batch resumes once it does.
         KeyBudget => "key_budget",
-        /// The key that made it was revoked; it goes on with the key that resumes it.
+        /// The key that created it was revoked; the key that resumes the batch takes over.
         KeyRevoked => "key_revoked",
     }
 }
 
 vocabulary! {
-    /// What became of a recipient.
+    /// The status of a recipient.
     RecipientStatus {
         /// Not called yet.
         Pending => "pending",
-        /// The call is placed and has not ended.
+        /// The call was placed and has not ended.
         Dialing => "dialing",
-        /// The call was answered and ended well.
+        /// The call was answered and ended normally.
         Completed => "completed",
         /// The call failed.
         Failed => "failed",

@@ -1,35 +1,35 @@
-//! What the wallet and invoices are told in.
+//! Wallets and invoices.
 
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// What an entry of the wallet's ledger is.
+    /// The type of an entry in the wallet's ledger.
     TransactionType {
-        /// Credits that were bought.
+        /// Purchased credits.
         Purchase => "purchase",
-        /// Credits that were bought by themselves, as the balance ran low.
+        /// Credits purchased automatically because the balance was low.
         AutoRefill => "auto_refill",
-        /// What a call cost.
+        /// The cost of a call.
         Debit => "debit",
-        /// Credits given back.
+        /// Refunded credits.
         Refund => "refund",
-        /// Credits given by the operator, the plan's monthly ones too.
+        /// Credits granted by the operator, including the plan's monthly ones.
         ManualCredit => "manual_credit",
-        /// Credits taken by the operator.
+        /// Credits removed by the operator.
         ManualDebit => "manual_debit",
     }
 }
 
 vocabulary! {
-    /// Where an invoice is on its way.
+    /// The status of an invoice.
     InvoiceStatus {
-        /// Its month runs.
+        /// Its month has not ended.
         Draft => "draft",
-        /// Issued, and to be paid.
+        /// Issued and due.
         Open => "open",
         /// Paid.
         Paid => "paid",
-        /// Not to be paid.
+        /// Not due.
         Void => "void",
     }
 }

@@ -1,4 +1,4 @@
-//! The life of a call: states, outcomes and reasons.
+//! The lifecycle of a call: states, outcomes and reasons.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use crate::agent::vocabulary;
 use crate::ids::IdError;
 
 vocabulary! {
-    /// Where a conversation is in its life. What a client sees of it is narrower.
+    /// The state of a conversation. Clients see fewer states.
     CallState {
         /// Accepted, not yet claimed by a dialer.
         Queued => "queued",
-        /// Claimed; the carrier is asked once.
+        /// Claimed; the carrier gets one request.
         Dialing => "dialing",
         /// Answered.
         Live => "live",
-        /// The media has ended, the outcome is fixed; summary and settlement follow.
+        /// The media has ended and the outcome is final; summary and settlement follow.
         Closing => "closing",
-        /// Ended well.
+        /// Ended normally.
         Completed => "completed",
         /// Ended with an error, or never answered.
         Failed => "failed",
@@ -28,13 +28,13 @@ vocabulary! {
 }
 
 impl CallState {
-    /// Whether nothing can change any more.
+    /// Returns whether the state is final.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
 
-    /// What lists say of it: `unknown` while it lasts.
+    /// Returns the status in lists: `unknown` while the call lasts.
     #[must_use]
     pub const fn list_status(self) -> ConversationStatus {
         match self {
@@ -46,7 +46,7 @@ impl CallState {
         }
     }
 
-    /// What a read by id says of it: `initiated` while it lasts.
+    /// Returns the status in a response by id: `initiated` while the call lasts.
     #[must_use]
     pub const fn detail_status(self) -> &'static str {
         match self {
@@ -60,17 +60,17 @@ impl CallState {
 vocabulary! {
     /// The status of a conversation in lists.
     ConversationStatus {
-        /// Ended well.
+        /// Ended normally.
         Completed => "completed",
-        /// Ended with an error or unanswered.
+        /// Ended with an error, or not answered.
         Failed => "failed",
-        /// Still going on.
+        /// Not ended yet.
         Unknown => "unknown",
     }
 }
 
 vocabulary! {
-    /// Who speaks in a transcript.
+    /// The speaker of a turn in a transcript.
     TurnRole {
         /// The agent.
         Agent => "agent",
@@ -82,13 +82,13 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Where a conversation takes place.
+    /// The channel of a conversation.
     Channel {
         /// A phone call.
         Phone => "phone",
         /// The microphone of a web page.
         WidgetVoice => "widget_voice",
-        /// Chat by API.
+        /// Chat through the API.
         Chat => "chat",
         /// Chat on a web page.
         WidgetChat => "widget_chat",
@@ -100,7 +100,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How a conversation that was answered ended.
+    /// How an answered conversation ended.
     TerminationReason {
         /// The agent ended it.
         AgentHangup => "agent_hangup",
@@ -110,9 +110,9 @@ vocabulary! {
         MaxDuration => "max_duration",
         /// The customer stayed silent.
         SilenceTimeout => "silence_timeout",
-        /// Handed to a person.
+        /// The customer was transferred to a person.
         Transferred => "transferred",
-        /// A machine answered.
+        /// An answering machine picked up.
         Voicemail => "voicemail",
         /// `POST /v1/calls/{handle}/hangup`.
         ApiHangup => "api_hangup",
@@ -124,21 +124,21 @@ vocabulary! {
 vocabulary! {
     /// Why a call failed.
     FailureReason {
-        /// It rang out.
+        /// The call was not answered in time.
         NoAnswer => "no_answer",
-        /// The line was engaged.
+        /// The line was busy.
         Busy => "busy",
-        /// The other side declined.
+        /// The callee declined.
         Rejected => "rejected",
-        /// No such number.
+        /// The number does not exist.
         InvalidNumber => "invalid_number",
         /// The carrier failed.
         CarrierError => "carrier_error",
-        /// The agent could not go on.
+        /// The agent could not continue.
         AgentError => "agent_error",
-        /// Its node died.
+        /// Its node failed.
         Interrupted => "interrupted",
-        /// Ended by the client before it was dialed.
+        /// The client canceled it before it was dialed.
         Cancelled => "cancelled",
         /// Not dialed in time.
         Expired => "expired",
@@ -146,11 +146,11 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// The events that webhooks carry.
+    /// The types of webhook events.
     EventType {
-        /// A call was triggered through `POST /v1/calls`.
+        /// A call was started through `POST /v1/calls`.
         CallInitiated => "call.initiated",
-        /// A call ended successfully.
+        /// A call ended normally.
         CallCompleted => "call.completed",
         /// A call ended with an error or was not answered.
         CallFailed => "call.failed",
@@ -160,14 +160,14 @@ vocabulary! {
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// It was answered and ended in an orderly way.
+    /// It was answered and ended normally.
     Completed(TerminationReason),
     /// It was not answered, or an error ended it.
     Failed(FailureReason),
 }
 
 impl CallOutcome {
-    /// The state that the call ends in.
+    /// Returns the final state of the call.
     #[must_use]
     pub const fn state(self) -> CallState {
         match self {
@@ -176,7 +176,7 @@ impl CallOutcome {
         }
     }
 
-    /// The event that tells of it.
+    /// Returns the event of this outcome.
     #[must_use]
     pub const fn event(self) -> EventType {
         match self {
@@ -191,7 +191,7 @@ impl CallOutcome {
 pub struct CallHandle(pub ConversationId);
 
 impl CallHandle {
-    /// The handle that test events carry.
+    /// The handle in test events.
     pub const TEST: &'static str = "call_00000000-0000-7000-8000-000000000000";
 }
 

@@ -22,69 +22,61 @@ pub use sections::{
 };
 pub use template::{Rendered, render};
 
-/// The provider that stands for an OpenAI-compatible server at `llm.endpoint`.
+/// The provider name for an OpenAI-compatible server at `llm.endpoint`.
 pub const CUSTOM_PROVIDER: &str = "custom";
 
-/// What an agent says and how it behaves: every field of the interface's table but `version`, defaults filled in.
+/// An agent's configuration with all defaults filled in: every documented field except `version`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentConfig {
-    /// Instructions for the model, with `{{variables}}`; empty until written.
+    /// Instructions for the model, with `{{variables}}`; empty until set.
     pub system_prompt: String,
-    /// What the agent says first, with `{{variables}}`; empty: the other side begins.
+    /// The agent's greeting, with `{{variables}}`; if empty, the other side speaks first.
     pub first_message: String,
     /// The language of the conversation (BCP 47).
     pub language: String,
-    /// The model that answers.
+    /// The language model.
     pub llm: Llm,
-    /// Speech to text.
+    /// Speech-to-text.
     pub stt: Stt,
-    /// Text to speech.
+    /// Text-to-speech.
     pub voice: Voice,
-    /// What the agent may look up.
+    /// The documents that the agent can search.
     pub knowledge_base: KnowledgeBase,
     /// The variables of the prompt, in the client's order.
     #[serde(serialize_with = "write::variables")]
     pub dynamic_variables: Vec<DynamicVariable>,
-    /// How a conversation goes.
+    /// The rules of a conversation.
     pub conversation: Conversation,
     /// The tools that the agent may use.
     pub tool_ids: Vec<Uuid>,
 }
 
-/// A configuration as a client sent it.
+/// A configuration sent by a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigWrite {
     /// The configuration.
     pub config: AgentConfig,
-    /// `config.version`: the head that the client meant to change (another head is a 409).
+    /// `config.version`: the version that the client intends to change; the API returns 409 if it is not the latest.
     pub version: Option<i64>,
 }
 
 impl ConfigWrite {
-    /// Reads a whole configuration that a client sent as the field at `path`; what is absent or null gets its default.
-    ///
-    /// # Errors
-    /// The first fault in the table's order, then the first unknown field.
+    /// Parses a complete configuration from the client's field at `path`; absent or null fields get their defaults.
+    /// Returns the first error in the documented field order, then the first unknown field.
     pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self> {
         read::config(json, path, default_language)
     }
 }
 
 impl AgentConfig {
-    /// [`ConfigWrite::from_json`] without the version.
-    ///
-    /// # Errors
-    /// As there.
+    /// Parses like [`ConfigWrite::from_json`], without the version.
     pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self> {
         Ok(ConfigWrite::from_json(json, path, default_language)?.config)
     }
 
-    /// Reads the text that [`AgentConfig::to_stored`] gave to storage.
-    ///
-    /// # Errors
-    /// The text is no configuration.
+    /// Parses the text from [`AgentConfig::to_stored`]. Fails if the text is no configuration.
     pub fn from_stored(text: &str) -> Result<Self, JsonError> {
-        // A stored text names its language; "und" is BCP 47 for none.
+        // A stored text contains its language; "und" is BCP 47 for an undetermined one.
         Ok(Self::from_json(
             &Json::parse(text.as_bytes())?,
             "config",
@@ -92,29 +84,27 @@ impl AgentConfig {
         )?)
     }
 
-    /// The text to store.
+    /// Returns the text to store.
     #[must_use]
     pub fn to_stored(&self) -> String {
-        // Serialising plain structs of texts and numbers does not fail.
+        // Serializing plain structs of texts and numbers cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Every field of the table but `version`, in the table's order, nulls included.
+    /// Returns every documented field except `version`, in the documented order, including nulls.
     #[must_use]
     pub fn to_json(&self) -> Json {
         Json::parse(self.to_stored().as_bytes()).unwrap_or(Json::Null)
     }
 
-    /// The head changed by a merge patch (RFC 7396), read as a whole; a null puts a field back to its default.
-    ///
-    /// # Errors
-    /// As [`ConfigWrite::from_json`]. An unknown field is one also when it is null.
+    /// Applies a merge patch (RFC 7396) to the latest configuration and parses the result; a null resets a field to its
+    /// default. Returns errors like [`ConfigWrite::from_json`]; an unknown field is an error even if it is null.
     pub fn merge(head: &Self, patch: &Json, path: &str) -> Result<ConfigWrite> {
         if patch.as_object().is_none() {
             return Err(FieldError::new(path, "must be an object"));
         }
         let old = head.to_json();
-        // A patch removes what it sets to null, known or not: with the nulls left in, the unknown ones show.
+        // A patch removes what it sets to null. With the nulls kept, unknown fields are detected.
         read::config(
             &old.clone().merge_patch_keeping_nulls(patch),
             path,
@@ -123,10 +113,8 @@ impl AgentConfig {
         read::config(&old.merge_patch(patch), path, &head.language)
     }
 
-    /// Whether the configuration can hold a call; whether its models exist is the catalog's to say.
-    ///
-    /// # Errors
-    /// The first field, in the table's order, that stands in the way.
+    /// Checks that the configuration can run a call; the catalog checks whether its models exist. Returns the first
+    /// field, in the documented order, that prevents it.
     pub fn publishable(&self) -> Result<()> {
         let missing = |path: &str| Err(FieldError::new(path, Rule::ToPublish));
         if self.system_prompt.trim().is_empty() {
@@ -156,7 +144,7 @@ impl AgentConfig {
         Err(FieldError::new("config.llm.endpoint", message))
     }
 
-    /// A configuration of defaults.
+    /// Creates a configuration of defaults.
     #[must_use]
     pub fn new(language: &str) -> Self {
         Self {

@@ -1,22 +1,22 @@
-//! Whose credentials an account may store.
+//! The credentials that an account can store.
 
 use crate::VoiceProvider;
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// Where an account's credential opens a door. Only what something reads can be stored.
+    /// The service of an account's credential. Only credentials that are in use can be stored.
     CredentialProvider {
-        /// The provider of the legacy agents.
+        /// The provider of legacy agents.
         Legacy => "legacy",
-        /// The secret that signs what the provider of the legacy agents tells of its own accord.
+        /// The secret that signs the legacy provider's webhooks.
         LegacyWebhook => "legacy_webhook",
         /// The simulated phone network.
         Simulator => "simulator",
-        /// Twilio: an account there, whose numbers are imported.
+        /// A Twilio account, whose numbers are imported.
         Twilio => "twilio",
         /// The first voice provider.
         VoicesA => "provider_a",
-        /// The second voice provider; the third lists no voices of anybody's own.
+        /// The second voice provider; the third one has no private voices.
         VoicesB => "provider_b",
         /// A WhatsApp Business app and its numbers.
         WhatsApp => "whatsapp",
@@ -26,7 +26,7 @@ vocabulary! {
 }
 
 impl CredentialProvider {
-    /// Whose voices it opens, if it is a voice provider.
+    /// Returns the voice provider whose private voices the credential opens, if any.
     #[must_use]
     pub const fn voices(self) -> Option<VoiceProvider> {
         match self {
@@ -41,7 +41,7 @@ impl CredentialProvider {
         }
     }
 
-    /// What opens an account's own voices at a provider, if it has any of anybody's own.
+    /// Returns the credential type for private voices at a provider, if the provider has private voices.
     #[must_use]
     pub fn of_voices(provider: VoiceProvider) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();

@@ -3,21 +3,21 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// Where a document's content came from.
+    /// The source of a document's content.
     DocumentSource {
-        /// It was written in the request.
+        /// Text in the request.
         Text => "text",
-        /// It was uploaded.
+        /// An uploaded file.
         File => "file",
-        /// It is fetched from an address.
+        /// Fetched from a URL.
         Url => "url",
     }
 }
 
 vocabulary! {
-    /// How far a document is.
+    /// The status of a document.
     DocumentStatus {
-        /// Its text is being read.
+        /// Its text is being extracted.
         Processing => "processing",
         /// It can be searched.
         Ready => "ready",

@@ -9,22 +9,22 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct E164(Box<str>);
 
-/// Why a text is no E.164 number; the sentence goes to the client.
+/// Why a text is no E.164 number. The message goes to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum E164Error {
     /// The `+` is missing.
     #[error("must begin with `+` and the country code, such as +5215512345678")]
     NoPlus,
-    /// The `+` became a space, as it does unescaped in a URL.
+    /// The `+` became a space, as it does when it is not escaped in a URL.
     #[error("the `+` arrived as a space: write it as %2B in a URL")]
     PlusLost,
-    /// Anything else.
+    /// Any other fault.
     #[error("must be an E.164 phone number: `+`, a digit 1-9, then 6 to 14 digits")]
     Malformed,
 }
 
 impl E164 {
-    /// The number with its `+`.
+    /// Returns the number with its `+`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -57,7 +57,7 @@ impl fmt::Display for E164 {
     }
 }
 
-/// Redacted: a number in a log line would be personal data.
+/// Redacted, because phone numbers in logs are personal data.
 impl fmt::Debug for E164 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("E164(…)")

@@ -1,4 +1,4 @@
-//! E-mail addresses.
+//! Email addresses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,23 +8,23 @@ use serde::{Serialize, Serializer};
 /// The longest address in bytes (RFC 5321).
 const LONGEST: usize = 254;
 
-/// An e-mail address in lower case, so that one person is not two members.
+/// An email address in lower case, so that spelling variants are the same member.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EmailAddress(Box<str>);
 
-/// The text is no e-mail address.
+/// The text is no email address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an e-mail address, such as ana@example.com, of at most 254 bytes")]
 pub struct EmailAddressError;
 
 impl EmailAddress {
-    /// The address.
+    /// Returns the address.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What stands before the `@`.
+    /// Returns the part before the `@`.
     #[must_use]
     pub fn local_part(&self) -> &str {
         self.0.split('@').next().unwrap_or_default()
@@ -34,7 +34,7 @@ impl EmailAddress {
 impl FromStr for EmailAddress {
     type Err = EmailAddressError;
 
-    /// Whether mail arrives, only mail can tell: what is refused is what cannot be one.
+    /// Rejects only impossible addresses; whether an address receives mail cannot be checked here.
     fn from_str(text: &str) -> Result<Self, EmailAddressError> {
         let text = text.trim();
         let (local, domain) = text.split_once('@').ok_or(EmailAddressError)?;
@@ -54,7 +54,7 @@ impl fmt::Display for EmailAddress {
     }
 }
 
-/// Redacted: an address in a log line would be personal data.
+/// Redacted, because email addresses in logs are personal data.
 impl fmt::Debug for EmailAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("EmailAddress(…)")

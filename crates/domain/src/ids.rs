@@ -1,4 +1,4 @@
-//! Ids: UUIDs (version 7, lower case), one type per kind of row, so that none is taken for another.
+//! Ids: lower-case UUIDs (version 7). Each kind of row has its own type, so that ids cannot be confused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,26 +15,26 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Makes an id from a time and 10 random bytes, in UUIDv7 layout: ids made later sort later.
+            /// Creates an id from a time and 10 random bytes, in UUIDv7 layout: later ids sort later.
             #[must_use]
             pub fn mint(now: Timestamp, random: [u8; 10]) -> Self {
                 let millis = u64::try_from(now.unix_millis()).unwrap_or(0);
                 Self(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
             }
 
-            /// The id that a stored UUID is.
+            /// Wraps a stored UUID.
             #[must_use]
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// The UUID itself, for storage.
+            /// Returns the UUID, for storage.
             #[must_use]
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// The nil id, the lowest of all.
+            /// Returns the nil id, which sorts first.
             #[must_use]
             pub const fn nil() -> Self {
                 Self(Uuid::nil())
@@ -62,7 +62,7 @@ macro_rules! ids {
         impl FromStr for $name {
             type Err = IdError;
 
-            /// Only the hyphenated form of 36 characters, in either case.
+            /// Accepts only the hyphenated form of 36 characters, in either case.
             fn from_str(text: &str) -> Result<Self, IdError> {
                 if text.len() != 36 {
                     return Err(IdError);
@@ -91,9 +91,9 @@ ids! {
     AgentId;
     /// One attempt of a webhook delivery (`X-Service-Delivery`).
     AttemptId;
-    /// The fence of a claim: every step of claimed work names it.
+    /// The fencing token of a claim: every step of the claimed work carries it.
     ClaimId;
-    /// A conversation on any channel; a call's handle is made of it.
+    /// A conversation on any channel; a call's handle contains it.
     ConversationId;
     /// The delivery of one event to one endpoint.
     DeliveryId;
@@ -117,7 +117,7 @@ ids! {
     NodeId;
     /// One HTTP request (`X-Request-Id`).
     RequestId;
-    /// Whatever a request is about: [`crate::Resource`] says which kind of row it is an id of.
+    /// The object of a request; [`crate::Resource`] says which kind it is.
     ResourceId;
     /// A tool of an account.
     ToolId;
@@ -132,7 +132,7 @@ ids! {
     InvoiceId;
     /// A phone number of an account.
     PhoneNumberId;
-    /// Somebody whom a batch calls.
+    /// A recipient of a batch.
     RecipientId;
 }
 
@@ -142,9 +142,9 @@ ids! {
 }
 
 ids! {
-    /// What a customer and a number of an account write each other on WhatsApp.
+    /// The messages between a customer and an account's number on WhatsApp.
     WhatsAppThreadId;
-    /// A message to a customer on WhatsApp.
+    /// A WhatsApp message to a customer.
     WhatsAppMessageId;
 }
 

@@ -3,27 +3,27 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// How an account stands to a toolkit of the catalog.
+    /// The status of an account's integration with a toolkit of the catalog.
     IntegrationStatus {
-        /// Offered, and never connected.
+        /// Available, never connected.
         Available => "available",
-        /// The connecting has begun.
+        /// The connection was started.
         Connecting => "connecting",
         /// Connected.
         Active => "active",
-        /// The application no longer takes the authorization.
+        /// The application no longer accepts the authorization.
         Expired => "expired",
-        /// Connecting it failed, or the last use.
+        /// The connection or its last use failed.
         Error => "error",
-        /// Once connected, and taken back.
+        /// Disconnected after a connection.
         Disconnected => "disconnected",
     }
 }
 
 vocabulary! {
-    /// What a toolkit is for.
+    /// The category of a toolkit.
     IntegrationCategory {
-        /// Events and free hours.
+        /// Events and free times.
         Calendar => "calendar",
         /// Contacts and deals.
         Crm => "crm",

@@ -24,14 +24,14 @@ pub(crate) use fields::check_string;
 pub use foreign::read_foreign;
 pub use rule::{Rule, UrlRule};
 
-/// The deepest nesting that is read: an object in an object is 2 deep.
+/// The deepest nesting that is parsed: an object in an object is 2 deep.
 pub const MAX_DEPTH: usize = 64;
 
 /// Characters of a member's name that a path shows.
 const SHOWN_NAME_CHARS: usize = 64;
 
-/// A JSON value. Two are equal when they were written alike, white space and escapes apart; [`Json::canonical`] compares
-/// by value.
+/// A JSON value. Two values are equal if they were written the same, except for white space and escapes;
+/// [`Json::canonical`] compares by value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Json {
     /// `null`.
@@ -44,37 +44,37 @@ pub enum Json {
     String(String),
     /// An array.
     Array(Vec<Json>),
-    /// An object; a parsed one names each member once.
+    /// An object; the parser rejects duplicate members.
     Object(Vec<(String, Json)>),
 }
 
-/// Why bytes were not read as JSON.
+/// Why bytes could not be parsed as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// Broken syntax, invalid UTF-8, or text after the value.
+    /// Invalid syntax, invalid UTF-8, or text after the value.
     #[error("not JSON")]
     NotJson,
-    /// JSON with a fault that no field may have: a repeated member, U+0000, half a surrogate pair, or more than
+    /// JSON with a fault that no field may have: a duplicate member, U+0000, half a surrogate pair, or more than
     /// [`MAX_DEPTH`] levels.
     #[error(transparent)]
     Field(#[from] FieldError),
 }
 
-/// What is wrong with one field; its text is the message for the client.
+/// An error in one field; its text is the message for the client.
 #[derive(Debug, Clone)]
 pub struct FieldError {
-    /// Where: `metadata.lead_name`, `config.llm.fallback[0].model`; empty for the whole body.
+    /// The path: `metadata.lead_name`, `config.llm.fallback[0].model`; empty for the whole body.
     pub path: String,
     /// What is wrong, such as `longer than 2000 characters`.
     pub message: String,
-    /// The same, told apart by its kind.
+    /// The kind of the fault.
     pub fault: Fault,
 }
 
 pub(crate) type Result<T, E = FieldError> = std::result::Result<T, E>;
 
 impl FieldError {
-    /// A fault of the field at `path`: one of those that any field may have, or a message of its own.
+    /// Creates an error of the field at `path`, from a common fault or a custom message.
     pub fn new(path: impl Into<String>, fault: impl Into<Fault>) -> Self {
         let fault = fault.into();
         Self {
@@ -85,7 +85,7 @@ impl FieldError {
     }
 }
 
-/// Equal are those that say the same: the kind of a fault adds nothing to its message.
+/// Two errors are equal if their paths and messages are equal; the kind of fault does not matter.
 impl PartialEq for FieldError {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, &self.message) == (&other.path, &other.message)
@@ -106,7 +106,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// The path of the member `name` of the object at `path`. Of a name longer than 64 characters only the beginning shows.
+/// Returns the path of the member `name` of the object at `path`. A name is cut to 64 characters.
 #[must_use]
 pub fn member_path(path: &str, name: &str) -> String {
     let mut shown = String::from(path);
@@ -123,27 +123,25 @@ pub fn member_path(path: &str, name: &str) -> String {
     shown
 }
 
-/// The path of an item of the array at `path`, counted from 0.
+/// Returns the path of an item of the array at `path`, from index 0.
 #[must_use]
 pub fn item_path(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }
 
 impl Json {
-    /// Reads one JSON value, in time linear in its size.
-    ///
-    /// # Errors
-    /// Broken syntax anywhere wins over the other faults; of those, the first in the text is reported.
+    /// Parses one JSON value, in time linear in its size. A syntax error anywhere takes precedence; of the other
+    /// faults, the first in the text is returned.
     pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
         parse::parse(bytes)
     }
 
-    /// An object with these members.
+    /// Creates an object with these members.
     pub fn object<N: Into<String>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
         Self::Object(members.into_iter().map(|(n, v)| (n.into(), v)).collect())
     }
 
-    /// The object's member; `None` also where this is no object.
+    /// Returns the object's member; `None` also if this is no object.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.as_object()?
@@ -152,7 +150,7 @@ impl Json {
             .map(|(_, v)| v)
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     #[must_use]
     pub fn as_object(&self) -> Option<&[(String, Self)]> {
         match self {
@@ -161,7 +159,7 @@ impl Json {
         }
     }
 
-    /// The items of an array.
+    /// Returns the items of an array.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
@@ -170,7 +168,7 @@ impl Json {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -179,7 +177,7 @@ impl Json {
         }
     }
 
-    /// A boolean.
+    /// Returns the value of a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -188,7 +186,7 @@ impl Json {
         }
     }
 
-    /// A number whose value is an integer: `5`, `5.0` and `0.5e1` are 5.
+    /// Returns a number whose value is an integer: `5`, `5.0` and `0.5e1` are 5.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -197,7 +195,7 @@ impl Json {
         }
     }
 
-    /// A number, rounded to the nearest finite `f64`.
+    /// Returns a number, rounded to the nearest finite `f64`.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -206,32 +204,32 @@ impl Json {
         }
     }
 
-    /// Compact UTF-8 text, with the client's member order and number literals.
+    /// Returns compact UTF-8 text with the client's member order and number literals.
     #[must_use]
     pub fn to_compact(&self) -> String {
         text::compact(self)
     }
 
-    /// One text for all equal values: members sorted by name, numbers by their exact decimal value (1 = 1.0 = 1e0,
-    /// -0 = 0). The text is itself JSON. A number whose exponent needs more than 127 bits stays as written.
+    /// Returns the same text for all equal values: members sorted by name, numbers by their exact decimal value (1 =
+    /// 1.0 = 1e0, -0 = 0). The text is valid JSON. A number whose exponent needs more than 127 bits is left unchanged.
     #[must_use]
     pub fn canonical(&self) -> String {
         canonical::canonical(self)
     }
 
-    /// [`Json::canonical`], with a member of the outermost object that is absent, null or `{}` as one and the same.
+    /// Returns [`Json::canonical`], in which an absent, null or `{}` `member` of the outermost object is the same.
     #[must_use]
     pub fn canonical_without_empty(&self, member: &str) -> String {
         canonical::without_empty(self, member)
     }
 
-    /// The value after the JSON merge patch `patch` (RFC 7396). Members keep their places; new ones follow.
+    /// Applies the JSON merge patch `patch` (RFC 7396). Members keep their positions; new ones follow.
     #[must_use]
     pub fn merge_patch(self, patch: &Self) -> Self {
         self.merge(patch, Nulls::Remove)
     }
 
-    /// The value after the merge patch `patch`, with its nulls left standing, so that a reader sees every name in it.
+    /// Applies the merge patch `patch` but keeps its nulls, so that unknown names in it are detected.
     pub(crate) fn merge_patch_keeping_nulls(self, patch: &Self) -> Self {
         self.merge(patch, Nulls::Keep)
     }
@@ -282,7 +280,7 @@ impl From<i64> for Json {
     }
 }
 
-/// Infinities and not-a-number become null.
+/// Infinities and NaN become null.
 impl From<f64> for Json {
     fn from(value: f64) -> Self {
         if value.is_finite() {
@@ -311,7 +309,7 @@ impl FromIterator<Json> for Json {
     }
 }
 
-/// Keeps number literals when the serializer is `serde_json`'s.
+/// Keeps number literals if the serializer is `serde_json`'s.
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

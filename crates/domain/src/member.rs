@@ -3,29 +3,29 @@
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// What a member may do.
+    /// The role of a member.
     MemberRole {
-        /// Whose account it is.
+        /// Owns the account.
         Owner => "owner",
-        /// Everything but giving the account away.
+        /// Everything except transferring the account.
         Admin => "admin",
         /// Builds agents.
         Developer => "developer",
-        /// Only looks.
+        /// Read-only access.
         Viewer => "viewer",
     }
 }
 
 impl MemberRole {
-    /// Whether a member of this role may do what needs at least that one: an owner may what an admin may, and so on down
-    /// to the viewer.
+    /// Returns whether this role includes the permissions of `at_least`. Each role includes those below it: owner,
+    /// admin, developer, viewer.
     #[must_use]
     pub const fn may(self, at_least: Self) -> bool {
         self.rank() >= at_least.rank()
     }
 
-    /// Whether a member of this role may change what a member of the other one is, or take them out of the team: an owner
-    /// everybody, an admin everybody but owners.
+    /// Returns whether a member of this role may change the role of the other one, or remove that member: an owner may
+    /// change all members, an admin all but owners.
     #[must_use]
     pub const fn may_change(self, other: Self) -> bool {
         self.may(Self::Admin) && self.may(other)

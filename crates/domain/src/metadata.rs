@@ -1,4 +1,4 @@
-//! Call metadata: the variables that a client hands to one call.
+//! Call metadata: the variables that a client sends with a call.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use serde::{Serialize, Serializer};
 
 use crate::json::{FieldError, Json, JsonError, Result, check_string, member_path};
 
-/// Bytes of compact UTF-8 JSON that metadata may have.
+/// The longest metadata in bytes, as compact UTF-8 JSON.
 const MAX_BYTES: usize = 5_120;
-/// Characters that a key may have.
+/// The longest key in characters.
 const KEY_CHARS: usize = 64;
-/// Characters that a string value may have.
+/// The longest string value in characters.
 const VALUE_CHARS: usize = 2_000;
 
-/// A call's metadata: an object of strings, numbers, booleans and nulls, kept as the client's own text (member order and
-/// number literals).
+/// A call's metadata: an object of strings, numbers, booleans and nulls, kept in the client's own text (member order
+/// and number literals).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Metadata {
     /// An object.
@@ -24,16 +24,14 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// No metadata, which reads `{}`.
+    /// Creates empty metadata, which is written as `{}`.
     #[must_use]
     pub fn empty() -> Self {
         Self::of(Json::Object(Vec::new()))
     }
 
-    /// Reads what a client sent as the field at `path`.
-    ///
-    /// # Errors
-    /// Not an object; then the first bad member in the client's order; then the size of the whole.
+    /// Parses the client's field at `path`. Returns an error if it is no object, then for the first bad member in the
+    /// client's order, then for the size of the whole.
     pub fn from_json(json: &Json, path: &str) -> Result<Self> {
         let members = json
             .as_object()
@@ -55,10 +53,8 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Reads the text that [`Metadata::as_json_text`] gave to storage; today's limits do not bind what was stored.
-    ///
-    /// # Errors
-    /// The text is no JSON object.
+    /// Parses the text from [`Metadata::as_json_text`]; current limits do not apply to stored text. Fails if the text
+    /// is no JSON object.
     pub fn from_stored(text: &str) -> Result<Self, JsonError> {
         match Json::parse(text.as_bytes())? {
             json @ Json::Object(_) => Ok(Self::of(json)),
@@ -75,26 +71,27 @@ impl Metadata {
         self.json.as_object().unwrap_or_default()
     }
 
-    /// The metadata as compact JSON, in the client's order, with the client's number literals.
+    /// Returns compact JSON with the client's member order and number literals.
     #[must_use]
     pub fn as_json_text(&self) -> &str {
         &self.text
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no metadata.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members().is_empty()
     }
 
-    /// The text of one variable; `None` where it was not sent.
+    /// Returns a variable as text; `None` if the client did not send it.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<String> {
         let (_, value) = self.members().iter().find(|(n, _)| n == name)?;
         Some(scalar_text(value))
     }
 
-    /// Every variable as text: strings as they are, numbers by literal, `true` or `false`, and null as nothing.
+    /// Returns all variables as text: strings unchanged, numbers as literals, `true` or `false`, and null as an empty
+    /// text.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         let pairs = self.members().iter();
@@ -102,7 +99,7 @@ impl Metadata {
     }
 }
 
-/// Whether a value may be a variable's, or what is wrong with it.
+/// Checks that a value is allowed for a variable.
 pub(crate) fn check_scalar(value: &Json) -> Result<(), String> {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => Ok(()),
@@ -130,14 +127,14 @@ impl Default for Metadata {
     }
 }
 
-/// Redacted: metadata names and describes people.
+/// Redacted, because metadata describes people.
 impl fmt::Debug for Metadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Metadata(…)")
     }
 }
 
-/// Keeps order and, with `serde_json`, number literals.
+/// Keeps the order and, with `serde_json`, number literals.
 impl Serialize for Metadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.json.serialize(serializer)

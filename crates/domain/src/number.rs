@@ -1,9 +1,9 @@
-//! Phone numbers that accounts call from.
+//! The phone numbers of accounts.
 
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// Who carries the calls of a number.
+    /// The carrier of a number.
     NumberProvider {
         /// A SIP trunk.
         Sip => "sip",

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Price;
 
-/// What an account has subscribed to.
+/// The plan of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
-    /// No API; its keys may ask `GET /v1/me`.
+    /// Without the API; its keys can only use `GET /v1/me`.
     Free,
     /// The first plan with the API.
     Starter,
-    /// With the Engine module.
+    /// Includes the Engine module.
     Pro,
     /// For larger teams.
     Scale,
@@ -27,34 +27,35 @@ pub enum Plan {
 /// What a plan grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTerms {
-    /// Requests per minute of the account bucket; a `free` account has the Starter bucket.
+    /// The account's requests per minute; a `free` account has the same limit as Starter.
     pub requests_per_minute: u32,
-    /// Whether the API is open at all.
+    /// Whether the API is available.
     pub api: bool,
-    /// Days that conversations stay readable; `None` is for ever.
+    /// Days for which conversations stay readable; `None` means without limit.
     pub retention_days: Option<u32>,
-    /// Seats; `None` is unlimited.
+    /// Seats; `None` means unlimited.
     pub seats_max: Option<u32>,
     /// Whether knowledge is available.
     pub engine_module: bool,
-    /// Calls that may be dialing, ringing, talking or closing at once.
+    /// Concurrent calls that are dialing, ringing, live or closing.
     pub live_calls: u32,
-    /// Price in USD; `None` is by contract.
+    /// The price in USD; `None` means by contract.
     pub usd_per_month: Option<u32>,
-    /// Credits granted a month; `None` is by contract.
+    /// The credits granted per month; `None` means by contract.
     pub credits_per_month: Option<u32>,
 }
 
-/// The terms of every plan, as configured, and what the operator has priced.
+/// The configured terms of every plan, and the operator's prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plans {
     terms: [PlanTerms; 5],
-    /// Prices of a minute that are others than the catalog's, by the model's id there; `legacy` is a legacy agent's.
+    /// Prices per minute that override the catalog's, by the catalog's model id; `legacy` is the price of legacy
+    /// agents.
     pub prices: BTreeMap<String, Price>,
 }
 
 impl Plan {
-    /// Every plan, the smallest first.
+    /// All plans, smallest first.
     pub const ALL: [Self; 5] = [
         Self::Free,
         Self::Starter,
@@ -63,7 +64,7 @@ impl Plan {
         Self::Enterprise,
     ];
 
-    /// The name in configuration, on the command line and on the wire.
+    /// Returns the name in configuration, on the command line and in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -93,19 +94,19 @@ impl FromStr for Plan {
     }
 }
 
-/// The text names no plan.
+/// The text is no plan name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be free, starter, pro, scale or enterprise")]
 pub struct UnknownPlan;
 
 impl Plans {
-    /// The terms of `plan`.
+    /// Returns the terms of `plan`.
     #[must_use]
     pub const fn terms(&self, plan: Plan) -> &PlanTerms {
         &self.terms[plan as usize]
     }
 
-    /// The terms of `plan`, to be changed by configuration.
+    /// Returns the terms of `plan`, to be changed by configuration.
     pub const fn terms_mut(&mut self, plan: Plan) -> &mut PlanTerms {
         &mut self.terms[plan as usize]
     }

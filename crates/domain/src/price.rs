@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A whole number of credits; negative in a debit.
+/// A whole number of credits; negative for a debit.
 pub type Credits = i64;
 
 /// A price in thousandths of a credit per minute, so that sums and settlements are exact.
@@ -12,25 +12,25 @@ pub type Credits = i64;
 pub struct Price(i64);
 
 impl Price {
-    /// The price of so many thousandths of a credit per minute; negative ones are zero.
+    /// Creates a price from thousandths of a credit per minute; negative ones become zero.
     #[must_use]
     pub const fn from_millicredits_per_minute(millicredits: i64) -> Self {
         Self(if millicredits < 0 { 0 } else { millicredits })
     }
 
-    /// Thousandths of a credit per minute.
+    /// Returns the thousandths of a credit per minute.
     #[must_use]
     pub const fn millicredits_per_minute(self) -> i64 {
         self.0
     }
 
-    /// Both prices together.
+    /// Returns the sum of both prices.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// What `seconds` cost: ceil(seconds × price / 60). Negative seconds cost nothing.
+    /// Returns the cost of `seconds`: ceil(seconds × price / 60). Negative seconds cost nothing.
     #[must_use]
     pub const fn of_seconds(self, seconds: i64) -> Credits {
         if seconds <= 0 {
@@ -42,11 +42,12 @@ impl Price {
     }
 }
 
-/// Seconds of the model's time that one answer in writing counts for.
+/// The seconds of model time that one written answer is billed as.
 const ANSWER_SECONDS: i64 = 15;
 
 impl Price {
-    /// What `answers` in writing cost: a minute's price buys four, however long the customer thinks in between.
+    /// Returns the cost of `answers` written answers: the price of a minute buys four, however long the customer takes
+    /// in between.
     #[must_use]
     pub const fn of_answers(self, answers: i64) -> Credits {
         self.of_seconds(answers.saturating_mul(ANSWER_SECONDS))
@@ -59,7 +60,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// As a JSON number of credits per minute.
+/// Serialized as a JSON number of credits per minute.
 impl Serialize for Price {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0 % 1_000 == 0 {

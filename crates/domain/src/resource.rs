@@ -1,16 +1,16 @@
-//! What a request of the interface is about.
+//! The objects of API requests.
 
 use crate::ResourceId;
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// The kinds of things that have an address of their own in the interface.
+    /// The kinds of objects that have their own path in the API.
     ResourceKind {
         /// An agent.
         Agent => "agent",
         /// A tool.
         Tool => "tool",
-        /// A conversation: a call is one.
+        /// A conversation, which may be a call.
         Conversation => "conversation",
         /// A batch of calls.
         Batch => "batch_call",
@@ -27,17 +27,17 @@ vocabulary! {
     }
 }
 
-/// A thing with an address of its own.
+/// An object with its own path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resource {
-    /// What it is.
+    /// The kind of the object.
     pub kind: ResourceKind,
-    /// Its id.
+    /// The id of the object.
     pub id: ResourceId,
 }
 
 impl Resource {
-    /// What a path such as `/v1/calls/call_<id>/hangup` is about; `None` for lists, and for what is no id of ours.
+    /// Returns the object of a path such as `/v1/calls/call_<id>/hangup`; `None` for lists, and if the id is invalid.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
         let mut segments = path.strip_prefix("/v1/")?.split('/');

@@ -1,4 +1,4 @@
-//! What a key may do.
+//! The permissions of a key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,42 +32,42 @@ vocabulary! {
 }
 
 impl Scope {
-    /// Whether a read-only key is refused here.
+    /// Returns whether a read-only key lacks this scope.
     #[must_use]
     pub fn writes(self) -> bool {
         self.as_str().ends_with(":write")
     }
 }
 
-/// The text names no scope.
+/// The text is no scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no scope; scopes are written like calls:read, or `all`")]
 pub struct UnknownScope(Box<str>);
 
-/// A set of scopes; kept and shown in the interface's order.
+/// A set of scopes, in the documented order.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scopes(u32);
 
 impl Scopes {
-    /// Every scope.
+    /// Returns the set of all scopes.
     #[must_use]
     pub fn all() -> Self {
         Scope::ALL.iter().copied().collect()
     }
 
-    /// Whether `scope` is in the set.
+    /// Returns whether `scope` is in the set.
     #[must_use]
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u32) != 0
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The scopes in the interface's order.
+    /// Returns the scopes in the documented order.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .iter()
@@ -104,7 +104,7 @@ impl fmt::Debug for Scopes {
 impl FromStr for Scopes {
     type Err = UnknownScope;
 
-    /// `all`, or names separated by commas.
+    /// Parses `all`, or names separated by commas.
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
         if text == "all" {
             return Ok(Self::all());

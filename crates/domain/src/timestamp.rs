@@ -1,4 +1,4 @@
-//! Instants, and the clock that tells them.
+//! Instants and the clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// An instant in UTC with microseconds, printed with milliseconds: `2026-04-30T18:32:11.123Z`.
+/// An instant in UTC with microseconds, formatted with milliseconds: `2026-04-30T18:32:11.123Z`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
@@ -20,52 +20,53 @@ pub enum TimestampError {
     /// It is neither an ISO 8601 date nor a datetime.
     #[error("must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z")]
     Form,
-    /// It is the end of a day by an hour that ISO 8601 has withdrawn, and that not every reader takes for the same.
+    /// It uses hour 24 for the end of a day, which ISO 8601 has withdrawn, and which readers interpret differently.
     #[error("must not name hour 24: a day ends at 00:00 of the next one")]
     HourTwentyFour,
 }
 
-/// Where the present comes from. Everything that a customer reads is stamped by it; tests turn it by hand.
+/// The source of the current time, for everything that a customer reads; tests set it manually.
 pub trait Clock: Send + Sync + 'static {
-    /// The present.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// The present for this process's own waits: it begins as [`now`](Self::now), and does not jump when that is stepped.
+    /// Returns the current time for this process's own waits: it starts as [`now`](Self::now), and does not jump when
+    /// the system clock is stepped.
     fn steady(&self) -> Timestamp {
         self.now()
     }
 
-    /// Takes over the time `shared`, which the clock that several processes share had when the machine's steady clock
-    /// read `at`. A clock that nobody shares ignores it.
+    /// Sets the time to `shared`, which the clock shared by several processes had when the machine's steady clock read
+    /// `at`. A clock that is not shared ignores this.
     fn follow(&self, _shared: Timestamp, _at: Timestamp) {}
 }
 
 impl Timestamp {
-    /// The instant so many microseconds after 1970-01-01T00:00:00Z.
+    /// Creates an instant from microseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// Whole milliseconds since 1970-01-01T00:00:00Z, rounded down.
+    /// Returns the whole milliseconds since 1970-01-01T00:00:00Z, rounded down.
     #[must_use]
     pub const fn unix_millis(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
-    /// Whole seconds since 1970-01-01T00:00:00Z, rounded down.
+    /// Returns the whole seconds since 1970-01-01T00:00:00Z, rounded down.
     #[must_use]
     pub const fn unix_seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
 
-    /// This instant and `duration` more; the last representable one if that is beyond it.
+    /// Returns this instant plus `duration`, at most the last representable one.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(
@@ -74,7 +75,7 @@ impl Timestamp {
         )
     }
 
-    /// This instant less `duration`.
+    /// Returns this instant minus `duration`.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         Self(
@@ -83,27 +84,27 @@ impl Timestamp {
         )
     }
 
-    /// The time from `earlier` to this instant, zero if `earlier` is later.
+    /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The seconds from `earlier` to this instant, one that has begun counted whole; zero if `earlier` is later.
+    /// Returns the seconds from `earlier` to this instant, rounded up; zero if `earlier` is later.
     #[must_use]
     pub fn started_seconds_since(self, earlier: Self) -> i64 {
         let seconds = self.since(earlier).as_micros().div_ceil(1_000_000);
         i64::try_from(seconds).unwrap_or(i64::MAX)
     }
 
-    /// The calendar month in UTC as `year * 12 + month - 1`: what a monthly budget counts by.
+    /// Returns the calendar month in UTC as `year * 12 + month - 1`, which monthly budgets use.
     #[must_use]
     pub fn utc_month(self) -> i32 {
         self.offset_date_time()
             .map_or(0, |t| t.year() * 12 + i32::from(u8::from(t.month())) - 1)
     }
 
-    /// The first instant of a month that is numbered as [`utc_month`](Self::utc_month) does.
+    /// Returns the first instant of a month numbered like [`utc_month`](Self::utc_month).
     #[must_use]
     pub fn of_utc_month(month: i32) -> Self {
         let of_year = u8::try_from(month.rem_euclid(12) + 1).unwrap_or(1);
@@ -114,37 +115,33 @@ impl Timestamp {
         })
     }
 
-    /// The day in UTC, counted from 1970-01-01.
+    /// Returns the day in UTC, counted from 1970-01-01.
     #[must_use]
     pub fn utc_day(self) -> i32 {
         i32::try_from(self.0.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX)
     }
 
-    /// The first instant of a day that is numbered as [`utc_day`](Self::utc_day) does.
+    /// Returns the first instant of a day numbered like [`utc_day`](Self::utc_day).
     #[must_use]
     pub fn of_utc_day(day: i32) -> Self {
         Self(i64::from(day) * MICROS_PER_DAY)
     }
 
-    /// The date in UTC, as `2026-04-30`.
+    /// Returns the date in UTC, such as `2026-04-30`.
     #[must_use]
     pub fn utc_date(self) -> String {
         self.to_string().chars().take(10).collect()
     }
 
-    /// Reads the lower bound that a client gave: a bare date is the day's first instant.
-    ///
-    /// # Errors
-    /// [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be small (RFC 3339).
+    /// Parses a client's lower bound: a bare date is the day's first instant. Returns [`TimestampError`] for anything
+    /// but an ISO 8601 date or datetime; `T` and `Z` may be in lower case (RFC 3339).
     pub fn parse_from(text: &str) -> Result<Self, TimestampError> {
         Ok(parse(text)?.0)
     }
 
-    /// Reads the upper bound that a client gave: a bare date is the day's last instant, and a datetime covers the
-    /// whole millisecond that it names.
-    ///
-    /// # Errors
-    /// [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be small (RFC 3339).
+    /// Parses a client's upper bound: a bare date is the day's last instant, and a datetime includes its whole
+    /// millisecond. Returns [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be in
+    /// lower case (RFC 3339).
     pub fn parse_to(text: &str) -> Result<Self, TimestampError> {
         let (Self(first), bare_date) = parse(text)?;
         Ok(Self(if bare_date {
@@ -170,7 +167,7 @@ fn parse(text: &str) -> Result<(Timestamp, bool), TimestampError> {
     } else if let Ok(moment) = PrimitiveDateTime::parse(text, &Iso8601::PARSING) {
         (moment.assume_utc(), false)
     } else if let Some((_, time)) = text.split_once('T') {
-        // Behind a `T` the parser of dates would overlook a time that does not exist, such as 12:30:60.
+        // The date parser would ignore an invalid time after a `T`, such as 12:30:60.
         return Err(if time.starts_with("24") {
             TimestampError::HourTwentyFour
         } else {
@@ -181,7 +178,8 @@ fn parse(text: &str) -> Result<(Timestamp, bool), TimestampError> {
     } else {
         return Err(TimestampError::Form);
     };
-    // In UTC, where it is printed: the last hours of the year 9999 are of the next one further west.
+    // The year is checked in UTC, because the timestamp is printed in UTC: the last hours of 9999 in western zones
+    // belong to the next year.
     let moment = moment.checked_to_offset(UtcOffset::UTC);
     let moment = moment.filter(|moment| (1..=9999).contains(&moment.year()));
     let moment = moment.ok_or(TimestampError::Form)?;

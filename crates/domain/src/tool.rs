@@ -1,4 +1,4 @@
-//! Tools: what an agent may do besides speaking.
+//! Tools: the actions of an agent besides speaking.
 
 mod read;
 
@@ -9,20 +9,20 @@ use crate::E164;
 use crate::agent::vocabulary;
 use crate::json::{Json, Result};
 
-/// Tools of an account at most.
+/// Tools per account at most.
 pub const TOOLS_AT_MOST: i64 = 64;
 
-/// What is shown in place of a header's value.
+/// The replacement for a header's value in responses.
 pub const HIDDEN: &str = "***";
 
 vocabulary! {
     /// What a tool does.
     ToolKind {
-        /// Asks a server of the account's.
+        /// Sends a request to a server of the account.
         Http => "http",
         /// Ends the call.
         EndCall => "end_call",
-        /// Hands the customer over to one of its targets.
+        /// Transfers the customer to one of its targets.
         Transfer => "transfer",
         /// Sends tones.
         Dtmf => "dtmf",
@@ -30,7 +30,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How a tool asks.
+    /// The HTTP method of a tool's request.
     HttpMethod {
         /// Arguments go to the query.
         Get => "GET",
@@ -46,52 +46,52 @@ vocabulary! {
 }
 
 impl HttpMethod {
-    /// Whether arguments go to the query, and not to the body.
+    /// Returns whether arguments go to the query, not to the body.
     #[must_use]
     pub const fn asks_by_query(self) -> bool {
         matches!(self, Self::Get | Self::Delete)
     }
 }
 
-/// A tool: every member of its object but the id and the times. Header values are kept apart.
+/// A tool: all fields of its object except the id and the times. Header values are stored separately.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// What models call it by; unique in the account.
+    /// The name for models; unique in the account.
     pub name: String,
-    /// What it is for, told to models.
+    /// The description for models.
     pub description: String,
-    /// What it does.
+    /// The type of the tool.
     pub kind: ToolKind,
     /// The JSON Schema of its arguments.
     pub parameters: Json,
-    /// Whom an `http` tool asks.
+    /// The request of an `http` tool.
     pub http: Option<HttpRequest>,
-    /// To whom a `transfer` tool hands over.
+    /// The targets of a `transfer` tool.
     pub targets: Option<Vec<TransferTarget>>,
-    /// Which function of a connected application an `http` tool is, if it is one: `<toolkit>.<function>`. Only the
-    /// service sets it; it is stored and pinned, and shown to nobody.
+    /// The function of a connected application that an `http` tool calls, if it is one: `<toolkit>.<function>`. Only
+    /// the service sets it; it is stored and pinned, but not part of responses.
     pub function: Option<String>,
 }
 
-/// Whom an `http` tool asks, and how.
+/// The request of an `http` tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpRequest {
-    /// The method.
+    /// The HTTP method.
     pub method: HttpMethod,
-    /// The URL, fixed text.
+    /// The URL, without placeholders.
     pub url: String,
     /// The names of the headers.
     pub headers: Vec<String>,
-    /// How long an answer may take, 100–10,000 ms.
+    /// The time limit, 100–10,000 ms.
     pub timeout_ms: i64,
 }
 
-/// One of the numbers that a `transfer` tool may hand over to.
+/// A target of a `transfer` tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferTarget {
-    /// What models call it by.
+    /// The name for models.
     pub name: String,
-    /// Its number.
+    /// The phone number.
     pub to: E164,
 }
 
@@ -99,33 +99,25 @@ pub struct TransferTarget {
 pub type Header = (String, String);
 
 impl Tool {
-    /// Reads a tool that a client sent, and the values of its headers. `kept` are those that are known already: a
-    /// header whose value is `***` keeps its own.
-    ///
-    /// # Errors
-    /// The first fault in the object's order, then the first unknown field. What the URL may be, and whether
-    /// `parameters` is a schema, is not judged here.
+    /// Parses a client's tool and the values of its headers. `kept` are the stored values: a header with the value
+    /// `***` keeps its stored one. Returns the first error in the field order, then the first unknown field. The caller
+    /// checks the URL, and whether `parameters` is a valid schema.
     pub fn from_json(json: &Json, kept: &[Header]) -> Result<(Self, Vec<Header>)> {
         read::tool(json, kept)
     }
 
-    /// This tool changed by a merge patch (RFC 7396), and the values of its headers.
-    ///
-    /// # Errors
-    /// As [`Tool::from_json`].
+    /// Applies a merge patch (RFC 7396), and returns the tool with the values of its headers. Returns errors like
+    /// [`Tool::from_json`].
     pub fn merge(&self, patch: &Json, kept: &[Header]) -> Result<(Self, Vec<Header>)> {
         read::merged(self, patch, kept)
     }
 
-    /// Reads the text that [`Tool::to_stored`] gave to storage.
-    ///
-    /// # Errors
-    /// The text is no tool.
+    /// Parses the text from [`Tool::to_stored`]. Fails if the text is no tool.
     pub fn from_stored(text: &str) -> Result<Self, crate::JsonError> {
         Ok(read::stored(&Json::parse(text.as_bytes())?)?)
     }
 
-    /// The text that is stored: every member, the function of an application included.
+    /// Returns the text to store: all fields, including the application's function.
     #[must_use]
     pub fn to_stored(&self) -> String {
         let mut json = self.to_json();
@@ -135,7 +127,7 @@ impl Tool {
         json.to_compact()
     }
 
-    /// Every member but the id and the times, in the object's order; header values are hidden.
+    /// Returns all fields except the id and the times, in order; header values are hidden.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let http = self.http.as_ref().map(|http| {

@@ -8,23 +8,23 @@ use crate::agent::vocabulary;
 pub use list::VoiceList;
 
 vocabulary! {
-    /// One of the three voice providers. The order is that of lists.
+    /// One of the three voice providers, in the order of lists.
     VoiceProvider {
-        /// The one with a shared library.
+        /// The provider with a shared library.
         A => "provider_a",
-        /// The one that publishes no previews.
+        /// The provider without public previews.
         B => "provider_b",
-        /// The third.
+        /// The third provider.
         C => "provider_c",
     }
 }
 
 vocabulary! {
-    /// What a voice sounds like.
+    /// The gender of a voice.
     VoiceGender {
-        /// A woman's.
+        /// Female.
         Female => "female",
-        /// A man's.
+        /// Male.
         Male => "male",
         /// Neither.
         Neutral => "neutral",
@@ -32,66 +32,66 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Where a voice comes from.
+    /// The source of a voice.
     VoiceSource {
         /// The deployment's own workspace at the provider.
         Workspace => "workspace",
         /// The provider's shared library.
         Shared => "shared",
-        /// The provider's own voices, for everyone.
+        /// The provider's own voices, available to all its customers.
         Public => "public",
         /// The list that ships with the product.
         Static => "static",
-        /// An account's own.
+        /// The private voices of an account.
         Custom => "custom",
     }
 }
 
-/// A voice that an engine agent may speak with. Fields are the interface's.
+/// A voice for engine agents, with the fields of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Voice {
-    /// Whose it is.
+    /// The provider.
     pub provider: VoiceProvider,
-    /// The provider's id of it.
+    /// The provider's id of the voice.
     pub voice_id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it sounds like.
+    /// The gender.
     pub gender: Option<VoiceGender>,
-    /// How old it sounds, as the provider says it.
+    /// The age in the provider's words.
     pub age: Option<String>,
-    /// As the provider says it.
+    /// The accent in the provider's words.
     pub accent: Option<String>,
     /// The main language, two letters.
     pub language: Option<String>,
-    /// Every language, two or three letters.
+    /// All languages, two or three letters.
     pub languages: Vec<String>,
     /// Languages with their regions, such as `es-MX`.
     pub locales: Vec<String>,
-    /// What the provider says of it.
+    /// The provider's description.
     pub description: Option<String>,
-    /// What it is good for, as the provider says it.
+    /// The recommended use in the provider's words.
     pub use_case: Option<String>,
-    /// A recording that plays without credentials.
+    /// A preview recording that plays without credentials.
     pub preview_url: Option<String>,
-    /// Models of the provider that it works with; none: all.
+    /// The provider's models that support the voice; empty means all.
     pub model_compat: Vec<String>,
-    /// Where it comes from.
+    /// The source.
     pub source: VoiceSource,
-    /// Who shares it, as the provider's shared library names them; it is not shown.
+    /// The shared library's id of the account that shares the voice; not part of responses.
     pub owner_id: Option<String>,
 }
 
 impl Voice {
-    /// The languages that it speaks, in whatever case the provider writes them: its main one, any other, and those of
-    /// locales; one may come more than once.
+    /// Returns the languages that the voice speaks, in the provider's case: the main one, others, and those of locales;
+    /// there may be duplicates.
     pub fn spoken(&self) -> impl Iterator<Item = &str> {
         let all = self.language.iter().chain(&self.languages);
         all.chain(&self.locales)
             .map(|tag| tag.split(['-', '_']).next().unwrap_or(tag))
     }
 
-    /// Whether it speaks a language, given as two or three letters.
+    /// Returns whether the voice speaks a language of two or three letters.
     #[must_use]
     pub fn speaks(&self, language: &str) -> bool {
         self.spoken()

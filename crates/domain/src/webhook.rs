@@ -1,27 +1,27 @@
-//! Webhooks: what becomes of endpoints and of what is sent to them.
+//! Webhooks: the statuses of endpoints, deliveries and attempts.
 
 use crate::agent::vocabulary;
 
 vocabulary! {
     /// Whether an endpoint receives events.
     EndpointStatus {
-        /// It does.
+        /// It receives events.
         Enabled => "enabled",
-        /// It does not.
+        /// It receives no events.
         Disabled => "disabled",
     }
 }
 
 vocabulary! {
-    /// Where a delivery is on its schedule.
+    /// The state of a delivery.
     DeliveryState {
         /// Not yet attempted.
         Pending => "pending",
-        /// Failed, and will be attempted again.
+        /// Failed; another attempt follows.
         Retrying => "retrying",
-        /// Received.
+        /// Delivered successfully.
         Delivered => "delivered",
-        /// Failed four times.
+        /// All four attempts failed.
         Exhausted => "exhausted",
         /// Its endpoint was deleted or disabled.
         Cancelled => "cancelled",
@@ -29,15 +29,15 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What became of an attempt.
+    /// The outcome of an attempt.
     AttemptOutcome {
-        /// Begun.
+        /// Started.
         Begun => "begun",
-        /// A 2xx head came in time.
+        /// A 2xx response head came in time.
         Succeeded => "succeeded",
-        /// Anything else.
+        /// Any other result.
         Failed => "failed",
-        /// Its process died; nobody knows.
+        /// Its process died; the result is unknown.
         Abandoned => "abandoned",
     }
 }

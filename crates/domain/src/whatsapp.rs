@@ -1,38 +1,38 @@
-//! What becomes of a message on WhatsApp.
+//! The statuses of WhatsApp messages.
 
 use crate::agent::vocabulary;
 
 vocabulary! {
-    /// Where a message to a customer is on its way. It leaves at most once: only `queued` ones are sent.
+    /// The status of a message to a customer. A message is sent at most once: only `queued` ones are sent.
     SentStatus {
-        /// It is to be sent.
+        /// Waiting to be sent.
         Queued => "queued",
-        /// Its request may have left.
+        /// The request may have been sent.
         Sending => "sending",
-        /// Its request left, and what became of it is not known, unless WhatsApp still tells.
+        /// The request was sent and its result is unknown, unless WhatsApp reports it later.
         Unknown => "unknown",
-        /// WhatsApp has taken it over.
+        /// WhatsApp has accepted it.
         Accepted => "accepted",
-        /// It has left WhatsApp.
+        /// WhatsApp has sent it.
         Sent => "sent",
-        /// The customer's device has it.
+        /// It has reached the customer's device.
         Delivered => "delivered",
         /// The customer has read it.
         Read => "read",
-        /// The customer will not get it.
+        /// The customer will not receive it.
         Failed => "failed",
     }
 }
 
 impl SentStatus {
-    /// Whether news of `later` say more than this one does. They come in any order and more than once: a status never goes
-    /// back, and what was delivered has not failed.
+    /// Returns whether the report `later` replaces this status. Reports come in any order and more than once: a status
+    /// never goes back, and a delivered message has not failed.
     #[must_use]
     pub const fn gives_way_to(self, later: Self) -> bool {
         match (self, later) {
             (Self::Delivered | Self::Read | Self::Failed, Self::Failed) => false,
             (_, Self::Failed) => true,
-            // Told to have failed, and yet it arrived.
+            // Reported as failed, but it arrived after all.
             (Self::Failed, Self::Delivered | Self::Read) => true,
             (Self::Failed, _) => false,
             (now, later) => (now as u8) < (later as u8),

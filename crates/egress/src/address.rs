@@ -1,4 +1,4 @@
-//! Which addresses are public: the IANA special-purpose address registries, read conservatively.
+//! Which addresses are public: the IANA special-purpose address registries, interpreted conservatively.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -36,8 +36,8 @@ const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
 
 /// Whether `address` is an ordinary address of the public internet.
 ///
-/// An IPv4-mapped IPv6 address is judged as the IPv4 address in it. Every other IPv6 address outside 2000::/3 is
-/// refused, the NAT64 prefix 64:ff9b::/96 included: its IPv4 part may be private.
+/// An IPv4-mapped IPv6 address counts as its IPv4 address. Every other IPv6 address outside 2000::/3 is rejected,
+/// including the NAT64 prefix 64:ff9b::/96, whose IPv4 part may be private.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

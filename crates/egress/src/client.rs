@@ -1,4 +1,4 @@
-//! The client that speaks to accounts' targets.
+//! The HTTP client for accounts' targets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,46 +8,39 @@ use rustls::ClientConfig;
 
 use crate::{GuardedResolver, Lookup, Policy, SystemLookup, TargetUrl, TargetUrlError};
 
-/// How long an unused connection stays open.
+/// How long an idle connection stays open.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many unused connections stay open per host: as many as webhook delivery uses at once. A connection is unused for
-/// a moment after each answer, so with a bound of 8 two of five requests to a busy host made a new one.
+/// How many idle connections stay open per host: as many as webhook delivery uses at once. A connection is idle briefly
+/// after each answer; with a limit of 8, two of five requests to a busy host opened a new one.
 const POOL_MAX_IDLE_PER_HOST: usize = 512;
 
-/// How long TCP and TLS may take. Callers have tighter deadlines over the whole exchange; this one ends a connection
-/// that was begun for a caller who is gone, and is divided among the addresses of a name, so that a dead one leaves
-/// time for the next.
+/// Limit for TCP and TLS. Callers have tighter deadlines for the whole exchange. This limit ends connections of callers
+/// that are gone. It is divided among the addresses of a name, so that a dead one leaves time for the next.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An HTTP/1.1 client for URLs that accounts write. One per use: it holds a pool of connections, and clones share it.
+/// An HTTP/1.1 client for URLs that accounts write. Create one per use: it has a connection pool, which clones share.
 ///
-/// It follows no redirect, uses no proxy, decodes no body, keeps no cookie, sends no referer and never sends a request
-/// twice by itself. Responses with header lines that break the grammar are read without those lines. Deadlines and
-/// limits on bodies are the caller's.
+/// It does not follow redirects, use proxies, decode bodies, keep cookies, send referers, or retry requests. Malformed
+/// header lines of responses are dropped. Deadlines and body limits are the caller's responsibility.
 #[derive(Clone)]
 pub struct GuardedClient {
     http: reqwest::Client,
     policy: Policy,
 }
 
-/// The client could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// TLS has no usable settings.
+    /// The TLS settings are unusable.
     #[error("TLS for outgoing requests cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
-    /// The HTTP client has no usable settings.
+    /// The HTTP client's settings are unusable.
     #[error("the client for outgoing requests cannot be set up: {0}")]
     Http(#[from] reqwest::Error),
 }
 
-/// A client for the operator's own addresses: they may be private, and are asked as they are given, without the
-/// environment's proxies, redirects and retries.
-///
-/// # Errors
-///
-/// When TLS cannot be set up.
+/// A client for the operator's own URLs. They may be private, and are requested without environment proxies, redirects
+/// and retries. Fails if TLS cannot be set up.
 pub fn trusted_client() -> Result<reqwest::ClientBuilder, SetupError> {
     Ok(reqwest::Client::builder()
         .tls_backend_preconfigured(crate::client_config()?)
@@ -57,7 +50,7 @@ pub fn trusted_client() -> Result<reqwest::ClientBuilder, SetupError> {
         .referer(false))
 }
 
-/// An http or https address of a host.
+/// Parses an http or https URL with a host.
 pub fn http_url(text: &str) -> Option<reqwest::Url> {
     let url = reqwest::Url::parse(text).ok()?;
     (["http", "https"].contains(&url.scheme()) && url.has_host()).then_some(url)
@@ -65,10 +58,6 @@ pub fn http_url(text: &str) -> Option<reqwest::Url> {
 
 impl GuardedClient {
     /// A client with the system's resolver and [`client_config`](crate::client_config).
-    ///
-    /// # Errors
-    ///
-    /// When TLS or the client cannot be set up.
     pub fn new(policy: Policy) -> Result<Self, SetupError> {
         Self::with_parts(
             policy,
@@ -77,11 +66,7 @@ impl GuardedClient {
         )
     }
 
-    /// A client with another resolver and other TLS settings. The answers of `lookup` are vetted all the same.
-    ///
-    /// # Errors
-    ///
-    /// When the client cannot be set up.
+    /// A client with another resolver and other TLS settings. The answers of `lookup` are still checked.
     pub fn with_parts(
         policy: Policy,
         lookup: Arc<dyn Lookup>,
@@ -109,16 +94,12 @@ impl GuardedClient {
         Ok(Self { http, policy })
     }
 
-    /// The policy that this client keeps.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Begins a request to `target`.
-    ///
-    /// # Errors
-    ///
-    /// When this client's policy is stricter than the one that `target` was parsed with, and `target` breaks it.
+    /// Starts a request to `target`. Fails if `target` was parsed with a laxer policy and violates this client's
+    /// policy.
     pub fn request(
         &self,
         method: Method,

@@ -1,4 +1,4 @@
-//! Connections for protocols that begin as HTTP and go on as something else, such as WebSockets.
+//! Connections for protocols that start as HTTP and then change, such as WebSockets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -16,21 +16,21 @@ use url::{Host, Url};
 
 use crate::{Blocked, Failure, GuardedResolver, Lookup, Policy, SetupError, SystemLookup};
 
-/// How long all addresses of a name may take to answer, divided among them, so that a dead one leaves time for the
+/// Limit for connecting to all addresses of a name. It is divided among them, so that a dead one leaves time for the
 /// next.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A two-way stream of bytes.
+/// A bidirectional byte stream.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// An open connection, over TLS where the URL said so.
+/// An open connection, with TLS if the URL requires it.
 pub type Connection = Box<dyn Duplex>;
 
 /// Opens connections to the hosts of URLs, with the same resolver, address guard and TLS as
-/// [`GuardedClient`](crate::GuardedClient): each connection goes to an address that was vetted for it, through no proxy.
-/// Deadlines are the caller's, who drops the future.
+/// [`GuardedClient`](crate::GuardedClient). Each connection goes to an address that was checked for it, without a
+/// proxy. For a deadline, the caller drops the future.
 #[derive(Clone)]
 pub struct GuardedDialer {
     resolver: GuardedResolver,
@@ -39,17 +39,13 @@ pub struct GuardedDialer {
 }
 
 impl GuardedDialer {
-    /// A dialer with the system's resolver and [`client_config`](crate::client_config).
-    ///
-    /// # Errors
-    ///
-    /// When TLS cannot be set up.
+    /// A dialer with the system's resolver and [`client_config`](crate::client_config). Fails if TLS cannot be set up.
     pub fn new(policy: Policy) -> Result<Self, SetupError> {
         let tls = crate::client_config()?;
         Ok(Self::with_parts(policy, Arc::new(SystemLookup::new()), tls))
     }
 
-    /// A dialer with another resolver and other TLS settings. The answers of `lookup` are vetted all the same.
+    /// A dialer with another resolver and other TLS settings. The answers of `lookup` are still checked.
     pub fn with_parts(policy: Policy, lookup: Arc<dyn Lookup>, tls: ClientConfig) -> Self {
         Self {
             resolver: GuardedResolver::new(lookup, policy),
@@ -58,12 +54,9 @@ impl GuardedDialer {
         }
     }
 
-    /// Connects to the host and port of `url`, whose scheme is `https` or `wss`, or, if the policy lets private targets
-    /// through, `http` or `ws`.
-    ///
-    /// # Errors
-    ///
-    /// The [`Failure`] that a request would have had; [`Failure::BlockedAddress`] for what the policy refuses.
+    /// Connects to the host and port of `url`, with the scheme `https` or `wss`, or, if the policy allows private
+    /// targets, `http` or `ws`. Returns the same [`Failure`] as a request; [`Failure::BlockedAddress`] for what the
+    /// policy rejects.
     pub async fn open(&self, url: &Url) -> Result<Connection, Failure> {
         let (secure, default_port) = match url.scheme() {
             "https" | "wss" => (true, 443),
@@ -88,7 +81,7 @@ impl GuardedDialer {
         Ok(Box::new(stream.map_err(|_| Failure::Tls)?))
     }
 
-    /// The vetted addresses of `host`: never none.
+    /// The checked addresses of `host`, at least one.
     async fn addresses(&self, host: &Host<&str>) -> Result<Vec<IpAddr>, Failure> {
         let name = match host {
             Host::Domain(name) => Name::from_str(name).map_err(|_| Failure::Dns)?,
@@ -115,7 +108,7 @@ async fn connect(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Failure> 
         let opening = TcpStream::connect(SocketAddr::new(*address, port));
         failure = match timeout(CONNECT_TIMEOUT / count, opening).await {
             Ok(Ok(stream)) => {
-                // Audio goes out in small frames, each of which is wanted at once.
+                // Audio is sent in small frames, which must not be delayed.
                 stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
                 return Ok(stream);
             }

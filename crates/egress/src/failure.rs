@@ -1,4 +1,4 @@
-//! What went wrong with a request, in one word.
+//! Short failure reasons of requests.
 
 use std::error::Error;
 use std::fmt;
@@ -6,16 +6,16 @@ use std::io;
 
 use crate::Blocked;
 
-/// Why a request got no response head. The words are stable and shown to customers; none tells an address.
+/// Why a request got no response head. The words are stable and shown to customers; none reveals an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// `blocked_address`: the name has an address that is not public. Nothing was sent.
     BlockedAddress,
-    /// `dns`: the name has no address, or none came in time.
+    /// `dns`: the name has no address, or the lookup timed out.
     Dns,
     /// `connect`: no TCP connection.
     Connect,
-    /// `tls`: the certificate or the handshake is faulty.
+    /// `tls`: the certificate or the handshake failed.
     Tls,
     /// `timeout`: the receiver took too long.
     Timeout,
@@ -26,7 +26,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The word for `error`.
+    /// The failure reason of `error`.
     pub fn of(error: &reqwest::Error) -> Self {
         if is_blocked(error) {
             Self::BlockedAddress
@@ -38,7 +38,7 @@ impl Failure {
             Self::Timeout
         } else if error.is_connect() {
             let https = error.url().is_some_and(|url| url.scheme() == "https");
-            // TCP fails with other kinds; these two ends of the connection met, and parted in the handshake.
+            // TCP failures have other kinds: this connection was established and then ended in the handshake.
             if https && was_cut(error) {
                 Self::Tls
             } else {
@@ -71,7 +71,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether the guard refused the addresses of the request's target.
+/// Whether the guard rejected the addresses of the request's target.
 pub fn is_blocked(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| cause.is::<Blocked>())
 }
@@ -96,7 +96,7 @@ fn was_cut(error: &reqwest::Error) -> bool {
     })
 }
 
-/// `error` and what caused it. The error inside an [`io::Error`] counts as its cause: `source` skips it.
+/// `error` and its causes. The error inside an [`io::Error`] counts as its cause, because `source` skips it.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         match error

@@ -1,10 +1,10 @@
-//! Every outgoing address checked: the guard for each URL that an account can write.
+//! The guard for every URL that an account can write: all outgoing addresses are checked.
 //!
-//! A URL passes two doors. [`TargetUrl::parse`] reads its text: https, a host name, no credentials, no fragment.
-//! [`GuardedClient`] then connects only to addresses that [`is_public`] accepts: it resolves the name itself, refuses
-//! the whole answer when one address of it is not public, follows no redirect and ignores the environment's proxies.
-//! [`GuardedDialer`] does the same for connections that do not stay HTTP, such as WebSockets.
-//! [`Failure`] is the short word for what went wrong, fit to be shown to a customer: it never tells an address.
+//! A URL passes two checks. [`TargetUrl::parse`] checks its text: https, a host name, no credentials, no fragment.
+//! [`GuardedClient`] then connects only to addresses that [`is_public`] accepts. It resolves the name itself, rejects
+//! the whole answer if one of its addresses is not public, follows no redirects and ignores environment proxies.
+//! [`GuardedDialer`] does the same for connections that do not stay HTTP, such as WebSockets. [`Failure`] is a short
+//! failure reason that can be shown to a customer: it never reveals an address.
 
 mod address;
 mod client;
@@ -24,7 +24,7 @@ pub use resolver::{Blocked, GuardedResolver, RESOLVE_TIMEOUT};
 pub use target::{MAX_URL_CHARACTERS, Policy, TargetUrl, TargetUrlError};
 pub use tls::client_config;
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

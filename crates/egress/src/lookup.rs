@@ -1,4 +1,4 @@
-//! Asking the system for the addresses of a name.
+//! Resolves names through the operating system.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,23 +8,22 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 
-/// The most names that [`SystemLookup`] asks for at one time. A lookup holds a thread of the runtime's blocking pool
-/// (512 threads, shared with the database) until the system gives up on the name, long after its caller has.
+/// Concurrent lookups of [`SystemLookup`] at most. A lookup holds a thread of the runtime's blocking pool (512 threads,
+/// shared with the database) until the system gives up on the name, long after its caller has.
 const MAX_RUNNING: usize = 128;
 
-/// Resolves a host name. The addresses come unjudged: [`GuardedResolver`](crate::GuardedResolver) judges them.
+/// Resolves a host name. The addresses are unchecked: [`GuardedResolver`](crate::GuardedResolver) checks them.
 pub trait Lookup: Send + Sync + 'static {
     /// All addresses of `host`.
     fn lookup(&self, host: &str) -> BoxFuture<'static, Result<Vec<IpAddr>, LookupError>>;
 }
 
-/// Why a name has no answer.
+/// Why a lookup failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// The resolver's own words.
+    /// The resolver's error text.
     #[error("the name does not resolve: {0}")]
     Failed(Arc<str>),
-    /// Too many lookups are running.
     #[error("too many names are being resolved")]
     Busy,
 }
@@ -34,7 +33,7 @@ type Running = HashMap<Box<str>, Shared<BoxFuture<'static, Answer>>>;
 
 /// The operating system's resolver (`getaddrinfo`).
 ///
-/// Lookups of one name at one time are one lookup, and at most 128 names are looked up at one time: a name whose
+/// Concurrent lookups of the same name share one lookup, and at most 128 names are looked up at once. So a name whose
 /// server never answers cannot use up the threads that others need.
 #[derive(Default)]
 pub struct SystemLookup {
@@ -42,7 +41,6 @@ pub struct SystemLookup {
 }
 
 impl SystemLookup {
-    /// A resolver with no lookup running.
     pub fn new() -> Self {
         Self::default()
     }
@@ -59,7 +57,7 @@ impl Lookup for SystemLookup {
         }
         let name: Box<str> = host.into();
         let table = Arc::clone(&self.running);
-        // A task of its own: the entry lives as long as the thread is held, whether or not a caller still waits.
+        // A separate task: the entry lives as long as the thread is held, even if its callers are gone.
         let task = tokio::spawn(async move {
             let answer = ask_system(&name).await;
             table.lock().remove(&name);

@@ -1,4 +1,4 @@
-//! The resolver that only lets public addresses through.
+//! The resolver that only returns public addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::{Lookup, LookupError, Policy, is_public};
 
-/// How long a name may take to resolve.
+/// The time limit of a lookup.
 pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The target has an address that is not public. It does not say which: the answer to a customer's URL must not tell
-/// what the network inside looks like.
+/// The target has an address that is not public. The error does not contain the address: a customer must not learn what
+/// the internal network looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the target has an address that is not public")]
 pub struct Blocked;
@@ -27,10 +27,10 @@ enum ResolveError {
     NoAddress,
 }
 
-/// Resolves names for a [`reqwest::Client`] and vets the answer, at every connect. The connection goes to one of the
-/// addresses vetted here, so a name that changes between two queries gains nothing.
+/// Resolves names for a [`reqwest::Client`] and checks the answer, at every connect. The connection goes to one of the
+/// addresses checked here, so a name that changes between two lookups gains nothing.
 ///
-/// `reqwest` asks no resolver about IP literals: [`TargetUrl`](crate::TargetUrl) refuses those.
+/// `reqwest` does not use a resolver for IP literals: [`TargetUrl`](crate::TargetUrl) rejects those.
 #[derive(Clone)]
 pub struct GuardedResolver {
     lookup: Arc<dyn Lookup>,
@@ -38,16 +38,14 @@ pub struct GuardedResolver {
 }
 
 impl GuardedResolver {
-    /// Judges the answers of `lookup` by `policy`.
+    /// Checks the answers of `lookup` against `policy`.
     pub fn new(lookup: Arc<dyn Lookup>, policy: Policy) -> Self {
         Self { lookup, policy }
     }
 }
 
 impl Resolve for GuardedResolver {
-    /// # Errors
-    ///
-    /// [`Blocked`] if *any* address is not public: a name with one private address among public ones is refused.
+    /// Returns [`Blocked`] if *any* address is not public: one private address among public ones is enough.
     fn resolve(&self, name: Name) -> Resolving {
         let answer = self.lookup.lookup(name.as_str());
         let policy = self.policy;
@@ -71,7 +69,7 @@ fn vet(
     if !policy.allow_private && !addresses.iter().all(|address| is_public(*address)) {
         return Err(Blocked.into());
     }
-    // Port 0 stands for the URL's own port.
+    // Port 0 means the URL's own port.
     Ok(Box::new(
         addresses
             .into_iter()

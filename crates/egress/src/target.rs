@@ -7,27 +7,28 @@ use url::{Host, Url};
 /// The longest URL, in characters.
 pub const MAX_URL_CHARACTERS: usize = 2048;
 
-/// The lowest port besides the scheme's own: below it live mail, shells and other services that are no web server.
+/// The lowest port besides the scheme's own: lower ones belong to mail, shells and other services that are no web
+/// server.
 const LOWEST_PORT: u16 = 1024;
 
 /// The longest host name, in characters, and the longest label of it (RFC 1035).
 const MAX_HOST_CHARACTERS: usize = 253;
 const MAX_LABEL_CHARACTERS: usize = 63;
 
-/// Names that never resolve publicly, besides those without a dot.
+/// Suffixes of names that never resolve publicly, besides names without a dot.
 const LOCAL_SUFFIXES: [&str; 3] = [".localhost", ".local", ".internal"];
 
-/// How strict the guard is. The default refuses everything that is not public.
+/// How strict the guard is. The default rejects everything that is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// Lets `http://`, IP literals, any port and any address through. It serves `webhooks.allow_private_targets`
-    /// alone, which needs a loopback `--listen`.
+    /// Allows `http://`, IP literals, any port and any address. It only serves `webhooks.allow_private_targets`, which
+    /// requires a loopback `--listen`.
     pub allow_private: bool,
 }
 
-/// A URL whose text keeps the rules for targets. What its name resolves to is judged at each connect.
+/// A URL whose text passed the checks for targets. The addresses of its name are checked at each connect.
 ///
-/// `Debug` shows only the origin: paths of webhooks often carry a token.
+/// `Debug` shows only the origin, because webhook paths often contain a token.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TargetUrl(Url);
 
@@ -37,10 +38,11 @@ pub enum TargetUrlError {
     /// Longer than [`MAX_URL_CHARACTERS`].
     #[error("must be at most {MAX_URL_CHARACTERS} characters long: shorten the URL")]
     TooLong,
-    /// White space or a control character, which URL parsers drop silently, or a backslash, which some read as a slash.
+    /// White space or a control character, which URL parsers drop silently, or a backslash, which some treat as a
+    /// slash.
     #[error("must not contain spaces, backslashes or control characters: percent-encode them")]
     BadCharacter,
-    /// No absolute URL.
+    /// Not an absolute URL.
     #[error("must be a whole URL, such as https://example.com/events")]
     Malformed,
     /// Another scheme than https.
@@ -51,7 +53,7 @@ pub enum TargetUrlError {
     Credentials,
     #[error("must not have a fragment: remove the # and what follows it")]
     Fragment,
-    /// An IP address, in any spelling.
+    /// An IP address, in any notation.
     #[error(
         "must name a host, not an IP address: use a domain name that resolves to a public address"
     )]
@@ -61,22 +63,18 @@ pub enum TargetUrlError {
         "must name a public host, such as example.com: this name is only known inside a network"
     )]
     LocalName,
-    /// No valid domain name.
+    /// Not a valid domain name.
     #[error(
         "must have a valid host name: labels of letters, digits and hyphens, with a dot between them and none at the end"
     )]
     HostName,
-    /// A port below 1024 that is not 443.
+    /// A port below 1024 other than 443.
     #[error("must use port 443 or a port from 1024 to 65535")]
     Port,
 }
 
 impl TargetUrl {
-    /// Reads and checks `text`.
-    ///
-    /// # Errors
-    ///
-    /// The first rule that `text` breaks.
+    /// Parses and checks `text`. Returns the first rule that it breaks.
     pub fn parse(text: &str, policy: Policy) -> Result<Self, TargetUrlError> {
         if text.chars().count() > MAX_URL_CHARACTERS {
             return Err(TargetUrlError::TooLong);
@@ -98,7 +96,7 @@ impl TargetUrl {
         Ok(target)
     }
 
-    /// Checks the parsed form, so that every spelling of an address (`0x7f.1`, `127.1`, `2130706433`) is one.
+    /// Checks the parsed form, in which every notation of an address (`0x7f.1`, `127.1`, `2130706433`) is the same.
     pub(crate) fn check(&self, policy: Policy) -> Result<(), TargetUrlError> {
         let url = &self.0;
         if url.as_str().len() > MAX_URL_CHARACTERS {
@@ -125,12 +123,11 @@ impl TargetUrl {
         Ok(())
     }
 
-    /// The URL in its normal form: lower-case host, `/` for an empty path.
+    /// The normalized URL: lower-case host, `/` for an empty path.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The parsed URL.
     pub fn as_url(&self) -> &Url {
         &self.0
     }
@@ -164,7 +161,7 @@ fn check_name(name: &str, policy: Policy) -> Result<(), TargetUrlError> {
     Ok(())
 }
 
-/// Underscores are no letters of a host name, but receivers use them and resolvers accept them.
+/// Underscores are not valid in host names, but receivers use them and resolvers accept them.
 fn is_label(label: &str) -> bool {
     !label.is_empty()
         && label.len() <= MAX_LABEL_CHARACTERS

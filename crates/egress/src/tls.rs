@@ -5,15 +5,12 @@ use std::sync::Arc;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
-/// TLS settings for a client that speaks HTTP/1.1: TLS 1.2 and 1.3, certificates checked against the system's roots
-/// (`SSL_CERT_FILE` and `SSL_CERT_DIR` count). On a system without any, as in a bare container, Mozilla's roots as of
-/// the build take their place.
+/// TLS settings for an HTTP/1.1 client: TLS 1.2 and 1.3, with certificates checked against the system's roots
+/// (`SSL_CERT_FILE` and `SSL_CERT_DIR` apply). On a system without roots, such as a bare container, it uses Mozilla's
+/// roots as of the build.
 ///
-/// The provider is named here, so no process-wide default needs to be installed.
-///
-/// # Errors
-///
-/// When ring offers none of the protocol versions, which a sound build never sees.
+/// The crypto provider is explicit, so no process-wide default needs to be installed. Fails only if ring supports none
+/// of the protocol versions, which does not happen in a correct build.
 pub fn client_config() -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

@@ -1,5 +1,5 @@
-//! An answer in writing: the same dialogue as on a call, without a line. It is written as it comes; tools are used in
-//! between, as far as they need no line.
+//! Written answers: the dialogue of a phone call, without a line. The text is streamed as the model writes it.
+//! Tools that need no phone line run in between.
 
 use async_trait::async_trait;
 use offhook_domain::{Clock, Timestamp};
@@ -12,61 +12,53 @@ use crate::reply::Piece;
 use crate::session::{ClaimLost, Turn};
 use crate::tool_use;
 
-/// Stands between what the agent writes before it uses tools and after.
+/// Separates the text that the agent writes before a tool call from the text after it.
 pub const CHAT_BREAK: &str = "\n\n";
 
-/// Something of an answer, as it happens.
+/// One event of an answer that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatPiece {
     /// More text.
     Text(String),
-    /// A tool is set to work.
     ToolStarted(String),
-    /// It has answered.
     ToolFinished(String),
 }
 
-/// Where an answer goes as it is written.
+/// Receives an answer while it is written.
 #[async_trait]
 pub trait ChatSink: Send + Sync {
-    /// Something of it happened.
     fn piece(&self, piece: ChatPiece);
 
-    /// Tools are about to be set to work; what the transcript says of each if nobody hears what it answers. Once this has
-    /// returned that much is known, whatever becomes of this process: nothing that may have had an effect is done again.
+    /// Called before tools run, with the transcript's text for each tool in case its answer is lost. That text is
+    /// stored when this returns, so that after a crash no tool call with a possible effect is repeated.
     async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost>;
 
-    /// Turns are over, and more will follow.
+    /// Turns are complete, and more will follow.
     async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost>;
 }
 
-/// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatAnswer {
-    /// What the agent wrote last, if it wrote anything since it last used tools; the sink was not given it.
+    /// What the agent wrote after its last tool call. The sink has not received this turn.
     pub last: Option<Turn>,
-    /// What became of it.
     pub end: ChatEnd,
-    /// Whether a model wrote anything at all, text or calls.
+    /// Whether a model produced any output, text or tool calls.
     pub is_begun: bool,
 }
 
-/// What became of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatEnd {
     Complete,
-    /// It is complete, and the agent ends the conversation with it.
+    /// The answer is complete, and with it the agent ends the conversation.
     Farewell,
     Stopped,
     /// No model could be reached.
     NoReply,
 }
 
-/// Writes the agent's answer to what the customer said, until it is complete or `stop` resolves. Tools that are at work
-/// by then end their work first: what they do is not undone by that.
-///
-/// # Errors
-/// [`ClaimLost`] as soon as the sink says so.
+/// Writes the agent's answer to the customer's message until it is complete or `stop` resolves. Tools that are already
+/// running then finish first, because stopping does not undo their effects. Fails with [`ClaimLost`] as soon as the
+/// sink does.
 pub async fn answer(
     mut dialogue: Dialogue,
     tools: &dyn Tools,
@@ -126,7 +118,7 @@ pub async fn answer(
     }
 }
 
-/// What one question to the models comes to.
+/// The result of one model request.
 struct Step {
     text: String,
     calls: Vec<ToolCall>,
@@ -157,7 +149,7 @@ impl Step {
         })
     }
 
-    /// What the tools answered, each written down.
+    /// Runs the tools and records each answer; returns the answers.
     async fn use_tools(
         &mut self,
         tools: &dyn Tools,

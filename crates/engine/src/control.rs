@@ -1,23 +1,24 @@
-//! The handle by which others end a call that a session holds.
+//! The handle through which other tasks end the call of a session.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Why a call is to end now.
+/// Why a call must end now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndRequest {
-    /// `POST /v1/calls/{handle}/hangup`: hang up, without a word.
+    /// `POST /v1/calls/{handle}/hangup`: hang up without a goodbye.
     ApiHangup,
-    /// The wallet cannot cover more: say goodbye, then hang up.
+    /// The wallet covers no more: say goodbye, then hang up.
     OutOfCredits,
-    /// The process stops: say goodbye, then hang up; the call failed, `interrupted`.
+    /// The process shuts down: say goodbye, then hang up; the call fails with `interrupted`.
     Drain,
-    /// The call belongs to another owner, or may: hang up at once and write nothing more.
+    /// Another worker owns the call, or may own it: hang up at once and write nothing more.
     ClaimLost,
 }
 
-/// Ends a call from outside. Every clone speaks to the same call; what was asked before the session began counts too.
+/// Ends a call from outside its session. All clones control the same call. A request made before the session starts
+/// counts too.
 #[derive(Debug, Clone)]
 pub struct CallControl(Arc<watch::Sender<Option<EndRequest>>>);
 
@@ -28,13 +29,12 @@ impl Default for CallControl {
 }
 
 impl CallControl {
-    /// The control of one call.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(None)))
     }
 
-    /// Asks the session to end the call. A request that is more pressing replaces an earlier one: a hang-up does not
-    /// wait for a goodbye, and a lost claim for nothing.
+    /// Requests the end of the call. A more pressing request replaces an earlier one: a hangup does not wait for a
+    /// goodbye, and a lost claim waits for nothing.
     pub fn end(&self, request: EndRequest) {
         self.0.send_if_modified(|current| {
             let stronger = current.is_none_or(|now| pressure(request) > pressure(now));
@@ -45,12 +45,12 @@ impl CallControl {
         });
     }
 
-    /// What was asked for so far.
+    /// The most pressing request so far.
     pub fn requested(&self) -> Option<EndRequest> {
         *self.0.borrow()
     }
 
-    /// Waits for a request more pressing than `than`; for ever, if none comes. Safe to cancel.
+    /// Waits for a request more pressing than `than`; never resolves if none comes. Cancel-safe.
     pub async fn beyond(&self, than: Option<EndRequest>) -> EndRequest {
         self.subscribe().beyond(than).await
     }
@@ -73,7 +73,7 @@ const fn pressure(request: EndRequest) -> u8 {
 pub(crate) struct EndRequests(watch::Receiver<Option<EndRequest>>);
 
 impl EndRequests {
-    /// Waits for a request more pressing than `than`; for ever, if none comes. Safe to cancel.
+    /// Waits for a request more pressing than `than`; never resolves if none comes. Cancel-safe.
     pub(crate) async fn beyond(&mut self, than: Option<EndRequest>) -> EndRequest {
         let floor = than.map_or(0, pressure);
         loop {

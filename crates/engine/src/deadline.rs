@@ -1,20 +1,19 @@
-//! Deadlines of a machine that may be suspended meanwhile, by a closed lid or by whoever moves a virtual one: its clock for
-//! waits, [`Instant`], stands still then, and other machines go on.
+//! Deadlines that include the time for which the machine is suspended (a closed lid, a migrated virtual machine).
+//! [`Instant`] stands still meanwhile, while other machines go on.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A moment from which time is counted on while the machine is suspended.
+/// A moment whose elapsed time includes the time for which the machine is suspended.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     at: Instant,
-    /// How long the machine had been suspended since it started, in microseconds.
+    /// How long the machine had been suspended since boot, in microseconds.
     asleep: i64,
 }
 
 impl Moment {
-    /// The present.
     #[must_use]
     pub fn now() -> Self {
         Self {
@@ -23,7 +22,7 @@ impl Moment {
         }
     }
 
-    /// What has passed since, the time for which the machine was suspended included.
+    /// The time passed since this moment, including suspension.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         let asleep = u64::try_from(asleep() - self.asleep).unwrap_or(0);
@@ -31,7 +30,6 @@ impl Moment {
     }
 }
 
-/// Until when something may be done.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     since: Moment,
@@ -39,27 +37,25 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long after that moment.
     #[must_use]
     pub const fn after(since: Moment, limit: Duration) -> Self {
         Self { since, limit }
     }
 
-    /// What is left; 0 if it is over.
+    /// The time left; 0 once the deadline has passed.
     #[must_use]
     pub fn left(&self) -> Duration {
         self.limit.saturating_sub(self.since.elapsed())
     }
 
-    /// Whether nothing is left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 }
 
-/// How long the machine has been suspended since it started, in microseconds: by Linux's two monotonic clocks, of which one
-/// counts that.
+/// How long the machine has been suspended since boot, in microseconds: the difference of Linux's two monotonic clocks,
+/// of which only `CLOCK_BOOTTIME` counts suspension.
 #[cfg(target_os = "linux")]
 fn asleep() -> i64 {
     use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -68,7 +64,7 @@ fn asleep() -> i64 {
     micros(clock_gettime(ClockId::Boottime)) - awake
 }
 
-/// Elsewhere the clock for waits is all that there is.
+/// Other systems have no clock that counts suspension.
 #[cfg(not(target_os = "linux"))]
 const fn asleep() -> i64 {
     0
@@ -85,10 +81,10 @@ mod tests {
         let deadline = Deadline::after(Moment::now(), 10 * SECOND);
         tokio::time::advance(4 * SECOND).await;
         assert!(!deadline.is_over() && deadline.left() <= 6 * SECOND);
-        // As if the machine had slept for a minute since.
+        // Simulates a suspension of one minute.
         let mut slept = deadline;
         slept.since.asleep -= 60_000_000;
-        // What it slept is a difference of two clocks, which a busy machine reads some time apart.
+        // The suspended time is the difference of two clocks, and a busy machine may read them some time apart.
         assert!(slept.since.elapsed() >= 63 * SECOND && slept.is_over());
         tokio::time::advance(6 * SECOND).await;
         assert!(deadline.is_over());

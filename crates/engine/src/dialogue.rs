@@ -1,5 +1,5 @@
-//! The dialogue: what was said so far, and what is to be said next. It knows no line, no clock and no storage; a phone
-//! call and a chat use the same one.
+//! The dialogue: what was said so far, and what to say next. It has no line, clock or storage; phone calls and chats
+//! share it.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::ports::{Knowledge, Message, Models, Purpose, Role, ToolCall, ToolDefi
 use crate::reply::{Ask, Reply};
 use crate::tool_use;
 
-/// Messages of the history that a model is shown; older ones are left out.
+/// History messages that a model gets; older ones are left out.
 const SHOWN_MESSAGES: usize = 200;
 
-/// How often tools are used to answer one turn of the customer; then the model must answer in words.
+/// Rounds of tool calls per customer turn; after them the model must answer in words.
 const TOOL_STEPS: usize = 3;
 
-/// How a spoken answer is to be.
+/// Instructions for a spoken answer.
 const SPOKEN: &str = "You are in a spoken conversation. Answer briefly, in the language `{}`, in plain sentences that \
                       can be read aloud: no lists, no markup.";
 
-/// How a written answer is to be.
+/// Instructions for a written answer.
 const WRITTEN: &str = "You are in a written chat. Answer briefly, in the language `{}`, in plain text without markup.";
 
-/// What the models are told of a call that is almost as long as it may be.
+/// Instructions for a call that is about to reach its maximum length.
 const ENDING: &str = "The call ends in a few seconds, and the customer has just been told so. Answer in one short sentence \
                       and say goodbye.";
 
@@ -35,13 +35,12 @@ pub struct Dialogue {
     tools: Arc<[ToolDefinition]>,
     knowledge: Option<Arc<dyn Knowledge>>,
     history: Vec<Message>,
-    /// In writing; else it is spoken.
+    /// A written conversation; otherwise it is spoken.
     is_written: bool,
     ends_soon: bool,
 }
 
 impl Dialogue {
-    /// A conversation in which nothing was said yet.
     pub fn new(persona: Arc<Persona>, models: Arc<dyn Models>, latencies: Latencies) -> Self {
         Self {
             persona,
@@ -55,14 +54,14 @@ impl Dialogue {
         }
     }
 
-    /// The same conversation in writing: its text comes as the models write it, not in sentences.
+    /// Makes the conversation a written one: text is passed on as the models write it, not by sentence.
     #[must_use]
     pub const fn in_writing(mut self) -> Self {
         self.is_written = true;
         self
     }
 
-    /// The same conversation, behind these turns of its transcript.
+    /// Continues the conversation after these transcript turns.
     #[must_use]
     pub fn behind(mut self, turns: impl IntoIterator<Item = (TurnRole, String)>) -> Self {
         let mut used: Vec<(ToolCall, String)> = Vec::new();
@@ -88,36 +87,35 @@ impl Dialogue {
         }
     }
 
-    /// The same conversation, in which the models may use these tools.
+    /// Lets the models use these tools.
     #[must_use]
     pub fn with_tools(mut self, tools: Arc<[ToolDefinition]>) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The same conversation, in which what fits the customer's words is looked up before each answer.
+    /// Looks up knowledge that fits the customer's words before each answer.
     #[must_use]
     pub fn with_knowledge(mut self, knowledge: Option<Arc<dyn Knowledge>>) -> Self {
         self.knowledge = knowledge;
         self
     }
 
-    /// Who the agent is.
     pub fn persona(&self) -> &Persona {
         &self.persona
     }
 
-    /// The customer said this.
+    /// Adds what the customer said.
     pub fn heard(&mut self, text: &str) {
         self.note(Role::User, text);
     }
 
-    /// The customer heard the agent say this, and no more.
+    /// Adds what the customer heard of the agent's speech, and no more.
     pub fn said(&mut self, text: &str) {
         self.note(Role::Assistant, text);
     }
 
-    /// The agent said this, perhaps nothing, and used tools, which answered.
+    /// Adds the agent's tool calls with their answers, after the text the agent said first, which may be empty.
     pub fn used_tools(&mut self, said: &str, calls: Vec<ToolCall>, answers: &[String]) {
         let messages: Vec<Message> = calls
             .iter()
@@ -128,22 +126,22 @@ impl Dialogue {
         self.history.extend(messages);
     }
 
-    /// The customer has been told that the call ends in a few seconds.
+    /// Records that the customer has heard that the call ends in a few seconds.
     pub(crate) const fn end_soon(&mut self) {
         self.ends_soon = true;
     }
 
-    /// Whether it is the agent's turn: the customer spoke last, or a tool answered.
+    /// Whether the agent must speak next: the customer spoke last, or a tool answered.
     pub fn awaits_reply(&self) -> bool {
         self.history
             .last()
             .is_some_and(|last| matches!(last.role, Role::User | Role::Tool))
     }
 
-    /// Asks the models for the agent's next words.
+    /// Requests the agent's next words from the models.
     pub fn reply(&self) -> Reply {
         let from = self.history.len().saturating_sub(SHOWN_MESSAGES);
-        // An answer without the call that it belongs to is more than some services bear.
+        // Some model services reject a tool answer without the call that it belongs to.
         let orphans = self.history[from..].iter();
         let orphans = orphans.take_while(|message| message.role == Role::Tool);
         let shown = &self.history[from + orphans.count()..];
@@ -169,7 +167,7 @@ impl Dialogue {
         }
     }
 
-    /// The customer's last turn, however many utterances it has.
+    /// The customer's last turn, which may have several utterances.
     fn question(&self) -> Option<String> {
         let said = self.history.iter().rev();
         let said = said.skip_while(|message| message.role != Role::User);
@@ -181,12 +179,11 @@ impl Dialogue {
         (!turn.is_empty()).then(|| turn.join(" "))
     }
 
-    /// All that was said.
     pub fn into_transcript(self) -> Vec<Message> {
         self.history
     }
 
-    /// How often tools were used since the customer spoke last.
+    /// Rounds of tool calls since the customer's last turn.
     fn tool_steps(&self) -> usize {
         self.history
             .iter()

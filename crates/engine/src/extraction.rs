@@ -1,4 +1,4 @@
-//! Data that is extracted from a conversation when it is over, by a JSON Schema.
+//! Extracts structured data from a finished conversation by a JSON Schema.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,43 +12,41 @@ use crate::ports::{Message, ModelDelta, ModelError, ModelRequest, Models, Purpos
 use crate::reply::{Candidate, candidates};
 use crate::summary::lines;
 
-/// How long a model may take to its first token, and from one token to the next. Nobody is on the line any more.
+/// Limit for a model's first token, and between tokens. It is generous because the conversation is over.
 const TOKEN_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long one model may take to its whole answer.
+/// Limit for one model's whole answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// The longest answer that is read, in bytes: what goes beyond is left out, and then it is no JSON.
+/// The longest answer that is read, in bytes. The rest is cut off, so a longer answer is no valid JSON.
 pub const EXTRACTION_MAX_BYTES: usize = 64 * 1024;
 
-/// The longest transcript that a model is shown, in bytes. Of a longer one it is shown the end.
+/// The longest transcript that a model gets, in bytes. Of a longer one it gets the end.
 const TRANSCRIPT_MAX_BYTES: usize = 256 * 1024;
 
-/// Why an answer is not what was asked for.
+/// Why an answer does not fit the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// For the model, so that it can write a better one.
+    /// For the model, so that it can correct its answer.
     pub for_the_model: String,
-    /// For people: nothing of what the model wrote is in it.
+    /// For people; contains nothing that the model wrote.
     pub for_people: String,
 }
 
-/// Why there is no data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoData {
-    /// The customer said nothing.
     #[error("the customer said nothing")]
     NothingSaid,
-    /// No model wrote an answer. One may, another time.
+    /// No model wrote an answer. A retry may succeed.
     #[error("no model could be reached")]
     NoReply,
-    /// A model answered twice, and neither answer was what was asked for; what was wrong with the last one, for people.
+    /// A model answered twice, and neither answer fit. Contains the last one's fault, for people.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// Asks the agent's models for what a JSON Schema says of a conversation. `judge` reads an answer; one that it refuses is
-/// written again, once.
+/// Has the agent's models extract data from a conversation by a JSON Schema. `judge` reads an answer; the model may
+/// correct a rejected answer once.
 pub async fn extract<T>(
     models: &Arc<dyn Models>,
     latencies: &Latencies,
@@ -93,13 +91,13 @@ pub async fn extract<T>(
     );
     request.messages.push(Message::new(Role::Assistant, text));
     request.messages.push(Message::new(Role::User, again));
-    // Whoever answered knows what is spoken of; those that did not would keep this waiting.
+    // Start with the model that answered; the candidates before it failed and would only cost time.
     let rest = candidates.get(by..).unwrap_or_default();
     let (text, _) = ask(models, rest, &request).await.ok_or(NoData::NoReply)?;
     judge(&text).map_err(|misfit| NoData::Unfit(misfit.for_people))
 }
 
-/// The end of a text, from the beginning of a line on.
+/// The end of a text, starting at a line's beginning.
 fn ending(mut lines: String) -> String {
     if lines.len() > TRANSCRIPT_MAX_BYTES {
         let mut begin = lines.len() - TRANSCRIPT_MAX_BYTES;
@@ -112,7 +110,7 @@ fn ending(mut lines: String) -> String {
     lines
 }
 
-/// The answer of the first candidate that gives one, and its place.
+/// The first successful answer, and the index of its candidate.
 async fn ask(
     models: &Arc<dyn Models>,
     candidates: &[Candidate],
@@ -146,7 +144,7 @@ async fn answer(
             .ok_or(ModelError::Protocol("it broke off"))??;
         match delta {
             ModelDelta::Text(more) => text.push_str(&more),
-            // It was given no tools.
+            // The request has no tools.
             ModelDelta::Working | ModelDelta::Call(_) => {}
             ModelDelta::Finish if text.is_empty() => {
                 return Err(ModelError::Protocol("it wrote nothing"));

@@ -1,4 +1,4 @@
-//! How fast models have been lately: what routing `fastest` goes by.
+//! Recent model latencies, which `fastest` routing uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// A measurement older than this says nothing any more, and the model gets another chance.
+/// Age at which a measurement expires, so that the model gets another chance.
 const FRESH: Duration = Duration::from_secs(300);
 
-/// Models remembered at most; customers' own endpoints must not grow the table without end.
+/// Models kept at most; without a limit, customers' own endpoints would grow the table for ever.
 const MAX_MODELS: usize = 1_024;
 
-/// Times to the first token, by model. One table is shared by all calls of a process.
+/// Times to the first token, by model. All calls of a process share one table.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies(Arc<Mutex<HashMap<Box<str>, Measured>>>);
 
@@ -24,12 +24,11 @@ struct Measured {
 }
 
 impl Latencies {
-    /// An empty table.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in one measurement: half of it, half of what was known.
+    /// Adds a measurement, as a moving average: half new value, half old average.
     pub(crate) fn record(&self, model: &str, took: Duration) {
         let now = Instant::now();
         let mut table = self.0.lock();
@@ -56,7 +55,8 @@ impl Latencies {
         table.insert(model.into(), measured);
     }
 
-    /// The recent time to the first token; zero where nothing recent is known, so that such a model is tried.
+    /// The recent time to the first token. It is zero for a model without a recent measurement, so that routing tries
+    /// it.
     pub(crate) fn recent(&self, model: &str) -> Duration {
         let table = self.0.lock();
         table

@@ -1,28 +1,28 @@
-//! How long one reply took, step by step.
+//! The latency of one reply, step by step.
 
 use tokio::time::Instant;
 
 use crate::ports::SoundTimes;
 
-/// The way of one reply: each step in milliseconds from the end of the customer's speech, so that what a step took is
-/// its value less that of the one before. A sentence may be made into sound before the last one has been said, so the
-/// steps of the first sentence alone are told.
+/// The latency of one reply. Each step is in milliseconds from the end of the customer's speech, so a step's own time
+/// is its value minus the previous one. Only the first sentence is measured, because later ones may be synthesized
+/// while earlier ones still play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLatency {
-    /// The customer's turn was taken to be over.
+    /// End of turn: the customer's turn was judged to be over.
     pub end_of_turn_ms: u32,
-    /// The model gave its first sign of life.
+    /// The model sent its first output.
     pub first_token_ms: u32,
-    /// The first sentence was written, and given to the voice.
+    /// The first sentence was complete and went to the synthesizer.
     pub first_sentence_ms: u32,
-    /// The voice's first sound came.
+    /// The synthesizer sent its first audio.
     pub first_byte_ms: u32,
-    /// The first sound was sent to the customer: what they waited.
+    /// The first audio went to the customer: the time the customer waited.
     pub first_frame_ms: u32,
 }
 
 impl TurnLatency {
-    /// What each step took, in milliseconds, with its name.
+    /// Each step's name and own duration in milliseconds.
     pub const fn steps(&self) -> [(&'static str, u32); 5] {
         let (token, sentence) = (self.first_token_ms, self.first_sentence_ms);
         let (byte, frame) = (self.first_byte_ms, self.first_frame_ms);
@@ -36,10 +36,10 @@ impl TurnLatency {
     }
 }
 
-/// A reply on its way to the voice.
+/// The times of a reply on its way to the synthesizer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way {
-    /// The customer's last sound.
+    /// The end of the customer's speech.
     pub(crate) spoke_until: Instant,
     pub(crate) turn_over_at: Instant,
     pub(crate) first_token_at: Instant,
@@ -47,7 +47,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// The whole way, if the customer heard anything.
+    /// The complete latency, if the customer heard anything.
     pub(crate) fn measured(&self, sound: Option<SoundTimes>) -> Option<TurnLatency> {
         let first_frame_at = sound?.first_frame_at?;
         let first_byte_at = sound?.first_byte_at.unwrap_or(first_frame_at);

@@ -1,4 +1,4 @@
-//! The port to the provider that runs the legacy agents: it holds their configuration, and their calls' media.
+//! The port to the provider of legacy agents, which keeps their configuration and runs their calls.
 
 use std::fs::File;
 use std::io;
@@ -11,26 +11,18 @@ use offhook_domain::{
 
 use crate::{Deadline, Turn};
 
-/// The provider of the legacy agents, asked with an account's own credential.
+/// The provider of legacy agents. Requests use the account's own credential.
 #[async_trait]
 pub trait LegacyProvider: Send + Sync {
-    /// Every agent that the credential opens.
-    ///
-    /// # Errors
-    /// [`LegacyError`] if the provider did not say, all of it.
+    /// Lists every agent that the credential can access. Fails unless the provider returned the complete answer.
     async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError>;
 
-    /// Renames an agent.
-    ///
-    /// # Errors
-    /// [`LegacyError`] if the provider did not confirm.
+    /// Renames an agent. Fails if the provider did not confirm.
     async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError>;
 
-    /// Calls a number, once. `Ok` means that the provider took the call over, with the call's id there if it told one;
-    /// what becomes of it is asked for by our reference. The request that calls leaves before `place_by` or not at all.
-    ///
-    /// # Errors
-    /// [`LegacyError`] says whether the request can have had an effect.
+    /// Calls a number once. `Ok` means that the provider accepted the call, with the provider's call id if it returned
+    /// one. Our reference is the key for later progress requests. The dial request leaves before `place_by` or not at
+    /// all. The error says whether the request can have had an effect.
     async fn place(
         &self,
         credential: &str,
@@ -38,42 +30,34 @@ pub trait LegacyProvider: Send + Sync {
         place_by: Deadline,
     ) -> Result<Option<String>, LegacyError>;
 
-    /// How a call goes; `None` if the provider knows of none.
-    ///
-    /// # Errors
-    /// [`LegacyError`] if the provider did not say; it may be asked again.
+    /// Reads the state of a call; `None` if the provider does not know it. A failed request may be retried.
     async fn progress(
         &self,
         credential: &str,
         reference: &LegacyReference,
     ) -> Result<Option<LegacyProgress>, LegacyError>;
 
-    /// Ends a call. One that the provider does not know is no error.
-    ///
-    /// # Errors
-    /// [`LegacyError`] if the provider did not confirm; it may be asked again, unless it [cannot](Self::hangs_up).
+    /// Ends a call. Succeeds for a call that the provider does not know. A failed request may be retried, unless the
+    /// provider [cannot hang up](Self::hangs_up).
     async fn hang_up(
         &self,
         credential: &str,
         reference: &LegacyReference,
     ) -> Result<(), LegacyError>;
 
-    /// Whether it can end a call that it was given.
+    /// Whether the provider can end a call that it accepted.
     fn hangs_up(&self) -> bool {
         true
     }
 
-    /// Whether it is the simulated one. That calls nobody, and from any number; others call from those alone that they have:
-    /// those of the account's legacy agents.
+    /// Whether this is the simulated provider. That one places no real calls and accepts any caller number. Others call
+    /// only from the numbers of the account's legacy agents.
     fn is_simulated(&self) -> bool {
         false
     }
 
-    /// Writes the recording of an ended call to an empty file, as a WAV file; `false` if the provider has none, or none
-    /// yet.
-    ///
-    /// # Errors
-    /// [`RecordingError`]; what is in the file is nothing then.
+    /// Writes the recording of an ended call to an empty file, as a WAV file. Returns `false` if the provider has no
+    /// recording, or none yet. After an error the file's content is invalid.
     async fn recording(
         &self,
         credential: &str,
@@ -81,10 +65,8 @@ pub trait LegacyProvider: Send + Sync {
         to: File,
     ) -> Result<bool, RecordingError>;
 
-    /// The ids there of the conversations that began since then, whoever began them.
-    ///
-    /// # Errors
-    /// [`LegacyError`] if the provider did not say, all of it.
+    /// The provider's ids of all conversations since then, whichever side started them. Fails unless the provider
+    /// returned all of them.
     async fn conversations(
         &self,
         _credential: &str,
@@ -93,10 +75,8 @@ pub trait LegacyProvider: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// A conversation that was not placed here, by its id there; `None` if it was, or there is none.
-    ///
-    /// # Errors
-    /// [`LegacyError`] if the provider did not say; it may be asked again.
+    /// Reads a conversation that was not placed through us, by the provider's id. Returns `None` for one that was, or
+    /// that does not exist. A failed request may be retried.
     async fn conversation(
         &self,
         _credential: &str,
@@ -105,15 +85,14 @@ pub trait LegacyProvider: Send + Sync {
         Ok(None)
     }
 
-    /// Whether it also tells of its own accord what became of a call.
+    /// Whether the provider also reports the end of calls by webhook.
     fn reports(&self) -> bool {
         false
     }
 
-    /// What a message says that was signed with the account's secret; `None` if that is nothing about the end of a call.
-    ///
-    /// # Errors
-    /// [`NotGenuine`] for every message that this provider did not send about now, and in every case if it sends none.
+    /// Reads a webhook that was signed with the account's secret; `None` if it does not report the end of a call.
+    /// Returns [`NotGenuine`] for a webhook that the provider did not send recently, and always for a provider without
+    /// webhooks.
     fn read_report(
         &self,
         _secret: &str,
@@ -124,35 +103,33 @@ pub trait LegacyProvider: Send + Sync {
         Err(NotGenuine)
     }
 
-    /// How soon a call under way is asked after again.
+    /// How often to poll a call in progress.
     fn pace(&self) -> LegacyPace {
         LegacyPace::default()
     }
 }
 
-/// A provider's list of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyAgents {
-    /// Those that it lists.
     pub agents: Vec<LegacyAgent>,
-    /// Whether it says that there are no others. What is not on a list that does not say so may be there all the same.
+    /// Whether the provider says that the list is complete. An agent missing from an incomplete list may still exist.
     pub is_whole: bool,
 }
 
-/// How often a provider is asked after a call under way, and how long it is believed to come to know of it.
+/// How often to poll a call in progress, and how long each state may last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LegacyPace {
-    /// After something has changed.
+    /// The wait after a change.
     pub soonest: Duration,
-    /// While nothing changes, each wait is twice the one before, up to this.
+    /// The longest wait. While nothing changes, each wait is twice the one before, up to this limit.
     pub latest: Duration,
-    /// How long a call that the provider was asked for, and does not know, may still appear there.
+    /// How long a requested call may take to become known to the provider.
     pub appears_within: Duration,
     /// How long a call may be neither answered nor over.
     pub answered_within: Duration,
-    /// How long a call that is over may wait for what the provider has still to say of it.
+    /// How long a finished call may wait for the provider's remaining data.
     pub told_within: Duration,
-    /// How long a call may last at all, counted here.
+    /// The longest duration of a call, by our own clock.
     pub over_within: Duration,
 }
 
@@ -170,7 +147,7 @@ impl Default for LegacyPace {
 }
 
 impl LegacyPace {
-    /// The same with each time replaced.
+    /// Applies `time` to each duration.
     #[must_use]
     pub fn mapped(self, time: impl Fn(Duration) -> Duration) -> Self {
         Self {
@@ -184,31 +161,30 @@ impl LegacyPace {
     }
 }
 
-/// Which call is asked for.
+/// Identifies a call at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyReference {
-    /// Our reference, which the provider was given with the call.
+    /// Our reference, which the provider received with the call.
     pub call: CallHandle,
-    /// The call's id at the provider, once it is known.
+    /// The provider's id of the call, once it is known.
     pub conversation: Option<String>,
 }
 
-/// An agent as its provider tells of it.
+/// An agent as the provider describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyAgent {
-    /// Its id there, which begins `agent_`.
+    /// The provider's id, which begins with `agent_`.
     pub id: String,
     pub name: String,
     pub system_prompt: Option<String>,
-    /// What it says first.
     pub first_message: Option<String>,
     /// BCP 47.
     pub language: Option<String>,
-    /// The model's name there.
+    /// The provider's name of the model.
     pub model: Option<String>,
-    /// The voice's id there.
+    /// The provider's id of the voice.
     pub voice_id: Option<String>,
-    /// The numbers that are its own.
+    /// The numbers assigned to this agent.
     pub phone_numbers: Vec<LegacyNumber>,
 }
 
@@ -216,18 +192,16 @@ pub struct LegacyAgent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyNumber {
     pub number: E164,
-    /// What it is called.
     pub label: String,
-    /// By whose lines it calls.
+    /// The carrier of the number.
     pub provider: NumberProvider,
 }
 
-/// A call for the provider to place.
 #[derive(Clone)]
 pub struct LegacyCall {
     /// Our reference, by which the call is looked up.
     pub reference: CallHandle,
-    /// The agent's id at the provider.
+    /// The provider's id of the agent.
     pub agent: String,
     /// The caller's number.
     pub from: E164,
@@ -237,95 +211,91 @@ pub struct LegacyCall {
     pub variables: Vec<(String, Json)>,
 }
 
-/// How a call goes.
+/// The state of a call.
 #[derive(Clone, Default)]
 pub struct LegacyProgress {
-    /// The call's id at the provider, where it has one.
+    /// The provider's id of the call, if it has one.
     pub conversation: Option<String>,
-    /// Whether the line gave a sign of life: it rings, was answered, or failed.
+    /// Whether the phone network reacted: it rings, was answered, or failed.
     pub reported: bool,
-    /// When it was answered.
     pub answered_at: Option<Timestamp>,
-    /// What was said so far, in order.
+    /// The turns so far, in order.
     pub turns: Vec<Turn>,
-    /// How it ended, once it has.
+    /// Set once the call has ended.
     pub end: Option<LegacyEnd>,
 }
 
-/// How a call ended.
 #[derive(Clone)]
 pub struct LegacyEnd {
-    /// How.
     pub outcome: CallOutcome,
-    /// When.
     pub ended_at: Timestamp,
-    /// What it was about; empty if nobody answered.
+    /// A summary of the call; empty if it was not answered.
     pub summary: String,
-    /// Whether there is a recording to fetch.
+    /// Whether a recording can be fetched.
     pub recorded: bool,
-    /// Whether the provider has said all that it will say of the call.
+    /// Whether the provider has delivered all its data about the call.
     pub is_told: bool,
 }
 
-/// A conversation that was not placed here.
+/// A conversation that was not placed through us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyConversation {
-    /// The agent's id at the provider.
+    /// The provider's id of the agent.
     pub agent: String,
     pub channel: Channel,
-    /// Who called, if somebody did, and that is a number.
+    /// The caller, if there is one with a phone number.
     pub from: Option<E164>,
-    /// Who was called.
+    /// The callee.
     pub to: Option<E164>,
-    /// The one of both that is not the agent's.
+    /// Whichever of both is not the agent's number.
     pub customer: Option<E164>,
     pub began_at: Timestamp,
-    /// Whether the provider has said all that it will say of it.
+    /// Whether the provider has delivered all its data about the conversation.
     pub is_told: bool,
 }
 
-/// What the provider tells of a call of its own accord.
+/// What the provider reports about a call by webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyReport {
-    /// The call's id there.
+    /// The provider's id of the call.
     pub conversation: String,
-    /// Our reference, where the message holds it.
+    /// Our reference, if the webhook contains it.
     pub call: Option<CallHandle>,
-    /// Why the call was never begun; `None` if it has ended.
+    /// Why the call never started; `None` if it has ended.
     pub failure: Option<FailureReason>,
 }
 
-/// Not a message of the provider, or not one of now.
+/// The message does not come from the provider, or is too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotGenuine;
 
-/// Why a recording was not fetched.
+/// Why a recording could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The provider did not say; it may be asked again.
+    /// The provider did not answer; a retry may succeed.
     #[error(transparent)]
     Provider(#[from] LegacyError),
-    /// It cannot be written; it may be asked for again.
+    /// The file could not be written; a retry may succeed.
     #[error("the recording cannot be written: {0}")]
     File(#[from] io::Error),
-    /// What the provider has is no recording that can be kept, and will be none the next time.
+    /// The provider's recording cannot be stored; a retry will not help.
     #[error("what the legacy provider has as the recording {0}")]
     Unusable(&'static str),
 }
 
-/// Why the provider did not do what it was asked.
+/// Why a request to the provider failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
-    /// No connection could be opened, so nothing was asked: it may be tried again.
+    /// No connection could be opened, so no request was sent. It may be retried.
     #[error("no connection to the legacy provider could be opened")]
     NotConnected,
-    /// The request left, and no answer that can be read came: nobody knows.
+    /// The request was sent, and no readable answer came. Whether it had an effect is unknown.
     #[error("the legacy provider did not give an answer that can be read")]
     Unknown,
-    /// It does nothing now, and may be asked again: after this time, if it said one.
+    /// The provider accepts no requests now. Retry later: after this time, if the provider named one.
     #[error("the legacy provider takes no more requests of this account for now: try again later")]
     Later(Option<Duration>),
-    /// It will not.
+    /// The provider refused the request.
     #[error("the legacy provider refused: {0}")]
     Refused(&'static str),
 }

@@ -1,8 +1,7 @@
 //! The agent runtime: the dialogue, the session of a phone call, and the ports to models and carriers.
 //!
-//! It knows neither storage nor HTTP: the caller hands it a [`CallSink`] that keeps what happens, and adapters of the
-//! ports. Time comes in as a [`Clock`](offhook_domain::Clock) for what is written down, and from tokio for what is
-//! waited for.
+//! It has neither storage nor HTTP: the caller passes in a [`CallSink`] that stores events, and the adapters of the
+//! ports. Records use the time of a [`Clock`](offhook_domain::Clock), timers use tokio's.
 
 mod chat;
 mod control;
@@ -42,7 +41,7 @@ pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, run};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};
 pub use template::fill;
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

@@ -1,4 +1,4 @@
-//! The live part of a call: who has the floor, and what happens next. One task, one place of decision.
+//! The live part of a call: who has the floor, and what happens next. One task makes all decisions.
 
 mod agent;
 mod customer;
@@ -25,19 +25,19 @@ use crate::ports::{LegEvent, Line, Spoken, ToolOutcome, Tools};
 use crate::reply::{NoReply, Piece, Reply};
 use crate::session::{Answered, CallSink, HANG_UP_LIMIT, Over, Session, SessionEnd, at, at_speed};
 
-/// Sentences that a model may be ahead of the voice.
+/// Sentences that a model may be ahead of the synthesizer.
 const SENTENCES_AHEAD: usize = 4;
 
-/// The longest a customer speaks without a pause; beyond it, the end of the utterance got lost.
+/// The longest utterance without a pause; after it, the end of the utterance must have been lost.
 const LONGEST_UTTERANCE: Duration = Duration::from_secs(60);
 
-/// How long a machine's greeting may take to begin, before the message is left anyway.
+/// How long an answering machine's greeting may take to begin before the agent leaves its message anyway.
 const GREETING_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long the agent's last words may take before the call ends without them.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(30);
 
-/// Holds an answered call until it is over, and hangs up.
+/// Runs an answered call until it is over, and hangs up.
 pub(crate) async fn hold(
     answered: Answered,
     session: Session,
@@ -103,33 +103,33 @@ struct Live<'a> {
     sink: &'a dyn CallSink,
     clock: &'a dyn Clock,
     requests: EndRequests,
-    /// The request that is being obeyed.
+    /// The request that is being carried out.
     granted: Option<EndRequest>,
     ends_at: Instant,
-    /// When the customer is to be told that the call is almost over.
+    /// When to warn the customer that the call is almost over.
     warns_at: Option<Instant>,
-    /// They are to be told, as soon as they listen.
+    /// The warning is due as soon as the customer listens.
     has_warning: bool,
-    /// When something is to be said though there is no answer.
+    /// When to say a filler phrase because no answer has come yet.
     filler_at: Option<Instant>,
     dialogue: Dialogue,
-    /// A machine answered, and a message is to be left: nothing is answered, nothing interrupts.
+    /// An answering machine picked up and a message is to be left: no replies, no barge-in.
     machine: bool,
-    /// What the agent is saying, or about to say.
+    /// The agent's current turn, spoken or about to be.
     agent: Option<AgentTurn<'a>>,
-    /// Since when the customer has been speaking.
+    /// When the customer started to speak.
     customer_since: Option<Timestamp>,
-    /// What the customer said while the agent went on.
+    /// What the customer said while the agent kept talking.
     overheard: Vec<String>,
-    /// The line is finding out who answered.
+    /// The line is still detecting whether a human or a machine answered.
     screening: bool,
-    /// The greeting, if the customer kept the agent from it before any of it was heard.
+    /// The greeting, if the customer spoke before hearing any of it.
     ungreeted: Option<String>,
-    /// Since when the call has been on hold.
+    /// When the call was put on hold.
     held_since: Option<Instant>,
-    /// The end of the customer's last words, until they are answered.
+    /// The end of the customer's last words, until the agent answers them.
     heard_at: Option<Instant>,
-    /// When these words were taken for a whole turn.
+    /// When these words were judged to be a complete turn.
     turn_over_at: Option<Instant>,
     reply_at: Option<Instant>,
     silence_at: Option<Instant>,
@@ -175,7 +175,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Waits for the next thing to happen. What is under way stays under way.
+    /// Waits for the next event. Work in progress continues.
     async fn step(&mut self) -> Step {
         let (instant, timer) = self.next_timer();
         let Self {
@@ -232,7 +232,7 @@ impl<'a> Live<'a> {
         self.greet()
     }
 
-    /// Says the first message, or waits for whoever answered.
+    /// Says the first message, or waits for the callee to speak.
     fn greet(&mut self) -> Result<(), Over> {
         let persona = self.dialogue.persona();
         if self.machine && persona.voicemail == Voicemail::HangUp {
@@ -354,7 +354,7 @@ impl<'a> Live<'a> {
                     self.part(apology, outcome);
                     return Ok(());
                 }
-                // Behind what was said while the customer waited for it.
+                // After what was said while the customer waited for this reply.
                 turn.reply = None;
                 turn.farewell = Some(outcome);
                 turn.queue.push_back(apology.to_owned());
@@ -418,7 +418,7 @@ impl<'a> Live<'a> {
         self.give_warning();
     }
 
-    /// The customer has said nothing for too long: asked once, then left.
+    /// The customer has been silent for too long: the agent asks once, then hangs up.
     fn silent(&mut self) -> Result<(), Over> {
         let answers = self.dialogue.awaits_reply() || self.ungreeted.is_some();
         if self.customer_since.take().is_some() && answers {
@@ -433,7 +433,7 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// Says the call's last words, which nothing interrupts.
+    /// Says the call's last words, which cannot be interrupted.
     fn part(&mut self, words: &str, outcome: CallOutcome) {
         self.limit_farewell();
         self.begin(AgentTurn::new(None, Some(words), Some(outcome)));
@@ -443,7 +443,7 @@ impl<'a> Live<'a> {
         self.ends_at = self.ends_at.min(Instant::now() + FAREWELL_LIMIT);
     }
 
-    /// The floor is the customer's, unless there is something to answer.
+    /// Gives the customer the floor, unless there is something to answer.
     fn listen(&mut self) {
         if self.customer_since.is_some() {
             self.silence_at = Some(self.after(LONGEST_UTTERANCE));

@@ -1,4 +1,4 @@
-//! What the engine needs to know of an agent: its published configuration, with the call's variables filled in.
+//! What the engine needs of an agent: its published configuration with the call's variables filled in.
 
 use std::time::Duration;
 
@@ -6,29 +6,28 @@ use offhook_domain::config::{Routing, Voicemail};
 
 use crate::ports::Endpoint;
 
-/// An agent as one call knows it.
+/// An agent as configured for one call.
 #[derive(Debug, Clone)]
 pub struct Persona {
     /// The prompt, variables already filled in (see [`fill`](crate::fill)).
     pub system_prompt: String,
-    /// What is said before anything else, to its end whatever the customer says: that the call is recorded. Empty:
-    /// nothing. A machine is not told.
+    /// The first words, such as that the call is recorded. The customer cannot interrupt them. Empty: no notice. An
+    /// answering machine does not get the notice.
     pub notice: String,
-    /// What the agent says first; empty means that it waits for the customer.
+    /// The agent's greeting; if empty, the agent waits for the customer.
     pub first_message: String,
     /// BCP 47.
     pub language: String,
-    /// Which models write the replies.
     pub llm: ModelChoice,
-    /// The longest call, from the answer.
+    /// The longest duration of a call, from the answer.
     pub max_duration: Duration,
-    /// How long the customer may say nothing before the agent asks again, and then before it hangs up.
+    /// How long the customer may be silent before the agent asks again, and then before it hangs up.
     pub silence_timeout: Duration,
-    /// How long the customer must be quiet before the agent answers.
+    /// How long the customer must be silent before the agent answers.
     pub endpointing: Duration,
-    /// Whether the customer may interrupt the agent.
+    /// Whether the customer may barge in.
     pub interruptions: bool,
-    /// What to do when a machine answers.
+    /// What to do when an answering machine picks up.
     pub voicemail: Voicemail,
 }
 
@@ -37,13 +36,12 @@ pub struct Persona {
 pub struct ModelChoice {
     /// A name of the models catalog, or `custom`.
     pub provider: String,
-    /// The model's name at its provider.
+    /// The provider's name of the model.
     pub model: String,
     /// 0–2.
     pub temperature: f64,
-    /// How the next model is chosen.
     pub routing: Routing,
-    /// Provider and model of those that step in, in order.
+    /// Provider and model of each fallback, in order.
     pub fallback: Vec<(String, String)>,
     /// The server of provider `custom`.
     pub endpoint: Option<Endpoint>,

@@ -1,19 +1,19 @@
-//! What the agent says when no model is asked: fixed sentences in the agent's language, English where it has none.
+//! Fixed sentences that need no model, in the agent's language, or in English if it has no translation.
 
 /// The fixed sentences of one language.
 #[derive(Debug)]
 pub(crate) struct Phrases {
-    /// The customer has been silent.
+    /// Asks again after the customer was silent.
     pub(crate) reprompt: &'static str,
     /// No model could be reached.
     pub(crate) apology: &'static str,
-    /// The call must end although nobody is done.
+    /// The call must end before the conversation is finished.
     pub(crate) goodbye: &'static str,
-    /// The answer is not there yet.
+    /// The answer is delayed.
     pub(crate) filler: &'static str,
-    /// The call has lasted almost as long as it may.
+    /// The call is close to its maximum length.
     pub(crate) warning: &'static str,
-    /// In writing: what the customer sent is no text.
+    /// In chats: the customer's message is no text.
     pub(crate) only_text: &'static str,
 }
 
@@ -85,7 +85,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
     ),
 ];
 
-/// The sentences for a BCP 47 tag, chosen by its primary subtag.
+/// The sentences for a BCP 47 tag, by its primary subtag.
 pub(crate) fn phrases(language: &str) -> &'static Phrases {
     let primary = language.split(['-', '_']).next().unwrap_or_default();
     LANGUAGES
@@ -94,7 +94,7 @@ pub(crate) fn phrases(language: &str) -> &'static Phrases {
         .map_or(&ENGLISH, |(_, phrases)| phrases)
 }
 
-/// What a customer is told who wrote anything but text, in the agent's language.
+/// The answer to a customer message that is not text, in the agent's language.
 pub fn only_text(language: &str) -> &'static str {
     phrases(language).only_text
 }

@@ -1,5 +1,5 @@
-//! The ports: what the engine asks of language models, of tools, of carriers and of speech services. Adapters live in
-//! `providers` and `carriers`; who starts a session brings the tools.
+//! The ports to language models, tools, carriers and speech services. The adapters are in `providers` and `carriers`;
+//! the caller that starts a session supplies the tools.
 
 pub mod audio;
 pub mod door;
@@ -31,35 +31,32 @@ pub use leg::{Leg, LegEvent, Line, LineError, SoundTimes, Spoken};
 pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 pub use voices::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 
-/// A model that writes text, piece by piece.
+/// A model that streams text.
 pub trait LanguageModel: Send + Sync {
-    /// Begins to write. Dropping the stream cancels the request. After [`ModelDelta::Finish`] or an error the stream
-    /// ends; a stream that ends without either was cut off.
+    /// Starts writing. Dropping the stream cancels the request. The stream ends after [`ModelDelta::Finish`] or an
+    /// error; one that ends without either was cut off.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>>;
 }
 
 /// The server of provider `custom`, which the customer runs or rents.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// Its base URL.
     pub url: String,
-    /// What the account has stored for the server at this address, sent as a bearer token.
+    /// The account's stored key for this address, sent as a bearer token.
     pub key: Option<Arc<str>>,
 }
 
-/// Without the key.
+/// Shows the URL only, not the key.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url)
     }
 }
 
-/// Finds models by the names that agents give them.
+/// Finds models by the names in an agent's configuration.
 pub trait Models: Send + Sync {
-    /// The model of this provider.
-    ///
-    /// # Errors
-    /// [`ModelError::NotConfigured`] if there is no such provider, or its endpoint is missing or not allowed.
+    /// Finds a provider's model. Returns [`ModelError::NotConfigured`] if the provider is unknown, or its endpoint is
+    /// missing or not allowed.
     fn find(
         &self,
         provider: &str,
@@ -68,20 +65,18 @@ pub trait Models: Send + Sync {
     ) -> Result<Arc<dyn LanguageModel>, ModelError>;
 }
 
-/// What a model is asked.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The model's name at its provider.
+    /// The provider's name of the model.
     pub model: String,
-    /// The conversation so far, the system's message first.
+    /// The conversation so far, with the system message first.
     pub messages: Vec<Message>,
     /// 0–2.
     pub temperature: f64,
-    /// What the text is for.
     pub purpose: Purpose,
-    /// The tools that the conversation's messages may speak of.
+    /// The tools that the messages may refer to.
     pub tools: Arc<[ToolDefinition]>,
-    /// Whether the answer may call them: if not, it is to be words.
+    /// Whether the answer may contain tool calls; otherwise it must be text.
     pub may_call: bool,
 }
 
@@ -90,28 +85,24 @@ pub struct ModelRequest {
 pub enum Purpose {
     /// The agent's next turn.
     Reply,
-    /// The summary of a conversation.
     Summary,
-    /// Data from a conversation, as JSON: the last line of the system's message is the schema, the first message of the
-    /// user the conversation.
+    /// Data from a conversation, as JSON. The schema is the last line of the system message, the conversation is the
+    /// first user message.
     Extraction,
 }
 
-/// One message of a conversation. Its text is shared, so that a history is cheap to hand on.
+/// One message of a conversation. Clones share its text, so that copying a history is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Whose it is.
     pub role: Role,
-    /// What it says.
     pub content: Arc<str>,
-    /// The tools that the assistant called with it.
+    /// The assistant's tool calls in this message.
     pub calls: Arc<[ToolCall]>,
-    /// The call that a tool's message answers.
+    /// The id of the tool call that this message answers.
     pub answers: Option<Arc<str>>,
 }
 
 impl Message {
-    /// A message of `role`.
     pub fn new(role: Role, content: impl Into<Arc<str>>) -> Self {
         Self {
             role,
@@ -121,7 +112,7 @@ impl Message {
         }
     }
 
-    /// The assistant says something, perhaps nothing, and calls tools.
+    /// An assistant message with tool calls; its text may be empty.
     pub fn calling(content: impl Into<Arc<str>>, calls: impl Into<Arc<[ToolCall]>>) -> Self {
         Self {
             calls: calls.into(),
@@ -129,7 +120,7 @@ impl Message {
         }
     }
 
-    /// What a tool answers to a call.
+    /// A tool's answer to a call.
     pub fn answering(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
         Self {
             answers: Some(call.id.as_str().into()),
@@ -138,7 +129,7 @@ impl Message {
     }
 }
 
-/// Without its text: a transcript has no place in a log.
+/// Hides the text: transcripts do not belong in logs.
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bytes, calls) = (self.content.len(), self.calls.len());
@@ -146,7 +137,6 @@ impl fmt::Debug for Message {
     }
 }
 
-/// Whose message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The instructions.
@@ -159,109 +149,100 @@ pub enum Role {
     Tool,
 }
 
-/// A piece of what a model writes.
+/// A piece of a model's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelDelta {
     /// More text.
     Text(String),
-    /// A tool call goes on being written: a sign of life, and nothing else.
+    /// A tool call is still being written. It only shows that the model is alive.
     Working,
-    /// A whole tool call. Calls come after the text, in the model's order.
+    /// A complete tool call. Calls come after the text, in the model's order.
     Call(ToolCall),
-    /// The model is done.
+    /// The output is complete.
     Finish,
 }
 
-/// Why a model did not write. It never holds what the upstream said, only what kind of failure it was.
+/// Why a model failed. It contains the kind of failure, never the upstream's own words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// No such provider here.
+    /// The provider is not configured in this deployment.
     #[error("the model's provider is not configured")]
     NotConfigured,
-    /// No connection, or it broke before the answer began.
+    /// The connection failed, or broke before the answer began.
     #[error("the model could not be reached")]
     Unreachable,
-    /// It answered with this HTTP status.
+    /// The model's service answered with this HTTP status.
     #[error("the model answered with status {0}")]
     Refused(u16),
-    /// It took too long.
     #[error("the model took too long")]
     Timeout,
-    /// Its answer is not of the form agreed on.
+    /// The answer violates the protocol.
     #[error("the model's answer could not be read: {0}")]
     Protocol(&'static str),
 }
 
-/// A phone network.
 #[async_trait]
 pub trait Carrier: Send + Sync {
-    /// Calls a number, once. `Ok` means that the carrier took the call over; what becomes of it comes as events.
-    ///
-    /// # Errors
-    /// [`DialError`] says whether the request can have had an effect.
+    /// Calls a number once. `Ok` means that the carrier accepted the call; events report its progress. [`DialError`]
+    /// says whether the request can have had an effect.
     async fn dial(&self, request: DialRequest) -> Result<Leg, DialError>;
 
-    /// Ends a call whose owner died, if it still goes on. A handle that the carrier does not know is no error.
-    ///
-    /// # Errors
-    /// [`DialError`] if the carrier did not confirm; it may be asked again.
+    /// Ends a call whose owner died, if it still goes on. Succeeds for a handle that the carrier does not know. A
+    /// failed request may be retried.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError>;
 
-    /// Whether the carrier is known to be out of reach now (`upstream_unreachable`).
+    /// Whether the carrier is known to be unreachable now (`upstream_unreachable`).
     fn is_down(&self) -> bool {
         false
     }
 
-    /// A number that every account may call from.
+    /// A number from which every account may call.
     fn ours(&self) -> Option<E164> {
         None
     }
 
-    /// The numbers that an account's own credential opens at this carrier.
-    ///
-    /// # Errors
-    /// [`DialError::Refused`] for a credential that it does not take, another one if it did not answer.
+    /// Lists the numbers that an account's own credential opens at this carrier. Returns [`DialError::Refused`] if the
+    /// carrier rejects the credential, another error if it did not answer.
     async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
         let _ = credential;
         Err(DialError::Refused(FailureReason::CarrierError))
     }
 
-    /// Whether an account may take this number without a credential of its own: numbers of a simulated network alone.
+    /// Whether an account may take this number without its own credential; only true for numbers of a simulated
+    /// network.
     fn gives(&self, number: &E164) -> bool {
         let _ = number;
         false
     }
 }
 
-/// Whom to call.
 #[derive(Debug, Clone)]
 pub struct DialRequest {
-    /// Our reference; the carrier remembers the call by it.
+    /// Our reference, which the carrier keeps with the call.
     pub handle: CallHandle,
     /// The caller's number.
     pub from: E164,
     /// The customer's number.
     pub to: E164,
-    /// The node that owns the call.
     pub node: NodeId,
-    /// Whether it matters that a machine answers: a carrier that can tell is to say so.
+    /// Whether to detect answering machines, if the carrier can.
     pub screens: bool,
-    /// How long the call may last once it is answered, as far as the carrier is concerned; `None`: as long as it likes.
+    /// The carrier's limit for the answered call; `None`: no limit.
     pub longest: Option<Duration>,
 }
 
-/// Why a carrier did not take a call over.
+/// Why a carrier did not accept a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DialError {
-    /// No connection could be opened, so nothing was asked: it may be tried again.
+    /// No connection could be opened, so no request was sent. It may be retried.
     #[error("no connection to the carrier could be opened")]
     NotConnected,
-    /// The request left, the answer never came: nobody knows. It must not be tried again.
+    /// The request was sent and no answer came. Its effect is unknown, so it must not be retried.
     #[error("the carrier did not answer")]
     Unknown,
-    /// It will not place the call.
+    /// The carrier refused the call.
     #[error("the carrier refused the call: {0}")]
     Refused(FailureReason),
 }

@@ -1,28 +1,28 @@
-//! Cuts what a model writes into sentences, so that the first is spoken while the rest is being written.
+//! Splits a model's output into sentences, so that the first is spoken while the rest is being written.
 
-/// From this length on the first segment may end at a comma: the caller waits for it.
+/// From this length on the first segment may end at a comma, because the caller is waiting for it.
 const EARLY_CHARS: usize = 40;
 
-/// A segment is cut at a space beyond this length, whatever it holds.
+/// A longer segment is cut at a space.
 const MAX_BYTES: usize = 600;
 
-/// Words whose full stop ends no sentence, in the languages of [`phrases`](crate::phrases).
+/// Abbreviations whose full stop ends no sentence, in the languages of [`phrases`](crate::phrases).
 const ABBREVIATIONS: &[&str] = &[
     "mr", "mrs", "ms", "dr", "dra", "prof", "sr", "sra", "srta", "st", "no", "núm", "nr", "hr",
     "fr", "e.g", "i.e", "p.ej", "z.b", "vs", "etc", "approx", "ca", "usw", "ud", "uds", "av",
 ];
 
-/// Gathers pieces of text and gives out whole sentences.
+/// Collects pieces of text and returns whole sentences.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     text: String,
     given_out: bool,
-    /// Text is given out as it comes.
+    /// Returns text as it comes.
     unbroken: bool,
 }
 
 impl Segments {
-    /// Gives text out as it comes: only blank text at the beginning is left out.
+    /// Returns text as it comes; only blank text at the beginning is dropped.
     pub(crate) const fn unbroken() -> Self {
         Self {
             text: String::new(),
@@ -31,22 +31,21 @@ impl Segments {
         }
     }
 
-    /// Forgets what was not given out.
+    /// Drops the text that was not returned yet.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
     }
 
-    /// Adds what the model wrote.
     pub(crate) fn push(&mut self, piece: &str) {
         self.text.push_str(piece);
     }
 
-    /// Whether nothing was given out yet.
+    /// Whether no text was returned yet.
     pub(crate) const fn is_untouched(&self) -> bool {
         !self.given_out
     }
 
-    /// Takes the next sentence that is surely complete.
+    /// Takes the next sentence that is certainly complete.
     pub(crate) fn next(&mut self) -> Option<String> {
         if self.unbroken {
             return self.as_it_came();
@@ -76,7 +75,7 @@ impl Segments {
         Some(text)
     }
 
-    /// Takes what is left, once the model is done.
+    /// Takes the remaining text, once the model is done.
     pub(crate) fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.text);
         let rest = rest.trim();
@@ -94,7 +93,7 @@ impl Segments {
             if matches!(c, '。' | '！' | '？') {
                 return Some(end);
             }
-            // A mark in the text's last place may go on (`3.` of `3.5`, `?` of `?!`): wait for what follows.
+            // A mark at the end of the text may continue (`3.` of `3.5`, `?` of `?!`): wait for the next character.
             let before_space = chars
                 .peek()
                 .is_some_and(|(_, (_, next))| next.is_whitespace());

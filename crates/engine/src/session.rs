@@ -17,64 +17,58 @@ use crate::ports::{
     Carrier, DialError, DialRequest, Knowledge, Leg, LegEvent, Message, Models, Tools,
 };
 
-/// How long a phone may ring, counted from the carrier's first word of it.
+/// How long a phone may ring, from the carrier's first ringing event.
 const RING_LIMIT: Duration = Duration::from_secs(45);
 
-/// The least time that it rings by the machine's own clock.
+/// The shortest ring limit in real time, on a line faster than real time.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
-/// The waits before a connection is tried again: it may be retried twice.
+/// The delays before the two retries of a connection.
 const DIAL_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// The waits between attempts to end a call of which the carrier said nothing.
+/// The delays before the attempts to end a call of which the carrier reported nothing.
 const ORPHAN_RETRIES: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_secs(5),
     Duration::from_secs(10),
 ];
 
-/// How long the carrier may take to confirm a hang-up before the session goes on without it.
+/// How long the carrier may take to confirm a hangup before the session goes on without it.
 pub(crate) const HANG_UP_LIMIT: Duration = Duration::from_secs(5);
 
-/// Everything that a session works with.
+/// Everything that a session needs.
 pub struct Session {
-    /// The phone network.
     pub carrier: Arc<dyn Carrier>,
-    /// Whom to call.
     pub dial: DialRequest,
-    /// The request leaves before this instant or not at all (10 s from the claim).
+    /// The dial request leaves before this deadline or not at all (10 s from the claim).
     pub dial_by: Deadline,
-    /// The agent.
     pub persona: Arc<Persona>,
-    /// The models that agents may name.
     pub models: Arc<dyn Models>,
-    /// What is known of the models' speed; one table for the whole process.
+    /// The models' measured speed; one table for the whole process.
     pub latencies: Latencies,
-    /// What the agent may do besides speaking.
     pub tools: Arc<dyn Tools>,
-    /// What the agent looks things up in before each answer.
+    /// The documents that the agent searches before each answer.
     pub knowledge: Option<Arc<dyn Knowledge>>,
-    /// What turns are stamped with.
+    /// Timestamps the turns.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Where a session writes down what happens, as it happens. Each step is fenced by the call's claim: [`ClaimLost`]
-/// means that the call belongs to another owner now, and the session hangs up at once.
+/// Stores what happens in a session, as it happens. Each step is fenced by the call's claim: [`ClaimLost`] means that
+/// another worker owns the call now, and the session hangs up at once.
 ///
-/// The session waits for these calls, while the phone call goes on; an implementation that cannot reach its database
-/// should keep what it was told and return.
+/// The session waits for these methods while the phone call goes on. An implementation that cannot reach its database
+/// should keep the event and return.
 #[async_trait]
 pub trait CallSink: Send + Sync {
-    /// The carrier gave its first sign of life: it rings, was answered, or failed.
+    /// The phone network reacted for the first time: it rings, was answered, or failed.
     async fn carrier_reported(&self) -> Result<(), ClaimLost>;
 
-    /// The call was answered.
     async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost>;
 
-    /// A turn is over.
+    /// A turn is complete.
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost>;
 
-    /// The customer heard the first sound of a reply. It is told on lines that [speak](crate::ports::Line::is_spoken).
+    /// The customer heard the first sound of a reply. Only called on lines that [speak](crate::ports::Line::is_spoken).
     fn measured(&self, latency: &TurnLatency) {
         let _ = latency;
     }
@@ -88,40 +82,33 @@ pub struct ClaimLost;
 /// One line of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Who spoke.
     pub role: TurnRole,
-    /// What was heard of it.
+    /// What was heard of the turn.
     pub text: String,
-    /// When it began.
     pub started_at: Timestamp,
-    /// How long it took.
     pub duration_ms: u32,
-    /// Whether it was cut short.
+    /// Whether it was interrupted.
     pub interrupted: bool,
 }
 
-/// How a session ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionEnd {
-    /// The call is over.
     Ended {
-        /// How it ended.
         outcome: CallOutcome,
         /// When it was answered, if it was.
         answered_at: Option<Timestamp>,
-        /// When it ended.
         ended_at: Timestamp,
-        /// Of each reply: from the end of the customer's speech to the agent's first word.
+        /// The latency of each reply: from the end of the customer's speech to the agent's first word.
         latencies_ms: Vec<u32>,
-        /// What was said, for the summary.
+        /// The messages, for the summary.
         transcript: Vec<Message>,
     },
-    /// The call is another owner's: it was hung up here, and nothing more may be written about it.
+    /// Another worker owns the call. This session hung up, and must write nothing more about the call.
     ClaimLost,
 }
 
-/// Holds one call from the dialing to its end. A carrier that took the call over and never reports anything is not
-/// ended here: the call's lease is the caller's to judge, and [`CallControl`] works at any time.
+/// Runs one call from dialing to its end. It does not end a call that the carrier accepted but never reports on: the
+/// caller of this function judges that by the call's lease. [`CallControl`] works at any time.
 pub async fn run(session: Session, sink: &dyn CallSink, control: &CallControl) -> SessionEnd {
     let mut requests = control.subscribe();
     let answered = match dial(&session, control, &mut requests).await {
@@ -141,17 +128,17 @@ pub async fn run(session: Session, sink: &dyn CallSink, control: &CallControl) -
     }
 }
 
-/// A call that somebody answered.
+/// An answered call.
 pub(crate) struct Answered {
     pub(crate) leg: Leg,
     pub(crate) machine: bool,
-    /// For what is written down.
+    /// The time of the answer for the records.
     pub(crate) at: Timestamp,
-    /// For what is waited for.
+    /// The time of the answer for timers.
     pub(crate) since: Instant,
 }
 
-/// Why a session goes no further.
+/// Why a session stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
     Outcome(CallOutcome),
@@ -170,7 +157,7 @@ impl From<FailureReason> for Over {
     }
 }
 
-/// What a request ends a call with that nobody answered yet.
+/// The outcome of an unanswered call that a request ended.
 impl From<EndRequest> for Over {
     fn from(request: EndRequest) -> Self {
         match request {
@@ -181,7 +168,7 @@ impl From<EndRequest> for Over {
     }
 }
 
-/// Asks the carrier for the call, once; only a connection that never opened is tried again.
+/// Sends the dial request to the carrier once; only a connection that never opened is retried.
 async fn dial(
     session: &Session,
     control: &CallControl,
@@ -199,7 +186,7 @@ async fn dial(
             biased;
             result = session.carrier.dial(session.dial.clone()) => result,
             request = requests.beyond(None) => {
-                // The request may have left already.
+                // The dial request may already have been sent.
                 end_unseen(session).await;
                 return Err(request.into());
             }
@@ -225,8 +212,8 @@ async fn dial(
     }
 }
 
-/// Ends a call of which the carrier said nothing, by our handle. If the carrier stays silent, nothing more can be done
-/// from here.
+/// Ends, by our handle, a call of which the carrier reported nothing. If the carrier does not confirm, the session can
+/// do nothing more.
 async fn end_unseen(session: &Session) {
     for wait in ORPHAN_RETRIES {
         sleep(wait).await;
@@ -238,7 +225,7 @@ async fn end_unseen(session: &Session) {
     tracing::warn!("the carrier did not confirm the end of a call that it may have placed");
 }
 
-/// Waits for the answer. The ring limit counts from the first ringing.
+/// Waits for the answer. The ring limit starts with the first ringing.
 async fn ring(
     mut leg: Leg,
     session: &Session,
@@ -269,13 +256,13 @@ async fn ring(
         }
         match event {
             Some(LegEvent::Ringing) if gives_up_at.is_none() => {
-                // However fast the line is, it has to have the time to tell that somebody answered.
+                // Even a fast line needs time to report an answer.
                 let limit = at_speed(RING_LIMIT, leg.speed).max(TOLD_WITHIN);
                 gives_up_at = Some(Instant::now() + limit);
             }
             Some(LegEvent::Answered { machine }) => {
                 let (at, since) = (session.clock.now(), Instant::now());
-                // It becomes sound while the answer is written down, and while it is found out who answered.
+                // Synthesize the first words while the answer is recorded and the callee is screened.
                 let Persona {
                     notice,
                     first_message,
@@ -316,7 +303,7 @@ async fn hang_up(leg: &Leg) {
     let _ = timeout(HANG_UP_LIMIT, leg.line.hang_up()).await;
 }
 
-/// Waits for the sink, but not beyond the claim.
+/// Waits for the sink, unless the claim is lost first.
 pub(crate) async fn unless_lost(
     requests: &mut EndRequests,
     write: impl Future<Output = Result<(), ClaimLost>>,
@@ -328,7 +315,7 @@ pub(crate) async fn unless_lost(
     }
 }
 
-/// Waits until then; for ever, if there is no such instant.
+/// Waits until the instant; never resolves without one.
 pub(crate) async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
@@ -336,7 +323,7 @@ pub(crate) async fn at(instant: Option<Instant>) {
     }
 }
 
-/// A wait of the session itself, on a line whose people are `speed` times faster than real ones.
+/// A wait of the session, scaled to a line that is `speed` times faster than real time.
 pub(crate) fn at_speed(wait: Duration, speed: f64) -> Duration {
     if speed.is_finite() && speed > 0.0 {
         Duration::try_from_secs_f64(wait.as_secs_f64() / speed).unwrap_or(wait)

@@ -1,4 +1,4 @@
-//! The summary of a conversation, written when it is over.
+//! The summary of a finished conversation.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use crate::persona::ModelChoice;
 use crate::ports::{Message, Models, Purpose, Role};
 use crate::reply::{Ask, Piece, Reply};
 
-/// How long a summary may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The longest summary, its `…` included: with it a webhook's body stays small (platform W15).
+/// The longest summary in bytes, including its `…`. It keeps webhook bodies small.
 pub const SUMMARY_MAX_BYTES: usize = 8 * 1024;
 
-/// Asks the agent's models to sum a conversation up. `None` if nothing was said, or if no model answered in 10 s.
+/// Has the agent's models summarize a conversation. `None` if nothing was said, or if no model answered within 10 s.
 pub async fn summarize(
     models: &Arc<dyn Models>,
     latencies: &Latencies,
@@ -75,7 +74,7 @@ pub(crate) fn lines(transcript: &[Message]) -> String {
             Role::System | Role::Tool => continue,
         };
         if message.content.trim().is_empty() {
-            // The agent called a tool without a word.
+            // The agent called a tool without speaking.
             continue;
         }
         let words = message

@@ -1,7 +1,5 @@
-//! Dynamic variables in prompts and first messages.
-
-/// Fills in each `{{name}}` with what `value` knows of it, and with nothing where it knows none.
-/// Names may stand between spaces; braces that hold no name stay as they are. Values are not searched again.
+/// Replaces each `{{name}}` by its `value`, or by nothing if it has none. Names may have spaces around them; braces
+/// without a valid name stay. Values are not expanded again.
 pub fn fill<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Tools at work, and how a transcript tells of them.
+//! Runs tools, and formats tool calls in transcripts.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use tokio::time::timeout;
 
 use crate::ports::{ToolCall, ToolOutcome, Tools};
 
-/// How long tools may be at work: ten seconds, and a moment for what surrounds a request.
+/// The time limit of a tool: ten seconds for the request, and one for its overhead.
 const TOOL_LIMIT: Duration = Duration::from_secs(11);
 
-/// Characters of arguments and of an answer that the transcript keeps.
+/// Characters that the transcript keeps of the arguments, and of the answer.
 const KEPT_CHARS: usize = 500;
 
-/// The answer of a tool that was at work when its process ended; for the model that goes on.
+/// The answer of a tool whose process ended while it ran; for the model that continues.
 pub(crate) const UNHEARD: &str = "Nobody knows whether this was done: the service was interrupted meanwhile. Do not try \
      again; say that somebody will look after it.";
 
-/// Stands between a call and its answer.
+/// Separates a call from its answer.
 const ANSWERS: &str = ") → ";
 
-/// Sets all of them to work at once; the outcomes are in the order of the calls.
+/// Runs all calls at once; the outcomes are in the order of the calls.
 pub(crate) async fn run(tools: &dyn Tools, calls: &[ToolCall]) -> Vec<ToolOutcome> {
     let all = calls.iter().map(|call| async move {
         let outcome = timeout(TOOL_LIMIT, tools.call(call)).await;
@@ -30,17 +30,17 @@ pub(crate) async fn run(tools: &dyn Tools, calls: &[ToolCall]) -> Vec<ToolOutcom
     join_all(all).await
 }
 
-/// What the transcript says of a call and its answer.
+/// The transcript's text for a call and its answer.
 pub(crate) fn told(call: &ToolCall, answer: &str) -> String {
     let (name, arguments) = (shortened(&call.name), shortened(&call.arguments));
     format!("{name}({arguments}{ANSWERS}{}", shortened(answer))
 }
 
-/// The call and the answer that a transcript tells of, under the id `id`. Arguments that were cut are left out: services
-/// want JSON.
+/// Parses a call and its answer from a transcript's text, under the id `id`. Truncated arguments are dropped, because
+/// model services require valid JSON.
 pub(crate) fn recalled(told: &str, id: String) -> (ToolCall, String) {
     let (name, rest) = told.split_once('(').unwrap_or((told, ""));
-    // What stands between may stand in the arguments as well: they end where they are JSON.
+    // The separator may occur in the arguments too: they end where they are valid JSON.
     let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);
     let is_object =
         |end: &usize| matches!(Json::parse(&rest.as_bytes()[..*end]), Ok(Json::Object(_)));

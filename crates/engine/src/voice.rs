@@ -1,8 +1,8 @@
-//! Spoken calls: an audio leg, recognisers and voices made into the [`Leg`] that a session holds, so that dialogue,
-//! tools and timers are those of every other call.
+//! Spoken calls: combines an audio leg, recognizers and synthesizers into the [`Leg`] of a session. Dialogue, tools and
+//! timers are the same as on every other call.
 //!
-//! One task per call hears frames, words and keys, and asks one pure state, the rules of the floor,
-//! what follows: who speaks, who falls silent, when a turn is over, what was heard of a sentence.
+//! One task per call receives frames, words and keys. A pure state machine decides what follows: who speaks, who goes
+//! silent, when a turn is over, and what was heard of a sentence.
 
 mod activity;
 mod call;
@@ -35,32 +35,31 @@ pub use ear::Hearing;
 pub use mouth::Voice;
 pub use pronunciation::{Pronunciation, SaidAs};
 
-/// Events that may wait for the session; beyond that the call keeps them.
+/// Events that may wait for the session; further ones wait in the call.
 const EVENTS_AHEAD: usize = 16;
 
-/// How an agent hears and speaks on one call.
+/// Speech settings of an agent for one call.
 pub struct SpokenSettings {
-    /// The recognisers, the first of which listens; the others step in where it fails, within the same utterance.
+    /// The recognizers. The first one listens; the others are fallbacks that take over within the same utterance.
     pub hearings: Vec<Hearing>,
-    /// The voices, the first of which speaks; the others step in where it fails, within the same sentence.
+    /// The voices. The first one speaks; the others are fallbacks that take over within the same sentence.
     pub voices: Vec<Voice>,
-    /// How long the customer must be quiet before their turn is over (`endpointing_ms`). It is judged
-    /// here alone: a turn that is told is answered at once.
+    /// How long the customer must be silent before the turn is over (`endpointing_ms`). Endpointing happens only here:
+    /// the session answers a reported turn at once.
     pub endpointing: Duration,
-    /// Whether it is to be found out who answered, a person or a machine, before the agent speaks.
+    /// Whether to detect a machine or a person before the agent speaks.
     pub screens: bool,
-    /// Where the agent seems to be.
+    /// The background sound.
     pub ambient: Option<Ambient>,
-    /// How terms are said.
     pub pronunciation: Pronunciation,
-    /// What tells speech from other sound.
+    /// The voice activity detection.
     pub detector: Box<dyn SpeechDetector>,
-    /// What keeps both sides of the call from the answer on.
+    /// Records both sides of the call from the answer on.
     pub recorder: Option<Box<dyn Recorder>>,
 }
 
-/// Makes a leg of an audio leg. It must be called within a tokio runtime, on which the call's task lives until the leg
-/// is dropped or the call is over.
+/// Turns an audio leg into a leg. It must run within a tokio runtime. The call's task lives there until the leg is
+/// dropped or the call is over.
 pub fn spoken_leg(leg: AudioLeg, settings: SpokenSettings) -> Leg {
     let (commands, asked) = mpsc::unbounded_channel();
     let (session, events) = mpsc::channel(EVENTS_AHEAD);

@@ -1,14 +1,14 @@
-//! G.711: 8 bits for each sample, by µ-law (PCMU) or A-law (PCMA).
+//! G.711: 8 bits per sample, as µ-law (PCMU) or A-law (PCMA).
 //!
-//! Linear samples have 16 bits here; G.711's own scale has 14 for µ-law and 13 for A-law, at the upper end of the 16. An
-//! encoder drops the bits below, as the reference code of ITU-T G.191 does.
+//! Linear samples have 16 bits here. G.711's own scale has 14 bits for µ-law and 13 for A-law, at the upper end of
+//! the 16. An encoder drops the lower bits, as the reference code of ITU-T G.191 does.
 
-/// How sound is written on the line.
+/// A G.711 variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// µ-law: North America and Japan.
     Pcmu,
-    /// A-law: everywhere else.
+    /// A-law: all other countries.
     Pcma,
 }
 
@@ -16,7 +16,7 @@ impl Codec {
     /// Both, in the order of our offer.
     pub const ALL: [Self; 2] = [Self::Pcmu, Self::Pcma];
 
-    /// The static payload type (RFC 3551, table 4).
+    /// Returns the static payload type (RFC 3551, table 4).
     #[must_use]
     pub const fn payload_type(self) -> u8 {
         match self {
@@ -25,7 +25,7 @@ impl Codec {
         }
     }
 
-    /// The encoding's name in SDP (RFC 3551, §4.5.14).
+    /// Returns the encoding name in SDP (RFC 3551, §4.5.14).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Codec {
         }
     }
 
-    /// The byte that stands for silence.
+    /// Returns the code of silence.
     #[must_use]
     pub const fn silence(self) -> u8 {
         match self {
@@ -43,7 +43,7 @@ impl Codec {
         }
     }
 
-    /// The code of a sample.
+    /// Encodes a sample.
     #[must_use]
     pub const fn encode(self, sample: i16) -> u8 {
         match self {
@@ -52,7 +52,7 @@ impl Codec {
         }
     }
 
-    /// The sample of a code.
+    /// Decodes a code.
     #[must_use]
     pub const fn decode(self, code: u8) -> i16 {
         match self {
@@ -61,12 +61,12 @@ impl Codec {
         }
     }
 
-    /// Appends the codes of `samples`.
+    /// Encodes `samples` and appends the codes.
     pub fn encode_into(self, samples: &[i16], codes: &mut Vec<u8>) {
         codes.extend(samples.iter().map(|&sample| self.encode(sample)));
     }
 
-    /// Appends the samples of `codes`.
+    /// Decodes `codes` and appends the samples.
     pub fn decode_into(self, codes: &[u8], samples: &mut Vec<i16>) {
         samples.extend(codes.iter().map(|&code| self.decode(code)));
     }
@@ -92,7 +92,7 @@ const ALAW: [i16; 256] = {
     table
 };
 
-/// 33 is µ-law's bias: with it every magnitude has a leading bit at or above the sixth, which names the segment.
+/// 33 is µ-law's bias: it gives every magnitude a leading bit at or above the sixth, which determines the segment.
 const ULAW_BIAS: u16 = 33;
 const ULAW_MOST: u16 = 0x1FFF;
 
@@ -105,7 +105,7 @@ const fn ulaw_compress(sample: i16) -> u8 {
     };
     let segment = 10 - magnitude.leading_zeros();
     let step = (magnitude >> (segment + 1)) & 0x0F;
-    // Every bit is sent inverted; the sign bit of a positive sample is set.
+    // All bits are inverted; the sign bit of a positive sample is set.
     let code = (((7 - segment) << 4) as u8) | (0x0F - step as u8);
     if sample < 0 { code } else { code | 0x80 }
 }
@@ -118,7 +118,7 @@ const fn ulaw_expand(code: u8) -> i16 {
     if code < 0x80 { -magnitude } else { magnitude }
 }
 
-/// A-law sends its even bits inverted.
+/// A-law inverts its even bits.
 const ALAW_MASK: u8 = 0x55;
 
 const fn alaw_compress(sample: i16) -> u8 {

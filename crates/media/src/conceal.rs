@@ -1,11 +1,11 @@
-//! What is heard in place of a frame that did not come: the last one again, fading away within 80 ms.
+//! Packet loss concealment: repeats the last frame, and fades it out within 80 ms.
 
 use crate::{FRAME_SAMPLES, Frame, SILENCE};
 
-/// How loud the repetitions are, in sixteenths.
+/// The levels of the repetitions, in sixteenths.
 const LEVELS: [i32; 3] = [11, 6, 2];
 
-/// Fills gaps.
+/// Fills gaps in the audio.
 #[derive(Debug, Clone)]
 pub(crate) struct Concealer {
     last: Frame,
@@ -25,14 +25,14 @@ impl Default for Concealer {
 }
 
 impl Concealer {
-    /// Takes a frame that came.
+    /// Adds a received frame.
     pub(crate) fn heard(&mut self, frame: &Frame) {
         self.last = *frame;
         self.missing = 0;
         self.level = 16;
     }
 
-    /// The frame for one that did not come: no louder at its beginning than the one before at its end.
+    /// Returns a replacement for a missing frame. It starts at the level at which the previous frame ended.
     pub(crate) fn missed(&mut self) -> Frame {
         let to = LEVELS.get(self.missing).copied().unwrap_or(0);
         let from = self.level;
@@ -44,7 +44,7 @@ impl Concealer {
         let mut frame = self.last;
         for (place, sample) in frame.iter_mut().enumerate() {
             let slope = (to - from) * place as i32 / FRAME_SAMPLES as i32;
-            // From -32,768 to 32,767 times sixteenths: it fits.
+            // The factor is at most 16/16, so the result fits.
             *sample = (i32::from(*sample) * (from + slope) / 16) as i16;
         }
         frame

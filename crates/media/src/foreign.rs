@@ -1,4 +1,4 @@
-//! Sound of somebody else's file on its way into a recording of this service's own form.
+//! Converts other services' audio files to this service's recording format.
 
 use std::io::{self, Seek, Write};
 use std::time::Duration;
@@ -7,21 +7,22 @@ use crate::resample::Resampler;
 use crate::wav::Recording;
 use crate::{FRAME_SAMPLES, Frame, SAMPLE_RATE, SILENCE};
 
-/// A recording that is being made of a file's sound; one channel is on both sides, and of more than two the first two are.
+/// A recording of a file's audio. A mono file is written to both sides; of more than two channels the first two are
+/// used.
 pub(crate) struct Copy<W: Write + Seek> {
     recording: Recording<W>,
     sides: Vec<Side>,
     longest: Duration,
 }
 
-/// One channel on its way to 8 kHz.
+/// One channel with its conversion to 8 kHz.
 struct Side {
     resampler: Resampler,
     sound: Vec<i16>,
 }
 
 impl<W: Write + Seek> Copy<W> {
-    /// Begins one. What is behind `longest` is left out.
+    /// Starts a recording. Audio after `longest` is dropped.
     pub(crate) fn new(to: W, longest: Duration) -> io::Result<Self> {
         Ok(Self {
             recording: Recording::new(to)?,
@@ -30,13 +31,13 @@ impl<W: Write + Seek> Copy<W> {
         })
     }
 
-    /// Whether nothing more is taken.
+    /// Whether the recording has reached its longest duration.
     pub(crate) fn is_full(&self) -> bool {
         u128::from(self.recording.duration_ms()) >= self.longest.as_millis()
     }
 
-    /// Adds sound, a plane for each channel; `false` if its rate is none that can be read. The first sound says how many
-    /// channels there are and their rate: decoders pass over what comes in another form behind it.
+    /// Adds audio, one plane per channel; `false` if its rate is not supported. The first piece determines the number
+    /// of channels and the rate; decoders skip later audio in another format.
     pub(crate) fn add(&mut self, rate: u32, planes: &[Vec<i16>]) -> io::Result<bool> {
         if self.sides.is_empty() {
             for _ in planes.iter().take(2) {
@@ -54,7 +55,7 @@ impl<W: Write + Seek> Copy<W> {
         Ok(true)
     }
 
-    /// Writes the rest; the milliseconds that there are, or `None` if there is no sound at all.
+    /// Writes the rest. Returns the duration in milliseconds, or `None` without any audio.
     pub(crate) fn finish(mut self) -> io::Result<Option<u64>> {
         for side in &mut self.sides {
             side.resampler.finish(&mut side.sound);
@@ -72,7 +73,7 @@ impl<W: Write + Seek> Copy<W> {
         Ok(Some(length))
     }
 
-    /// Writes what there is of whole frames.
+    /// Writes all complete frames.
     fn write(&mut self) -> io::Result<()> {
         let [left, others @ ..] = &*self.sides else {
             return Ok(());

@@ -1,9 +1,9 @@
-//! The jitter buffer: packets in any order come in, 20 ms of sound go out, in order and at a steady pace.
+//! The jitter buffer: packets come in in any order, 20 ms frames go out in order and at a steady pace.
 //!
-//! It plays along a line of time in samples. Sound waits for 40 ms when it begins, and up to 80 ms once packets were seen
-//! to come late; what comes later than its turn is dropped. When nothing is left to be played, the line begins anew with
-//! the next packet. When there was more than enough for half a second (the other side's clock is faster, or a burst came
-//! after a stall), 20 ms are dropped.
+//! It plays along a timeline in samples. Audio initially waits 40 ms, and up to 80 ms once packets have come late; a
+//! packet that misses its turn is dropped. When the buffer runs empty, the timeline starts anew with the next packet.
+//! When it was too full for half a second (the other side's clock is faster, or a burst followed a stall), it drops 20
+//! ms.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,98 +13,99 @@ use crate::{FRAME_SAMPLES, Frame, SILENCE};
 
 const FRAME: i64 = FRAME_SAMPLES as i64;
 
-/// The least that sound waits before it is heard.
+/// The shortest playout delay.
 pub const LEAST_WAIT: Duration = Duration::from_millis(40);
 
-/// The least and the most that sound waits, in samples: 40 and 80 ms.
+/// The shortest and the longest playout delay, in samples: 40 and 80 ms.
 const LEAST_DELAY: i64 = 2 * FRAME;
 const MOST_DELAY: i64 = 4 * FRAME;
 
-/// More than this is never kept waiting: 240 ms.
+/// The most audio that is kept: 240 ms.
 const MOST_WAITING: i64 = 12 * FRAME;
 
-/// A packet this far from the others is of a stream that begins anew: 1 s.
+/// A packet this far from the others belongs to a restarted stream: 1 s.
 const JUMP: i64 = 50 * FRAME;
 
-/// Packets that a stream may be away from the newest: RFC 3550, appendix A.1 calls these `MAX_DROPOUT` and `MAX_MISORDER`.
+/// The sequence number range around the newest packet; RFC 3550, appendix A.1 calls the limits `MAX_DROPOUT` and
+/// `MAX_MISORDER`.
 const MOST_AHEAD: i16 = 3_000;
 const MOST_BEHIND: i16 = -100;
 
-/// Packets that a stream must show to be believed to have begun anew may be this far apart, where some are lost.
+/// The largest gap between the two packets that prove a restarted stream, because some may be lost.
 const PROBATION_GAP: i16 = 8;
 
-/// Packets that are kept at most: a second's worth of the shortest that phones send.
+/// Packets kept at most: one second of the shortest that phones send.
 const MOST_PACKETS: usize = 100;
 
-/// Samples that a packet may have: 5 to 120 ms.
+/// Allowed samples per packet: 5 to 120 ms.
 pub const PACKET_SAMPLES: std::ops::RangeInclusive<usize> = 40..=960;
 
-/// Frames over which it is watched whether too much waits (half a second), and whether less delay would do (10 s).
+/// The windows in frames for detecting too much audio (half a second), and for reducing the delay (10 s).
 const DRIFT_FRAMES: u32 = 25;
 const CALM_FRAMES: u32 = 500;
 
-/// A packet of sound, decoded.
+/// A decoded audio packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sound {
-    /// Which stream it is of.
+    /// The stream's SSRC.
     pub ssrc: u32,
-    /// Its number.
+    /// The sequence number.
     pub sequence: Sequence,
-    /// When its first sample was taken.
+    /// The time of its first sample.
     pub timestamp: Timestamp,
-    /// As many as [`PACKET_SAMPLES`] allows.
+    /// The samples, as many as [`PACKET_SAMPLES`] allows.
     pub samples: Vec<i16>,
 }
 
-/// What came of 20 ms.
+/// The result of 20 ms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "it is made and taken apart at once, on the stack"
 )]
 pub enum Taken {
-    /// Sound, whole or for the greater part; what is missing is silent.
+    /// Audio for more than half of a frame; the missing part is silent.
     Sound(Frame),
-    /// Packets are missing, and later ones are here: lost, or too late.
+    /// Packets are lost or late, while later ones are here.
     Lost,
-    /// Nothing is here to be played: the other side is silent, nothing arrives, or what arrived waits for its turn.
+    /// There is nothing to play: the other side is silent, nothing arrives, or the packets wait for their turn.
     Empty,
 }
 
-/// What was counted. All of it only grows.
+/// Counters, which only increase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets taken in time.
+    /// Packets received in time.
     pub received: u64,
-    /// Packets that came after their turn.
+    /// Packets that missed their turn.
     pub late: u64,
-    /// Packets that came twice.
+    /// Duplicate packets.
     pub duplicates: u64,
-    /// Numbers that were passed over, whether their packets came later or never. Late ones are taken off again by
-    /// [`lost`](Self::lost).
+    /// Skipped sequence numbers, whether their packets came late or never. [`lost`](Self::lost) subtracts the late
+    /// ones.
     pub skipped: u64,
-    /// Packets of one stream that came after one with a higher number.
+    /// Packets that came after one of the same stream with a higher number.
     pub reordered: u64,
-    /// Packets that cannot be: too short or too long, too many, or one alone of another stream.
+    /// Rejected packets: too short, too long, too many, or a single one of another stream.
     pub refused: u64,
-    /// Frames that went out without sound while later sound was there.
+    /// Frames without audio while later audio was there.
     pub gaps: u64,
-    /// Times that nothing was left in the middle of sound.
+    /// Times that the buffer ran empty in the middle of audio.
     pub underruns: u64,
-    /// Frames dropped because too much waited.
+    /// Frames dropped because the buffer was too full.
     pub dropped: u64,
-    /// Times that the stream began anew: another SSRC, or a jump of its counters.
+    /// Times that the stream restarted: another SSRC, or a jump of its counters.
     pub restarts: u64,
 }
 
 impl Counts {
-    /// Packets that never came.
+    /// Returns the number of packets that never came.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.skipped.saturating_sub(self.reordered)
     }
 
-    /// Adds what another buffer counted.
+    /// Adds another buffer's counters.
     pub fn merge(&mut self, other: &Self) {
         for (ours, theirs) in [
             (&mut self.received, other.received),
@@ -123,37 +124,37 @@ impl Counts {
     }
 }
 
-/// The buffer of one call's incoming sound.
+/// The jitter buffer of one call's incoming audio.
 #[derive(Debug)]
 pub struct JitterBuffer {
     stream: Option<Stream>,
-    /// One packet of another stream, waiting for a second.
+    /// A packet of another stream that waits for a second one.
     probation: Option<Sound>,
     waiting: VecDeque<Placed>,
-    /// The place on the line of what is played next.
+    /// The position of the next sample on the timeline.
     next: i64,
     delay: i64,
     flowing: bool,
-    /// The least that was left to play after each frame, since the last look at the drift.
+    /// The least audio left after a frame, since the last drift check.
     least_left: i64,
     watched: u32,
     calm: u32,
     counts: Counts,
 }
 
-/// Where the stream stands, as its newest packet said.
+/// The state of the stream at its newest packet.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     ssrc: u32,
     newest: Sequence,
     timestamp: Timestamp,
-    /// Where that timestamp is on the line.
+    /// The position of that timestamp on the timeline.
     place: i64,
-    /// The last 64 numbers from the newest downwards, as bits.
+    /// Bit map of the last 64 sequence numbers, from the newest downwards.
     seen: u64,
 }
 
-/// Where a packet is among the others of its stream.
+/// A packet's order within its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     New,
@@ -191,19 +192,19 @@ impl Default for JitterBuffer {
 }
 
 impl JitterBuffer {
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// How long sound waits when it begins, in samples.
+    /// Returns the current playout delay in samples.
     #[must_use]
     pub const fn delay(&self) -> u32 {
         self.delay as u32
     }
 
-    /// Takes a packet as it arrives.
+    /// Adds a packet on arrival.
     pub fn put(&mut self, sound: Sound) {
         if !PACKET_SAMPLES.contains(&sound.samples.len()) {
             self.counts.refused += 1;
@@ -215,7 +216,7 @@ impl JitterBuffer {
         };
         let ahead = sound.sequence.since(stream.newest);
         let place = stream.place + i64::from(sound.timestamp.since(stream.timestamp));
-        // A stream that was silent may have let its clock run or stand still; one that plays goes on from where it is.
+        // The clock of a silent stream may run on or stand still; the clock of a playing stream must be continuous.
         let far = !self.waiting.is_empty() && (place - self.next).abs() > JUMP;
         let near = (MOST_BEHIND..=MOST_AHEAD).contains(&ahead);
         if sound.ssrc != stream.ssrc || !near || far {
@@ -226,7 +227,7 @@ impl JitterBuffer {
         self.go_on(stream, sound, place);
     }
 
-    /// The next 20 ms.
+    /// Returns the next 20 ms.
     pub fn take(&mut self) -> Taken {
         let start = self.next;
         let end = start + FRAME;
@@ -264,14 +265,15 @@ impl JitterBuffer {
             return Taken::Sound(frame);
         }
         if !self.flowing {
-            // It waits for its turn.
+            // The packets wait for their turn.
             return Taken::Empty;
         }
         self.counts.gaps += 1;
         Taken::Lost
     }
 
-    /// Notes a packet of the stream that is no sound, such as a telephone-event, so that its number is not missed.
+    /// Registers a packet of the stream without audio, such as a telephone-event, so that its number does not count as
+    /// lost.
     pub fn pass(&mut self, ssrc: u32, sequence: Sequence) {
         let Some(mut stream) = self.stream.filter(|stream| stream.ssrc == ssrc) else {
             return;
@@ -282,7 +284,7 @@ impl JitterBuffer {
         }
     }
 
-    /// Counts a packet by its number.
+    /// Counts a packet by its sequence number.
     fn number(&mut self, stream: &mut Stream, sequence: Sequence) -> Order {
         let ahead = sequence.since(stream.newest);
         let distance = u32::from(ahead.unsigned_abs());
@@ -309,13 +311,13 @@ impl JitterBuffer {
         }
     }
 
-    /// Sound of the stream that is being played.
+    /// Adds audio of the current stream.
     fn go_on(&mut self, mut stream: Stream, sound: Sound, place: i64) {
         let order = self.number(&mut stream, sound.sequence);
         let mut start = place;
         if order == Order::New {
             if self.waiting.is_empty() && place - self.next > JUMP {
-                // Its clock ran on while it was silent.
+                // The stream's clock ran on during silence.
                 start = self.next + self.delay;
             }
             stream.timestamp = sound.timestamp;
@@ -327,19 +329,19 @@ impl JitterBuffer {
         }
     }
 
-    /// Puts sound on the line, unless its turn is over. New sound for which nothing waits begins the line anew.
+    /// Places audio on the timeline unless it missed its turn. New audio in an empty buffer restarts the timeline.
     fn place(&mut self, start: i64, samples: Vec<i16>, new: bool) {
         let end = start + samples.len() as i64;
         if start < self.next && new && self.waiting.is_empty() {
-            // It is late, or the line ran on while the other side's clock stood still.
+            // The audio is late, or the timeline ran on while the other side's clock stood still.
             if self.next - start < JUMP {
                 self.grow();
             }
             self.next = start - self.delay;
         } else if end <= self.next {
-            // One that no delay would have helped says nothing of the delay.
+            // If no allowed delay would have saved the packet, it is no reason to increase the delay.
             if self.next - end < MOST_DELAY && self.grow() {
-                // A longer delay from here on: 20 ms pass in which nothing is played.
+                // Increase the delay: 20 ms pass without playout.
                 self.next -= FRAME;
             }
             if end <= self.next {
@@ -362,7 +364,7 @@ impl JitterBuffer {
         self.waiting.insert(at, Placed { start, samples });
     }
 
-    /// The first packet of all, or of a stream that is believed.
+    /// The first packet of a call, or of a proven new stream.
     fn begin(&mut self, sound: Sound) {
         let start = self.next + self.delay;
         self.waiting.clear();
@@ -377,8 +379,8 @@ impl JitterBuffer {
         self.place(start, sound.samples, true);
     }
 
-    /// A packet that does not belong to the stream: with a second one that follows it, they are a new stream; alone it may
-    /// be a straggler, or forged.
+    /// A packet outside the stream. Together with a second one that follows it, it is a new stream; a single one may be
+    /// a straggler, or forged.
     fn prove(&mut self, sound: Sound) {
         let Some(first) = self.probation.take() else {
             self.probation = Some(sound);
@@ -397,7 +399,7 @@ impl JitterBuffer {
         self.put(sound);
     }
 
-    /// Makes the delay longer, unless it is the longest.
+    /// Increases the delay up to its maximum.
     fn grow(&mut self) -> bool {
         let shorter = self.delay;
         self.delay = (shorter + FRAME).min(MOST_DELAY);
@@ -405,8 +407,8 @@ impl JitterBuffer {
         self.delay > shorter
     }
 
-    /// Looks after each frame at what is left: too much for half a second, or far too much at once, is dropped; ten calm
-    /// seconds take a step of the delay back, which the next drop or the next beginning makes good.
+    /// Checks the remaining audio after each frame. Too much for half a second, or far too much at once, is dropped.
+    /// Ten calm seconds reduce the delay by one step, which takes effect at the next drop or restart.
     fn watch(&mut self) {
         let Some(end) = self.waiting.back().map(Placed::end) else {
             self.least_left = 0;

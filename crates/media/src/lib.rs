@@ -23,22 +23,22 @@ pub mod wav;
 
 use std::time::Duration;
 
-/// Samples per second of every sound here.
+/// The sample rate of all audio in this crate, in Hz.
 pub const SAMPLE_RATE: u32 = 8_000;
 
-/// Samples of a frame.
+/// Samples per frame.
 pub const FRAME_SAMPLES: usize = 160;
 
-/// The time that a frame takes.
+/// The duration of a frame.
 pub const FRAME_TIME: Duration = Duration::from_millis(20);
 
-/// 20 ms of sound: mono, linear, 16 bit.
+/// 20 ms of audio: mono, linear, 16 bit.
 pub type Frame = [i16; FRAME_SAMPLES];
 
 /// 20 ms of silence.
 pub const SILENCE: Frame = [0; FRAME_SAMPLES];
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

@@ -1,5 +1,5 @@
-//! MP3 files, made recordings of this service's own form. Whoever made the file is not believed: what it says of its
-//! length counts for nothing, and a frame that cannot be decoded is passed over.
+//! Converts MP3 files to this service's recording format. The file is not trusted: its stated length is ignored, and
+//! frames that cannot be decoded are skipped.
 
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -12,25 +12,22 @@ use symphonia_core::io::{MediaSourceStream, MediaSourceStreamOptions, ReadOnlySo
 
 use crate::foreign::Copy;
 
-/// Tags in front of the sound that are passed over.
+/// Tags before the audio that are skipped at most.
 const MOST_TAGS: usize = 8;
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Mp3Error {
-    /// There is no sound in it that can be decoded.
+    /// The file has no audio that can be decoded.
     #[error("it is no MP3 file")]
     NoMp3,
-    /// It cannot be read, or the recording cannot be written.
+    /// The file cannot be read, or the recording cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Writes the sound of an MP3 file as a recording, of one channel on both sides; returns its milliseconds. What is
-/// behind `longest` is left out. It blocks for as long as it takes.
-///
-/// # Errors
-/// [`Mp3Error`]; what was written is no recording then.
+/// Writes the audio of an MP3 file as a recording; mono goes to both sides. Returns the duration in milliseconds. Audio
+/// after `longest` is dropped. This function blocks. After an [`Mp3Error`] the output is no valid recording.
 pub fn record(
     mut mp3: impl Read + Seek + Send + Sync,
     wav: impl Write + Seek,
@@ -43,7 +40,7 @@ pub fn record(
     let track = reader.tracks().first();
     let form = track.and_then(|track| track.codec_params.as_ref()?.audio().cloned());
     let form = form.ok_or(Mp3Error::NoMp3)?;
-    // The silence that encoders put in front stays: how long it is the file says.
+    // Keep the encoder's leading silence: its stated length is not trusted.
     let options = AudioDecoderOptions::default().gapless(false);
     let mut decoder = MpaDecoder::try_new(&form, &options).map_err(fault)?;
     let mut planes: Vec<Vec<i16>> = Vec::new();
@@ -61,7 +58,7 @@ pub fn record(
             continue;
         };
         sound.copy_to_vecs_planar(&mut planes);
-        // The tag in front may speak of another form than the sound has.
+        // The leading tag may state another format than the audio has.
         let rate = decoder.last_decoded().spec().rate();
         if !copy.add(rate, &planes)? {
             return Err(Mp3Error::NoMp3);
@@ -70,8 +67,8 @@ pub fn record(
     copy.finish()?.ok_or(Mp3Error::NoMp3)
 }
 
-/// Goes to the first frame of sound, behind the tags (ID3v2) in front of it. A file that begins otherwise is not
-/// searched for one.
+/// Seeks to the first audio frame, after any leading tags (ID3v2). A file with another beginning is rejected without a
+/// search.
 fn find_sound(mp3: &mut (impl Read + Seek)) -> Result<(), Mp3Error> {
     let mut at = 0;
     for _ in 0..=MOST_TAGS {
@@ -100,8 +97,8 @@ fn find_sound(mp3: &mut (impl Read + Seek)) -> Result<(), Mp3Error> {
     Err(Mp3Error::NoMp3)
 }
 
-/// The end of a file is told as a fault where more was expected; only what the file itself fails with is one of
-/// reading.
+/// Converts a decoder error. An unexpected end of the file counts as invalid content; only other I/O errors are read
+/// errors.
 fn fault(error: Error) -> Mp3Error {
     match error {
         Error::IoError(error) if error.kind() != ErrorKind::UnexpectedEof => Mp3Error::Io(error),

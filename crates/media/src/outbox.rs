@@ -1,11 +1,11 @@
-//! What is on its way to the other side by a connection. Whoever fills it never waits.
+//! The queue of outgoing messages of a connection. Adding a message never blocks.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// A queue between a call and whoever has its connection.
+/// A queue between a call and the owner of its connection.
 #[derive(Debug)]
 pub struct Outbox<T> {
     state: Mutex<State<T>>,
@@ -20,7 +20,7 @@ struct State<T> {
 }
 
 impl<T> Outbox<T> {
-    /// A queue in which so many may wait for a connection that does not take them; what comes on top is dropped.
+    /// Creates a queue of at most `most` waiting items; further ones are dropped.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let state = State {
@@ -34,7 +34,7 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// Adds something; `false` if the connection is too slow for it.
+    /// Adds an item; `false` if the queue is full.
     pub fn push(&self, item: T) -> bool {
         let mut state = self.state.lock();
         let fits = state.queue.len() < self.most;
@@ -46,7 +46,7 @@ impl<T> Outbox<T> {
         fits
     }
 
-    /// Takes back what has not left, but what `stays`, and adds `item`, which is never dropped.
+    /// Removes the waiting items except those for which `stays` is true, and adds `item`, which is never dropped.
     pub fn replace(&self, stays: impl FnMut(&T) -> bool, item: T) {
         let mut state = self.state.lock();
         state.queue.retain(stays);
@@ -56,13 +56,13 @@ impl<T> Outbox<T> {
         self.came.notify_one();
     }
 
-    /// Nothing more comes.
+    /// Closes the queue after its remaining items.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         self.came.notify_one();
     }
 
-    /// What is to be sent next, or `None` once nothing more comes. Safe to cancel.
+    /// Waits for the next item; `None` once the queue is closed and empty. Cancel-safe.
     pub async fn next(&self) -> Option<T> {
         loop {
             {

@@ -1,5 +1,5 @@
-//! WAV files of others that hold PCM, made recordings of this service's own form, whatever number of channels they have.
-//! What a file says of its length counts for nothing.
+//! Converts other services' PCM WAV files, with any number of channels, to this service's recording format. A file's
+//! stated length is ignored.
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -8,29 +8,27 @@ use hound::{SampleFormat, WavReader};
 
 use crate::foreign::Copy;
 
-/// Samples of a channel that are taken at once.
+/// Samples per channel in one step.
 const TAKEN: usize = 4_096;
 
-/// Pieces of a file that are looked through for its sound.
+/// Chunks of a file that are searched for its audio at most.
 const MOST_CHUNKS: usize = 64;
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
 pub enum PcmError {
-    /// It is no WAV file, has no sound, or sound in a form that is not PCM.
+    /// The file is no WAV file, has no audio, or has audio in another format than PCM.
     #[error("it is no WAV file with PCM in it")]
     NoPcm,
-    /// The recording cannot be written.
+    /// The file cannot be read or corrected, or the recording cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Writes the sound of a WAV file as a recording, of one channel on both sides; returns its milliseconds. What is behind
-/// `longest` is left out. The file's own header is mended where it tells another length than there is, as of one that was
-/// written into a pipe or cut short. It blocks for as long as it takes.
-///
-/// # Errors
-/// [`PcmError`]; what was written is no recording then.
+/// Writes the audio of a WAV file as a recording; mono goes to both sides. Returns the duration in milliseconds. Audio
+/// after `longest` is dropped. If the input's header states a wrong length, for example because the file was written
+/// into a pipe or cut off, it is corrected in place. This function blocks. After a [`PcmError`] the output is no valid
+/// recording.
 pub fn record(
     mut wav: impl Read + Write + Seek,
     to: impl Write + Seek,
@@ -60,7 +58,7 @@ pub fn record(
     copy.finish()?.ok_or(PcmError::NoPcm)
 }
 
-/// Has the header tell how much sound there is; of what is no WAV file nothing is changed.
+/// Corrects the length in the header; leaves a file alone that is no WAV file.
 fn tell_length(wav: &mut (impl Read + Write + Seek)) -> io::Result<()> {
     let end = wav.seek(SeekFrom::End(0))?;
     let (mut at, mut block) = (12, None);
@@ -95,7 +93,7 @@ fn tell_length(wav: &mut (impl Read + Write + Seek)) -> io::Result<()> {
     wav.rewind()
 }
 
-/// Copies samples of which each channel has one in turn.
+/// Copies interleaved samples.
 fn copy_all<W: Write + Seek>(
     copy: &mut Copy<W>,
     mut samples: impl Iterator<Item = i16>,
@@ -123,7 +121,7 @@ fn copy_all<W: Write + Seek>(
     Ok(())
 }
 
-/// A sample of so many bits in 16.
+/// Converts a sample of `width` bits to 16.
 fn narrowed(sample: i32, width: u32) -> i16 {
     let sample = match width {
         0..=16 => sample << (16 - width),
@@ -132,7 +130,7 @@ fn narrowed(sample: i32, width: u32) -> i16 {
     i16::try_from(sample).unwrap_or(if sample < 0 { i16::MIN } else { i16::MAX })
 }
 
-/// A sample from -1 to 1 in 16 bits; what is no number is silence.
+/// Converts a sample from -1 to 1 to 16 bits; NaN becomes silence.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "it is within the bounds of 16 bits"

@@ -1,5 +1,5 @@
-//! The queue of what is to be said. It knows of every segment how much of it was sent, to the sample, so that a reply cut
-//! by a barge-in is known as far as it was heard.
+//! The playout queue. It knows how many samples of each segment were sent, so that after a barge-in it is known how
+//! much of a reply was heard.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,45 +10,45 @@ use tokio::time::Instant;
 
 use crate::{FRAME_SAMPLES, Frame};
 
-/// Names one segment of speech. Numbers rise, and none is used twice.
+/// The number of a speech segment. Numbers increase and are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Segment(pub u64);
 
-/// What became of a segment.
+/// A report about a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Played {
     /// Its first sample was sent at this instant.
     Began(Segment, Instant),
-    /// It was finished, and its last sample was sent. A segment that was cleared never ends.
+    /// It was finished, and its last sample was sent. A cleared segment never ends.
     Ended(Segment, Instant),
 }
 
-/// How far a segment was played before it was cleared.
+/// How much of a segment was played before it was cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleared {
-    /// Which.
+    /// The segment.
     pub segment: Segment,
-    /// Samples that were sent.
+    /// The samples that were sent.
     pub played: u64,
-    /// Samples that it had in all.
+    /// All its samples.
     pub enqueued: u64,
     /// Whether it was finished, so that `enqueued` is its whole length.
     pub finished: bool,
 }
 
-/// Samples over which sound fades that stops before its end, so that a pause does not click: 5 ms.
+/// Samples of the fade-out when audio stops early, so that a pause does not click: 5 ms.
 const FADE_SAMPLES: usize = 40;
 
-/// The queue by itself: no clock, no lock.
+/// The queue without a clock or a lock.
 #[derive(Debug, Default)]
 pub struct Playout {
     queue: VecDeque<Entry>,
     paused: bool,
-    /// The highest number that was named.
+    /// The highest segment number so far.
     newest: Option<Segment>,
-    /// The last sample that went out.
+    /// The last sample sent.
     level: i16,
-    /// What sounds beneath all that is said, in a loop.
+    /// The background loop.
     background: Option<Background>,
     underruns: u64,
     events: Vec<Played>,
@@ -65,12 +65,12 @@ struct Entry {
 #[derive(Debug)]
 struct Background {
     samples: Arc<[i16]>,
-    /// The next sample.
+    /// The position of the next sample.
     at: usize,
 }
 
 impl Background {
-    /// Lays the next of it beneath a frame.
+    /// Mixes the next part of the loop into a frame.
     fn mix(&mut self, frame: &mut Frame) {
         for sample in frame {
             *sample = sample.saturating_add(self.samples[self.at]);
@@ -86,8 +86,8 @@ impl Entry {
 }
 
 impl Playout {
-    /// Adds sound to a segment. Segments are played in the order in which they were first named. `false` if the segment
-    /// is finished, cleared or over, or if a higher one was named before it: its sound is dropped then.
+    /// Adds audio to a segment. Segments play in the order in which they were first enqueued. Returns `false`, and
+    /// drops the audio, if the segment is finished, cleared or over, or if a higher one was enqueued before.
     pub fn enqueue(&mut self, segment: Segment, samples: &[i16]) -> bool {
         match self.entry(segment) {
             Some(entry) if !entry.finished => {
@@ -98,7 +98,7 @@ impl Playout {
         }
     }
 
-    /// Nothing more comes for this segment. [`Played::Ended`] is told once all of it was sent, at once if nothing is left.
+    /// Marks a segment as complete. [`Played::Ended`] follows once all of it was sent, at once if nothing is left.
     pub fn finish(&mut self, segment: Segment, now: Instant) {
         if let Some(entry) = self.entry(segment) {
             entry.finished = true;
@@ -106,17 +106,17 @@ impl Playout {
         }
     }
 
-    /// Falls silent with the next frame, and keeps the queue.
+    /// Goes silent with the next frame, and keeps the queue.
     pub fn pause(&mut self) {
         self.paused = true;
     }
 
-    /// Goes on with the first sample that was not sent.
+    /// Continues with the first sample that was not sent.
     pub fn resume(&mut self) {
         self.paused = false;
     }
 
-    /// Empties the queue; a pause stays. It tells of every segment that had not ended, in their order.
+    /// Empties the queue; a pause stays in effect. Returns every segment that had not ended, in order.
     pub fn clear(&mut self) -> Vec<Cleared> {
         self.queue
             .drain(..)
@@ -129,15 +129,14 @@ impl Playout {
             .collect()
     }
 
-    /// What sounds from now on beneath all that is said, and while nothing is: a loop. It belongs to no segment, so that
-    /// neither a pause nor a clear touches it. Without samples there is none.
+    /// Loops background sound beneath all speech and silence. It is no segment: neither a pause nor a clear affects it.
+    /// Empty samples remove it.
     pub fn set_background(&mut self, samples: Arc<[i16]>) {
         let is_empty = samples.is_empty();
         self.background = (!is_empty).then_some(Background { samples, at: 0 });
     }
 
-    /// Fills the next frame. Returns how many samples of it are of the queue; what follows them is silence, or the
-    /// background alone.
+    /// Fills the next frame. Returns how many of its samples come from the queue; the rest is silence or background.
     pub fn pull(&mut self, frame: &mut Frame, now: Instant) -> usize {
         let mut filled = 0;
         while !self.paused && filled < FRAME_SAMPLES {
@@ -146,7 +145,7 @@ impl Playout {
             };
             let rest = &entry.samples[entry.played..];
             if rest.is_empty() {
-                // What is finished is taken out when it ends: more is to come of this one, and it is late.
+                // A finished segment is removed when it ends, so more audio of this one is due, and late.
                 self.underruns += u64::from(entry.played > 0);
                 break;
             }
@@ -166,7 +165,7 @@ impl Playout {
         filled
     }
 
-    /// The segment that is played now or next, and how many of its samples were sent.
+    /// Returns the current or next segment, and how many of its samples were sent.
     #[must_use]
     pub fn position(&self) -> Option<(Segment, u64)> {
         self.queue
@@ -174,7 +173,7 @@ impl Playout {
             .map(|entry| (entry.segment, entry.played as u64))
     }
 
-    /// Samples that wait to be sent.
+    /// Returns the number of waiting samples.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queue
@@ -183,25 +182,26 @@ impl Playout {
             .sum()
     }
 
-    /// Whether all that was named has ended or was cleared.
+    /// Returns whether every segment has ended or was cleared.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Whether it is paused.
+    /// Returns whether the queue is paused.
     #[must_use]
     pub const fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// Frames that were silent in part or whole within a segment, because its sound came too late.
+    /// Returns the number of frames that were partly or completely silent within a segment, because its audio came too
+    /// late.
     #[must_use]
     pub const fn underruns(&self) -> u64 {
         self.underruns
     }
 
-    /// What became of segments since the last look, in order.
+    /// Returns the reports since the last call, in order.
     pub fn events(&mut self) -> impl Iterator<Item = Played> + '_ {
         self.events.drain(..)
     }
@@ -220,7 +220,7 @@ impl Playout {
         self.queue.iter_mut().find(|entry| entry.segment == segment)
     }
 
-    /// Takes out what is over.
+    /// Removes segments that are over.
     fn settle(&mut self, now: Instant) {
         while let Some(entry) = self.queue.front().filter(|entry| entry.is_over()) {
             self.events.push(Played::Ended(entry.segment, now));
@@ -240,7 +240,7 @@ impl Playout {
     }
 }
 
-/// The queue as it is shared between who speaks and the pump. No call waits for longer than a frame is copied.
+/// The queue as shared by the speaking side and the pump. No method blocks longer than copying a frame takes.
 #[derive(Debug, Clone)]
 pub struct Speaker {
     playout: Arc<Mutex<Playout>>,
@@ -248,7 +248,7 @@ pub struct Speaker {
 }
 
 impl Speaker {
-    /// An empty queue, and what will be told of its segments: two events for each at most.
+    /// Creates an empty queue and the receiver of its reports: at most two per segment.
     #[must_use]
     pub fn new() -> (Self, mpsc::UnboundedReceiver<Played>) {
         let (told, events) = mpsc::unbounded_channel();
@@ -256,64 +256,64 @@ impl Speaker {
         (Self { playout, told }, events)
     }
 
-    /// [`Playout::enqueue`].
+    /// Calls [`Playout::enqueue`].
     pub fn enqueue(&self, segment: Segment, samples: &[i16]) -> bool {
         self.playout.lock().enqueue(segment, samples)
     }
 
-    /// [`Playout::finish`], now.
+    /// Calls [`Playout::finish`] with the current time.
     pub fn finish(&self, segment: Segment) {
         let mut playout = self.playout.lock();
         playout.finish(segment, Instant::now());
         self.tell(&mut playout);
     }
 
-    /// [`Playout::pause`].
+    /// Calls [`Playout::pause`].
     pub fn pause(&self) {
         self.playout.lock().pause();
     }
 
-    /// [`Playout::resume`].
+    /// Calls [`Playout::resume`].
     pub fn resume(&self) {
         self.playout.lock().resume();
     }
 
-    /// [`Playout::clear`].
+    /// Calls [`Playout::clear`].
     #[must_use]
     pub fn clear(&self) -> Vec<Cleared> {
         self.playout.lock().clear()
     }
 
-    /// [`Playout::set_background`].
+    /// Calls [`Playout::set_background`].
     pub fn set_background(&self, samples: Arc<[i16]>) {
         self.playout.lock().set_background(samples);
     }
 
-    /// [`Playout::position`].
+    /// Calls [`Playout::position`].
     #[must_use]
     pub fn position(&self) -> Option<(Segment, u64)> {
         self.playout.lock().position()
     }
 
-    /// [`Playout::waiting`].
+    /// Calls [`Playout::waiting`].
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.playout.lock().waiting()
     }
 
-    /// [`Playout::is_drained`].
+    /// Calls [`Playout::is_drained`].
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.playout.lock().is_drained()
     }
 
-    /// [`Playout::underruns`].
+    /// Calls [`Playout::underruns`].
     #[must_use]
     pub fn underruns(&self) -> u64 {
         self.playout.lock().underruns()
     }
 
-    /// [`Playout::pull`], and tells what it made of the segments.
+    /// Calls [`Playout::pull`], and sends the reports about segments.
     pub fn pull(&self, frame: &mut Frame, now: Instant) -> usize {
         let mut playout = self.playout.lock();
         let filled = playout.pull(frame, now);
@@ -321,7 +321,7 @@ impl Speaker {
         filled
     }
 
-    /// Under the lock, so that events come in their order. Who no longer listens is not told.
+    /// Runs under the lock, so that reports stay in order. A closed receiver is ignored.
     fn tell(&self, playout: &mut Playout) {
         for event in playout.events() {
             let _ = self.told.send(event);

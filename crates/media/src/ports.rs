@@ -1,4 +1,4 @@
-//! The UDP ports of calls: even ones of a range, given back when their call ends.
+//! The UDP ports of calls: even ports of a range, released when their call ends.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::net::UdpSocket;
 
-/// Expedited forwarding (RFC 3246), in the place of the old type of service.
+/// Expedited forwarding (RFC 3246), in the former type-of-service byte.
 const EXPEDITED: u32 = 46 << 2;
 
-/// A range of ports. Calls take its even ones (RFC 3550, §11); the odd one behind each stays free for RTCP.
+/// A range of ports. Calls use its even ports (RFC 3550, §11); the odd port after each stays free for RTCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortRange {
     first: u16,
     last: u16,
 }
 
-/// A range that has no port for a call.
+/// The range has no port for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the range of ports {first}-{last} has no even port above 1023: name one such as 40000-40999"
@@ -30,10 +30,7 @@ pub struct NoEvenPort {
 }
 
 impl PortRange {
-    /// The ports from `first` to `last`.
-    ///
-    /// # Errors
-    /// [`NoEvenPort`] if none of them can be used.
+    /// Creates a range from `first` to `last`. Returns [`NoEvenPort`] if it has no usable port.
     pub fn new(first: u16, last: u16) -> Result<Self, NoEvenPort> {
         let range = Self { first, last };
         if first < 1_024 || range.count() == 0 {
@@ -42,7 +39,7 @@ impl PortRange {
         Ok(range)
     }
 
-    /// How many calls it has ports for.
+    /// Returns the number of calls that it has ports for.
     #[must_use]
     pub fn count(self) -> u16 {
         let first_even = u32::from(self.first).next_multiple_of(2);
@@ -50,13 +47,13 @@ impl PortRange {
         ports.div_ceil(2) as u16
     }
 
-    /// The even port at a place, counted from 0 and round again.
+    /// The even port at an index, which wraps around.
     fn port(self, place: u16) -> u16 {
         self.first.next_multiple_of(2) + 2 * (place % self.count())
     }
 }
 
-/// The ports of a range that are free.
+/// The free ports of a range.
 #[derive(Debug, Clone)]
 pub struct Ports {
     range: PortRange,
@@ -66,29 +63,29 @@ pub struct Ports {
 #[derive(Debug)]
 struct State {
     taken: HashSet<u16>,
-    /// The place to look at next, so that a port rests before it is used again: the other side of its last call may not
-    /// have noticed the end yet. It begins anywhere, since the last call may have been one of a process that died.
+    /// The index to try next. A port rests before it is reused, because the other side of its last call may not have
+    /// noticed the end. The first index is random, because the last call may belong to a process that died.
     next: u16,
 }
 
-/// No socket for a call.
+/// Why a call got no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// All are in use, by calls or by other programs.
+    /// All ports are in use, by calls or by other programs.
     #[error("all {0} even ports of the RTP range are in use: widen it")]
     NoneFree(u16),
-    /// The address is none of this machine's, or sockets cannot be opened at all.
+    /// The address does not belong to this machine, or sockets cannot be opened.
     #[error("no UDP socket can be opened on {address}: {error}")]
     Socket {
-        /// The address that was bound to.
+        /// The address to bind.
         address: IpAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl Ports {
-    /// All ports of a range.
+    /// Creates the pool of a range.
     #[must_use]
     pub fn new(range: PortRange) -> Self {
         let state = State {
@@ -101,10 +98,7 @@ impl Ports {
         }
     }
 
-    /// Opens a socket on a free port.
-    ///
-    /// # Errors
-    /// [`PortError`]: nothing is free, or the address is not usable.
+    /// Opens a socket on a free port. Returns [`PortError`] if no port is free, or the address cannot be used.
     pub async fn open(&self, address: IpAddr) -> Result<CallSocket, PortError> {
         for _ in 0..self.range.count() {
             let Some(lease) = self.lease() else {
@@ -119,13 +113,13 @@ impl Ports {
         Err(PortError::NoneFree(self.range.count()))
     }
 
-    /// How many ports are in use by calls.
+    /// Returns the number of ports in use by calls.
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.state.lock().taken.len()
     }
 
-    /// Takes the next port, unless a call has it.
+    /// Takes the next port, unless a call uses it.
     fn lease(&self) -> Option<Lease> {
         let mut state = self.state.lock();
         let port = self.range.port(state.next);
@@ -137,7 +131,7 @@ impl Ports {
     }
 }
 
-/// A call's socket. Dropping it gives the port back.
+/// A call's socket. Dropping it releases the port.
 #[derive(Debug)]
 pub struct CallSocket {
     socket: UdpSocket,
@@ -145,19 +139,19 @@ pub struct CallSocket {
 }
 
 impl CallSocket {
-    /// Its port.
+    /// Returns the port.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.lease.port
     }
 
-    /// The socket for a pump, which gives the port back behind it.
+    /// The socket for a pump, which releases the port at its end.
     pub(crate) fn into_parts(self) -> io::Result<(std::net::UdpSocket, Lease)> {
         Ok((plain(self.socket)?, self.lease))
     }
 }
 
-/// A port that is taken until this is dropped.
+/// Reserves a port until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
     port: u16,
@@ -170,9 +164,9 @@ impl Drop for Lease {
     }
 }
 
-/// The socket without a reactor: it is looked at once in a tick, and no packet wakes anybody.
+/// Detaches the socket from the reactor: the pump polls it once per tick, so that packets cause no wake-ups.
 fn plain(socket: UdpSocket) -> io::Result<std::net::UdpSocket> {
-    // A mark that routers may heed; a system that does not let it be set carries the call without.
+    // Routers may respect this mark; if the system does not allow it, the call goes on without.
     let _ = match socket.local_addr()? {
         SocketAddr::V4(_) => socket.set_tos_v4(EXPEDITED),
         SocketAddr::V6(_) => Ok(()),

@@ -1,7 +1,7 @@
-//! Writes a call's recording while the call goes on: the call hands over its ticks and never waits for the disk.
+//! Writes a call's recording during the call: the call passes its ticks on and never waits for the disk.
 //!
-//! Every frame lands at its tick's time, whatever was lost before it: ticks that never came and pieces that found a disk
-//! too slow are silence, so that both sides stay in time to the end.
+//! Every frame is written at its tick's time. Missing ticks, and pieces dropped because of a slow disk, become silence,
+//! so that both sides stay in sync.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -14,50 +14,51 @@ use crate::pump::Tick;
 use crate::wav::Recording;
 use crate::{Frame, SILENCE};
 
-/// Frames that are written at once: 1 s. A process that dies loses no more than these and those that wait.
+/// Frames per write: 1 s. A crash loses no more than these and the waiting ones.
 const FRAMES_PER_WRITE: usize = 50;
 
-/// Pieces that may wait for a slow disk. What comes while all wait, and as much again in the call's own hands, is lost.
+/// Pieces that may wait for a slow disk. When all are full, the call keeps as many frames again; further ones are
+/// dropped.
 const MOST_WAITING: usize = 30;
 
-/// Ticks that were dropped on the way, and are silent in the recording so that it stays as long as the call: 10 min. A
-/// longer gap is no gap but a mistake.
+/// The longest gap of ticks that becomes silence, so that the recording stays as long as the call: 10 min. A longer one
+/// is an error, not a gap.
 const MOST_MISSING: u64 = 30_000;
 
-/// Makes the file, on a thread that may block.
+/// Creates the file, on a thread that may block.
 type Open = Box<dyn FnOnce() -> io::Result<File> + Send>;
 
-/// Frames of both sides that follow one another.
+/// Consecutive frames of both sides.
 #[derive(Debug, Default)]
 struct Piece {
-    /// The place of the first, counted from the recording's beginning.
+    /// The position of the first frame, from the recording's beginning.
     first: u64,
     frames: Vec<(Frame, Frame)>,
 }
 
-/// The call's end. Dropping it ends the recording.
+/// The call's handle of the recording. Dropping it ends the recording.
 #[derive(Debug)]
 pub struct Recorder {
     pieces: mpsc::Sender<Piece>,
     piece: Piece,
-    /// The number of the tick before, and the place of its frame.
+    /// The number of the previous tick, and the position of its frame.
     last: Option<(u64, u64)>,
 }
 
-/// What became of a recording.
+/// A finished recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// How long it is. Without a single tick it is 0, and there is no file.
+    /// The duration. Without any tick it is 0, and there is no file.
     pub duration_ms: u64,
 }
 
-/// The recording's end: it is whole in its file once this resolves, which it does behind the drop of its [`Recorder`].
+/// Resolves when the recording is complete in its file, after its [`Recorder`] was dropped.
 #[derive(Debug)]
 pub struct Written(JoinHandle<io::Result<Recorded>>);
 
 impl Recorder {
-    /// Begins a recording. `open` makes its file, empty, to be read and written, when the first sound is written: on a
-    /// thread of its own, and never for a call without sound. Call it within a runtime.
+    /// Starts a recording. `open` creates the file, empty, readable and writable. It runs on a blocking thread when the
+    /// first audio is written, and never for a call without audio. Must be called within a tokio runtime.
     pub fn begin(open: impl FnOnce() -> io::Result<File> + Send + 'static) -> (Self, Written) {
         let (pieces, waiting) = mpsc::channel(MOST_WAITING);
         let task = tokio::spawn(write(Box::new(open), waiting));
@@ -72,8 +73,8 @@ impl Recorder {
         }
     }
 
-    /// Adds a tick: what was heard on the left, what was said on the right. Ticks that are missing before it are silent;
-    /// one that is not newer than the last belongs to a time that is written.
+    /// Adds a tick: the heard audio on the left, the sent audio on the right. Missing ticks before it become silence. A
+    /// tick that is not newer than the last one is ignored.
     pub fn record(&mut self, tick: &Tick) {
         let place = match self.last {
             None => 0,
@@ -84,7 +85,8 @@ impl Recorder {
             }
         };
         self.last = Some((tick.number, place));
-        // A short gap is silence in the piece; behind a long one begins another, whether there is room for this one or not.
+        // A short gap is silence within the piece; a long one starts a new piece, even if there is no room for this
+        // one.
         if place - self.piece.end() > FRAMES_PER_WRITE as u64 {
             self.hand_over();
             self.piece.frames.clear();
@@ -113,9 +115,9 @@ impl Recorder {
         };
         match self.pieces.try_reserve() {
             Ok(permit) => permit.send(std::mem::replace(&mut self.piece, next)),
-            // The disk is 30 s behind. The piece is tried again with the next, until as much waits here too.
+            // The disk is 30 s behind. Retry the piece with the next one, until as much waits here too.
             Err(TrySendError::Full(())) if !self.is_full() => {}
-            // Its time will be silence. Or the recording has ended before its call.
+            // The piece becomes silence, or the recording has ended before the call.
             Err(_) => self.piece = next,
         }
     }
@@ -132,24 +134,21 @@ impl Drop for Recorder {
 }
 
 impl Piece {
-    /// The place behind its last frame.
+    /// The position after its last frame.
     const fn end(&self) -> u64 {
         self.first + self.frames.len() as u64
     }
 }
 
 impl Written {
-    /// Waits for the end of the recording.
-    ///
-    /// # Errors
-    /// The disk's, as soon as it ends the recording. What was written before can still be
-    /// [repaired](crate::wav::repair).
+    /// Waits for the end of the recording. Returns the disk's error as soon as it ends the recording; what was written
+    /// before can still be [repaired](crate::wav::repair).
     pub async fn wait(self) -> io::Result<Recorded> {
         self.0.await.map_err(io::Error::other)?
     }
 }
 
-/// A recording before and behind its first frame.
+/// A recording before and after its first frame.
 enum Place {
     Unopened(Open),
     Open(Recording<BufWriter<File>>),
@@ -164,7 +163,7 @@ impl Place {
     }
 }
 
-/// Writes pieces, each on a thread that may block.
+/// Writes pieces, each on a blocking thread.
 async fn write(open: Open, mut pieces: mpsc::Receiver<Piece>) -> io::Result<Recorded> {
     let mut place = Place::Unopened(open);
     while let Some(piece) = pieces.recv().await {
@@ -207,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Ticks to the next one, and pieces that the disk takes before it.
+    /// Ticks until the next one, and pieces that the disk takes before it.
     fn steps() -> impl Strategy<Value = Vec<(u64, usize)>> {
         let step = prop_oneof![60 => Just(1_u64), 3 => 2_u64..200, 1 => 200_u64..2_000];
         let taken = prop_oneof![300 => Just(0_usize), 1 => 1_usize..40];
@@ -238,14 +237,14 @@ mod tests {
                 end = piece.end();
                 for (at, (heard, _)) in piece.frames.iter().enumerate() {
                     let number = first + piece.first + at as u64;
-                    // The tick 0 sounds like silence.
+                    // Tick 0 sounds like silence.
                     if heard[0] != 0 {
                         prop_assert_eq!(heard[0], number as i16);
                         sounding.push(number);
                     }
                 }
             }
-            // Nothing but what came, and all of it unless the disk was too slow.
+            // The recording has only what came, and all of it unless the disk was too slow.
             prop_assert!(sounding.iter().all(|number| numbers.binary_search(number).is_ok()));
             if !was_full {
                 numbers.retain(|number| *number as i16 != 0);

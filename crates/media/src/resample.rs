@@ -1,6 +1,6 @@
-//! Changes of the sample rate, by a windowed-sinc filter for each phase between two input samples.
+//! Sample rate conversion with a windowed-sinc polyphase filter.
 //!
-//! To 8 kHz it passes 300 to 3,300 Hz whole, and what would fold into the band is 60 dB down.
+//! Down to 8 kHz it passes 300 to 3,300 Hz unchanged, and aliases into that band are 60 dB down.
 
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -8,21 +8,21 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 
-/// The rates that speech services and recordings have.
+/// The sample rates of speech services and recordings, in Hz.
 pub const RATES: [u32; 9] = [
     8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000,
 ];
 
-/// How far the filter reaches to each side, in zero crossings of its sinc.
+/// The filter's length to each side, in zero crossings of its sinc.
 const CROSSINGS: u32 = 20;
 
-/// The middle of its slope, as a share of the lower rate's half.
+/// The middle of the transition band, relative to half the lower rate.
 const CUTOFF: f64 = 0.91;
 
-/// The Kaiser window's shape for 60 dB.
+/// The Kaiser window's parameter for 60 dB.
 const BETA: f64 = 5.65;
 
-/// A rate that is none of [`RATES`].
+/// A rate that is not in [`RATES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("sound of {0} samples per second cannot be resampled: the rates are {RATES:?}")]
 pub struct UnknownRate(pub u32);
@@ -30,27 +30,27 @@ pub struct UnknownRate(pub u32);
 /// The coefficients for a pair of rates.
 #[derive(Debug)]
 struct Filter {
-    /// Phases between two input samples: the output rate by the common divisor.
+    /// Phases between two input samples: the output rate divided by the common divisor.
     phases: usize,
-    /// Phases from one output sample to the next: the input rate by the common divisor.
+    /// Phases between two output samples: the input rate divided by the common divisor.
     step: usize,
     /// Input samples on each side.
     half: usize,
-    /// For each phase, `2 * half` of them.
+    /// `2 * half` coefficients per phase.
     coefficients: Vec<f32>,
 }
 
-/// Filters by the rates that they are between.
+/// Filters by input and output rate.
 type Filters = BTreeMap<(u32, u32), Arc<Filter>>;
 
-/// One stream of samples on its way from one rate to another. What is put in comes out at the same instant: the first
-/// sample out is for the first in.
+/// A stream of samples that changes its rate. It adds no time shift: the first output sample is at the time of the
+/// first input sample.
 #[derive(Debug)]
 pub struct Resampler {
-    /// `None` where the rates are the same.
+    /// `None` if the rates are equal.
     filter: Option<Arc<Filter>>,
     input: Vec<f32>,
-    /// Where the next output's window begins in `input`, and its phase.
+    /// The start of the next output's window in `input`, and its phase.
     at: usize,
     phase: usize,
     taken: u64,
@@ -58,10 +58,7 @@ pub struct Resampler {
 }
 
 impl Resampler {
-    /// A stream from one of [`RATES`] to another.
-    ///
-    /// # Errors
-    /// [`UnknownRate`].
+    /// Creates a stream from one of [`RATES`] to another. Returns [`UnknownRate`] for any other rate.
     pub fn new(from: u32, to: u32) -> Result<Self, UnknownRate> {
         for rate in [from, to] {
             if !RATES.contains(&rate) {
@@ -80,7 +77,7 @@ impl Resampler {
         })
     }
 
-    /// Takes samples and appends those that can be told already: all but the last few milliseconds.
+    /// Adds samples and appends the available output: all but the last few milliseconds.
     pub fn push(&mut self, samples: &[i16], out: &mut Vec<i16>) {
         let Some(filter) = self.filter.clone() else {
             out.extend_from_slice(samples);
@@ -92,7 +89,7 @@ impl Resampler {
         self.convolve(&filter, u64::MAX, out);
     }
 
-    /// Appends what is left when nothing more comes. The stream begins anew behind it.
+    /// Appends the remaining output at the end of the stream. A new stream starts afterwards.
     pub fn finish(&mut self, out: &mut Vec<i16>) {
         let Some(filter) = self.filter.clone() else {
             return;
@@ -105,7 +102,7 @@ impl Resampler {
         (self.at, self.phase, self.taken, self.given) = (0, 0, 0, 0);
     }
 
-    /// Makes output while there is input for it, up to `until` samples in all.
+    /// Produces output while there is input for it, up to `until` samples in all.
     fn convolve(&mut self, filter: &Filter, until: u64, out: &mut Vec<i16>) {
         let taps = 2 * filter.half;
         while self.given < until {
@@ -131,7 +128,7 @@ impl Resampler {
     }
 }
 
-/// The filter for a pair of rates, made once in a process: there are few pairs.
+/// The filter for a pair of rates, cached for the process: there are few pairs.
 fn filter(from: u32, to: u32) -> Arc<Filter> {
     static MADE: LazyLock<Mutex<Filters>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock();
@@ -144,7 +141,7 @@ impl Filter {
     fn new(from: u32, to: u32) -> Self {
         let divisor = common_divisor(from, to);
         let (phases, step) = ((to / divisor) as usize, (from / divisor) as usize);
-        // The lower of the two rates, as a share of the input's.
+        // The lower rate relative to the input rate.
         let narrow = f64::from(to.min(from)) / f64::from(from);
         let half = (f64::from(CROSSINGS) / narrow).ceil();
         let cutoff = CUTOFF * narrow;

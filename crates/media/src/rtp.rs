@@ -1,17 +1,17 @@
-//! RTP packets (RFC 3550), and arithmetic on counters that wrap.
+//! RTP packets (RFC 3550), and arithmetic on wrapping counters.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Add;
 
-/// The header before the payload of every packet that we send.
+/// The header length of every packet that we send, in bytes.
 pub const HEADER_LEN: usize = 12;
 
-/// A packet's number: one more for each packet, from any start, modulo 2¹⁶.
+/// A sequence number: one more per packet, from any start, modulo 2¹⁶.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sequence(pub u16);
 
 impl Sequence {
-    /// How many packets after `earlier` this one is, from -32,768 to 32,767: the nearer way round.
+    /// Returns how many packets after `earlier` this one is, from -32,768 to 32,767: the shorter way around.
     #[must_use]
     pub const fn since(self, earlier: Self) -> i16 {
         self.0.wrapping_sub(earlier.0) as i16
@@ -26,12 +26,12 @@ impl Add<u16> for Sequence {
     }
 }
 
-/// The instant of a packet's first sample, in samples from any start, modulo 2³².
+/// The time of a packet's first sample, in samples from any start, modulo 2³².
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Timestamp(pub u32);
 
 impl Timestamp {
-    /// How many samples after `earlier` this is, from -2³¹ to 2³¹ - 1: the nearer way round.
+    /// Returns how many samples after `earlier` this is, from -2³¹ to 2³¹ - 1: the shorter way around.
     #[must_use]
     pub const fn since(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0) as i32
@@ -46,30 +46,30 @@ impl Add<u32> for Timestamp {
     }
 }
 
-/// A packet, read or to be written.
+/// An RTP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// What the payload is, from 0 to 127.
+    /// The payload type, from 0 to 127.
     pub payload_type: u8,
-    /// The first packet of a talkspurt, or of a telephone-event.
+    /// Set for the first packet of a talkspurt, or of a telephone-event.
     pub marker: bool,
-    /// Its number.
+    /// The sequence number.
     pub sequence: Sequence,
-    /// When its first sample was taken.
+    /// The time of the first sample.
     pub timestamp: Timestamp,
-    /// Which stream it is of.
+    /// The SSRC of the stream.
     pub ssrc: u32,
-    /// The codes, or an event.
+    /// The encoded audio, or an event.
     pub payload: &'a [u8],
 }
 
-/// Why a datagram is not taken for a packet.
+/// Why a datagram is no RTP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotRtp {
-    /// It is control traffic on the same port (RFC 5761, §4).
+    /// It is RTCP on the same port (RFC 5761, §4).
     #[error("the datagram is RTCP")]
     Rtcp,
-    /// It is of another version: STUN and DTLS are too.
+    /// It has another version, such as STUN and DTLS.
     #[error("the datagram is not of RTP version 2")]
     Version,
     /// It is shorter than its header says.
@@ -78,12 +78,10 @@ pub enum NotRtp {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram. Contributing sources, an extension and padding are passed over.
-    ///
-    /// # Errors
-    /// [`NotRtp`], which costs no more than a look at the first bytes.
+    /// Parses a datagram. Skips contributing sources, an extension and padding. Returns [`NotRtp`] after a look at the
+    /// first bytes only.
     pub fn read(datagram: &'a [u8]) -> Result<Self, NotRtp> {
-        // 192 to 223 in the second byte would be the payload types 64 to 95 with a marker: nobody uses these.
+        // 192 to 223 in the second byte would be the payload types 64 to 95 with a marker, which are not in use.
         if datagram.len() >= 2 && datagram[0] >> 6 == 2 && (192..=223).contains(&datagram[1]) {
             return Err(NotRtp::Rtcp);
         }
@@ -117,7 +115,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Writes the packet into `datagram`, which is emptied first. Of the payload type the lower seven bits count.
+    /// Writes the packet into `datagram`, which is cleared first. Only the lower seven bits of the payload type count.
     pub fn write(&self, datagram: &mut Vec<u8>) {
         datagram.clear();
         datagram.push(0x80);
@@ -129,23 +127,23 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Where a stream of ours stands: what the next packet carries.
+/// The state of an outgoing stream: the header values of its next packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The stream's name.
+    /// The SSRC.
     pub ssrc: u32,
-    /// The next packet's number.
+    /// The next sequence number.
     pub sequence: Sequence,
-    /// The next frame's instant.
+    /// The next timestamp.
     pub timestamp: Timestamp,
 }
 
 impl Outgoing {
-    /// A stream that starts anywhere, as RFC 3550, §5.1 asks, so that two streams hardly have the same name and what is
-    /// sent cannot be foretold.
+    /// Creates a stream with random start values, as RFC 3550, §5.1 requires, so that SSRCs hardly collide and the
+    /// packets cannot be predicted.
     #[must_use]
     pub fn random() -> Self {
-        // Each `RandomState` is keyed from the system's random numbers, at first, and differs from every other one.
+        // `RandomState` is seeded from the system's random numbers, and each one differs.
         let state = RandomState::new();
         let (first, second) = (state.hash_one(0u8), state.hash_one(1u8));
         Self {
@@ -155,7 +153,7 @@ impl Outgoing {
         }
     }
 
-    /// The number of the packet to be sent now; the next call has the next one.
+    /// Returns the current sequence number and advances it.
     pub fn number(&mut self) -> Sequence {
         let sequence = self.sequence;
         self.sequence = sequence + 1;

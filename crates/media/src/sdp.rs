@@ -1,4 +1,4 @@
-//! Session descriptions (RFC 8866) and their negotiation (RFC 3264), as far as a phone call by G.711 needs them.
+//! Session descriptions (RFC 8866) and their negotiation (RFC 3264), as far as a G.711 phone call needs them.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -10,24 +10,24 @@ use crate::codec::Codec;
 /// The payload type of telephone-events in our offer.
 pub const EVENT: u8 = 101;
 
-/// A longer description is not read. Those of phones and carriers have less than 2 KiB.
+/// The longest description that is read. Those of phones and carriers are shorter than 2 KiB.
 pub const MAX_LEN: usize = 16 * 1024;
 
-/// Which way sound goes, as the side that writes it sees it.
+/// The direction of audio, from the view of the description's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Both ways.
     SendRecv,
-    /// It speaks and does not listen: we are on hold, with music or without.
+    /// Sends only: we are on hold, with music or without.
     SendOnly,
-    /// It listens and does not speak.
+    /// Receives only.
     RecvOnly,
     /// Neither.
     Inactive,
 }
 
 impl Direction {
-    /// The same as the other side sees it.
+    /// Returns the direction from the other side's view.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -37,7 +37,7 @@ impl Direction {
         }
     }
 
-    /// Whether the side that writes it listens.
+    /// Returns whether the author receives audio.
     #[must_use]
     pub const fn receives(self) -> bool {
         matches!(self, Self::SendRecv | Self::RecvOnly)
@@ -70,33 +70,33 @@ impl Direction {
 /// Our side of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local {
-    /// Where the other side is to send to: our address as it sees us.
+    /// The address where the other side reaches us.
     pub address: IpAddr,
-    /// The port of our socket, or the one that a NAT maps to it.
+    /// The port of our socket, or its mapping in a NAT.
     pub port: u16,
-    /// Names the session; the same in every description of a call.
+    /// The session id; the same in every description of a call.
     pub session: u64,
-    /// One more with every description that differs from the one before.
+    /// Increases by one with each changed description.
     pub version: u64,
 }
 
-/// What the other side accepts and where it listens.
+/// The other side's formats and address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Where it listens. Unspecified (`0.0.0.0`) is how old phones put a call on hold.
+    /// The address where it listens. Old phones send an unspecified one (`0.0.0.0`) to put a call on hold.
     pub address: IpAddr,
-    /// The port there; never 0.
+    /// The port where it listens; never 0.
     pub port: u16,
-    /// The codecs that both sides know and their payload types, in the other side's order; never empty.
+    /// The codecs that both sides support, with their payload types, in the other side's order; never empty.
     pub codecs: Vec<(Codec, u8)>,
-    /// The payload type of telephone-events, if it takes them.
+    /// The payload type of telephone-events, if it accepts them.
     pub event: Option<u8>,
-    /// Which way sound goes, as the other side sees it.
+    /// The direction of audio from the other side's view.
     pub direction: Direction,
 }
 
 impl Remote {
-    /// What to send: the other side's first choice.
+    /// Returns the codec to send: the other side's first choice.
     #[must_use]
     pub fn codec(&self) -> (Codec, u8) {
         self.codecs
@@ -105,61 +105,61 @@ impl Remote {
             .unwrap_or((Codec::Pcmu, Codec::Pcmu.payload_type()))
     }
 
-    /// Where to send to, unless the address is unspecified.
+    /// Returns the destination, unless the address is unspecified.
     #[must_use]
     pub fn socket(&self) -> Option<SocketAddr> {
         (!self.address.is_unspecified()).then(|| SocketAddr::new(self.address, self.port))
     }
 
-    /// Whether the other side listens to us.
+    /// Returns whether the other side listens.
     #[must_use]
     pub fn listens(&self) -> bool {
         self.direction.receives() && !self.address.is_unspecified()
     }
 
-    /// Whether the other side has put us on hold: it listens no more.
+    /// Returns whether the other side has put us on hold: it no longer listens.
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.listens()
     }
 }
 
-/// Why a description cannot be used. To an offer the answer is 488, and to one that is malformed 400.
+/// Why a description cannot be used. The response to such an offer is 488, or 400 if it is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It has more than [`MAX_LEN`] bytes.
+    /// It is longer than [`MAX_LEN`].
     #[error("the SDP has more than {MAX_LEN} bytes")]
     TooLong,
-    /// It is none.
+    /// It is not valid SDP.
     #[error("the SDP is malformed: {0}")]
     Malformed(String),
-    /// No `m=audio` line.
+    /// It has no `m=audio` line.
     #[error("the SDP has no `m=audio` line")]
     NoAudio,
     /// Every `m=audio` line has port 0.
     #[error("the SDP refuses audio: the port of `m=audio` is 0")]
     AudioRefused,
-    /// Every `m=audio` line asks for encryption.
+    /// Every `m=audio` line requires encryption.
     #[error(
         "the SDP has SRTP alone ({0}), which is not supported: allow plain RTP (RTP/AVP) on the trunk"
     )]
     SrtpOnly(String),
-    /// An `m=audio` line of a transport that is neither RTP nor SRTP.
+    /// An `m=audio` line has a transport other than RTP and SRTP.
     #[error("the SDP has audio over {0} alone; plain RTP (RTP/AVP) is supported")]
     UnknownTransport(String),
-    /// Neither PCMU nor PCMA at 8000 Hz.
+    /// It has neither PCMU nor PCMA at 8000 Hz.
     #[error("the SDP has no codec that is supported (PCMU or PCMA at 8000 Hz), only {0}")]
     UnknownCodecs(String),
-    /// No `c=` line holds for the audio.
+    /// No `c=` line applies to the audio.
     #[error("the SDP has no `c=` line for its audio")]
     NoAddress,
-    /// The address in the `c=` line cannot be sent to.
+    /// The address in the `c=` line is not usable.
     #[error("the SDP's `c=` line has {0:?}, which is not the IP address of one host")]
     Address(String),
 }
 
 impl Refusal {
-    /// Whether the description itself is at fault, and not what it asks for.
+    /// Returns whether the description is malformed, as opposed to not supported.
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
         matches!(
@@ -169,7 +169,7 @@ impl Refusal {
     }
 }
 
-/// Our offer: PCMU, PCMA and telephone-events, 20 ms a packet, one line of media.
+/// Returns our offer: PCMU, PCMA and telephone-events, 20 ms per packet, one media line.
 #[must_use]
 pub fn offer(local: &Local, direction: Direction) -> String {
     let mut text = head(local);
@@ -185,10 +185,7 @@ pub fn offer(local: &Local, direction: Direction) -> String {
     text
 }
 
-/// Reads the answer to our offer.
-///
-/// # Errors
-/// [`Refusal`] says why no sound can come of it.
+/// Parses the answer to our offer. Returns [`Refusal`] if it allows no audio.
 pub fn read_answer(answer: &[u8]) -> Result<Remote, Refusal> {
     let session = parse(answer)?;
     Ok(choose(&session)?.1)
@@ -197,13 +194,13 @@ pub fn read_answer(answer: &[u8]) -> Result<Remote, Refusal> {
 /// The other side's offer, in an INVITE or a re-INVITE, with all that an answer must mirror.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// What it offers, as far as we know it.
+    /// The supported part of the offer.
     pub remote: Remote,
     lines: Vec<Line>,
     chosen: usize,
 }
 
-/// A line of media in an offer.
+/// A media line of an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
     media: String,
@@ -212,10 +209,7 @@ struct Line {
 }
 
 impl Offer {
-    /// Reads an offer.
-    ///
-    /// # Errors
-    /// [`Refusal`] says why it cannot be accepted.
+    /// Parses an offer. Returns [`Refusal`] if it cannot be accepted.
     pub fn read(offer: &[u8]) -> Result<Self, Refusal> {
         let session = parse(offer)?;
         let (chosen, remote) = choose(&session)?;
@@ -231,12 +225,12 @@ impl Offer {
         })
     }
 
-    /// Our answer: the other side's first codec, its telephone-events, the direction that mirrors its own, and port 0 for
+    /// Returns our answer: the other side's first codec, its telephone-events, the mirrored direction, and port 0 for
     /// every other line (RFC 3264, §6).
     #[must_use]
     pub fn answer(&self, local: &Local) -> String {
         let mut text = head(local);
-        // Who offers `0.0.0.0` does not listen, whatever the direction says.
+        // A side that offers `0.0.0.0` does not listen, whatever the direction says.
         let theirs = match (self.remote.address.is_unspecified(), self.remote.direction) {
             (true, Direction::SendRecv) => Direction::SendOnly,
             (true, Direction::RecvOnly) => Direction::Inactive,
@@ -318,8 +312,8 @@ fn parse(text: &[u8]) -> Result<Session, Refusal> {
     })
 }
 
-/// The first line of audio that can be used, with its place. If there is none, the refusal is that of the audio line
-/// that came nearest.
+/// The first usable audio line and its index. If there is none, returns the refusal of the audio line that came
+/// closest.
 fn choose(session: &Session) -> Result<(usize, Remote), Refusal> {
     let mut nearest = Refusal::NoAudio;
     for (place, media) in session.medias.iter().enumerate() {
@@ -386,7 +380,7 @@ fn read_line(session: &Session, media: &Media) -> Result<Remote, Refusal> {
 /// Codecs with their payload types, and the payload type of telephone-events.
 type Formats = (Vec<(Codec, u8)>, Option<u8>);
 
-/// The codecs of a line and the payload type of its telephone-events.
+/// The codecs of a line, and the payload type of its telephone-events.
 fn formats(media: &Media) -> Result<Formats, Refusal> {
     let mut codecs: Vec<(Codec, u8)> = Vec::new();
     let mut event = None;
@@ -421,7 +415,7 @@ fn payload_type(text: &str) -> Option<u8> {
     text.parse().ok().filter(|&payload_type| payload_type < 128)
 }
 
-/// What `a=rtpmap` says of a payload type: `PCMU/8000`.
+/// The `a=rtpmap` value of a payload type, such as `PCMU/8000`.
 fn mapping(media: &Media, payload_type: u8) -> Option<&str> {
     media.attributes.iter().find_map(|attribute| {
         if !attribute.attribute.eq_ignore_ascii_case("rtpmap") {
@@ -442,7 +436,7 @@ fn is_encoding(mapped: &str, name: &str) -> bool {
         && parts.next().is_none_or(|channels| channels == "1")
 }
 
-/// A piece of the other side's text that may stand in a message of ours: short, and of printable ASCII.
+/// The other side's text made safe for our messages: short, and printable ASCII.
 fn plain(text: &str) -> String {
     text.chars()
         .take(40)

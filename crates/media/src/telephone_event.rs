@@ -1,29 +1,29 @@
 //! Keys as telephone-events (RFC 4733): `0`–`9`, `*`, `#` and `A`–`D`.
 //!
-//! An event lasts for several packets, all with the timestamp of its beginning, and its end is sent three times, so that
-//! a lost packet loses no key.
+//! An event spans several packets, all with the timestamp of its beginning. Its end is sent three times, so that no key
+//! is lost with a packet.
 
 use crate::FRAME_SAMPLES;
 use crate::rtp::Timestamp;
 
-/// The keys, at the places of their event codes (RFC 4733, table 3).
+/// The keys, indexed by event code (RFC 4733, table 3).
 const KEYS: &[u8; 16] = b"0123456789*#ABCD";
 
-/// The payload of a packet: an event as far as it has lasted.
+/// The payload of a packet: the state of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// Which event; 0 to 15 are keys.
+    /// The event code; 0 to 15 are keys.
     pub code: u8,
-    /// Whether it is over.
+    /// Whether the event is over.
     pub end: bool,
     /// The tone's power below 0 dBm0, in dB, from 0 to 63.
     pub volume: u8,
-    /// Samples since its beginning.
+    /// The duration so far, in samples.
     pub duration: u16,
 }
 
 impl Report {
-    /// Reads a payload; `None` if it is too short. Further reports in it are passed over.
+    /// Parses a payload; `None` if it is too short. Further reports in it are ignored.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let &[code, flags, high, low, ..] = payload else {
@@ -37,7 +37,7 @@ impl Report {
         })
     }
 
-    /// The payload that says this.
+    /// Returns the payload.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 4] {
         let [high, low] = self.duration.to_be_bytes();
@@ -50,13 +50,13 @@ impl Report {
     }
 }
 
-/// The key of an event, if it is one.
+/// Returns the key of an event code, if it is one.
 #[must_use]
 pub fn key(code: u8) -> Option<char> {
     KEYS.get(usize::from(code)).map(|&key| char::from(key))
 }
 
-/// The event of a key; letters in either case.
+/// Returns the event code of a key; letters may have either case.
 #[must_use]
 pub fn code(key: char) -> Option<u8> {
     let key = u8::try_from(key).ok()?.to_ascii_uppercase();
@@ -64,14 +64,14 @@ pub fn code(key: char) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// Ticks without a report after which an event is over though its end was not seen: 100 ms.
+/// Ticks without a report after which an event counts as over although its end was not seen: 100 ms.
 const QUIET_TICKS: u32 = 5;
 
-/// How much older than the newest event a packet is taken for a straggler: 2 s. What is older still is of a stream that
-/// counts anew.
+/// How much older than the newest event a straggler may be, in samples: 2 s. An even older packet belongs to a stream
+/// that restarted.
 const REORDERED: i32 = 16_000;
 
-/// Reads the other side's events and reports each key once, at its end.
+/// Receives the other side's events and reports each key once, at its end.
 #[derive(Debug, Default)]
 pub struct Inbox {
     last: Option<Seen>,
@@ -84,14 +84,14 @@ struct Seen {
     code: u8,
     start: Timestamp,
     duration: u16,
-    /// Still pressed.
+    /// The key is still pressed.
     on: bool,
     quiet: u32,
 }
 
 impl Inbox {
-    /// Takes a packet. The keys that are over with it come in order: one that was still pressed and whose end was lost,
-    /// and this one if this is its end. What was seen before, and what is older than the newest event, changes nothing.
+    /// Adds a packet and returns the keys that it completes, in order: an earlier key whose end was lost, and this one
+    /// if the packet is its end. Duplicates, and packets older than the newest event, have no effect.
     pub fn take(
         &mut self,
         ssrc: u32,
@@ -133,7 +133,7 @@ impl Inbox {
         over
     }
 
-    /// Lets 20 ms pass; the key whose end must have been lost.
+    /// Advances 20 ms. Returns a key whose end must have been lost.
     pub fn tick(&mut self) -> Option<char> {
         let seen = self.last.as_mut().filter(|seen| seen.on)?;
         seen.quiet += 1;
@@ -143,7 +143,7 @@ impl Inbox {
         self.release()
     }
 
-    /// Whether an event goes on: what is heard now is a tone.
+    /// Returns whether an event is in progress, so that the audio is a tone.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.last.is_some_and(|seen| seen.on)
@@ -157,8 +157,8 @@ impl Inbox {
 }
 
 impl Seen {
-    /// Whether a packet with a later timestamp is still of this event. An event of more than 2¹⁶ samples goes on under a
-    /// new timestamp (RFC 4733, §2.5.1.3), and some gateways wrongly give every packet of an event its own.
+    /// Whether a packet with a later timestamp belongs to this event. An event of more than 2¹⁶ samples continues with
+    /// a new timestamp (RFC 4733, §2.5.1.3), and some gateways wrongly give every packet of an event its own.
     fn continues(&self, timestamp: Timestamp, marker: bool, report: Report) -> bool {
         const NEARLY_FULL: u16 = u16::MAX - 8 * FRAME_SAMPLES as u16;
         let since = timestamp.since(self.start);
@@ -168,7 +168,7 @@ impl Seen {
         self.on && !marker && self.code == report.code && (long || restamped)
     }
 
-    /// Whether a packet with a later timestamp is the end once more, from such a gateway.
+    /// Whether a packet with a later timestamp repeats the end, from such a gateway.
     fn repeats(&self, timestamp: Timestamp, marker: bool, report: Report) -> bool {
         const REPEATED_WITHIN: i32 = 4 * FRAME_SAMPLES as i32;
         let repeated = report.end && report.code == self.code && report.duration == self.duration;
@@ -179,13 +179,13 @@ impl Seen {
     }
 }
 
-/// Frames that a key sounds for: 100 ms.
+/// Frames of a key's tone: 100 ms.
 pub(crate) const TONE_FRAMES: u32 = 5;
 
-/// Times that its end is sent.
+/// How often its end is sent.
 const END_FRAMES: u32 = 3;
 
-/// Frames of silence after it: 100 ms from the tone's end, with the packets that repeat the end.
+/// Frames of silence after it: with the repeated ends, 100 ms from the tone's end.
 const GAP_FRAMES: u32 = 3;
 
 /// Frames of a pause, written `w`: half a second.
@@ -194,14 +194,14 @@ const PAUSE_FRAMES: u32 = 25;
 /// The power of our tones: 10 dB below 0 dBm0, as most phones send.
 const VOLUME: u8 = 10;
 
-/// Sends keys, one after the other.
+/// Sends keys one after the other.
 #[derive(Debug, Default)]
 pub struct Outbox {
     waiting: std::collections::VecDeque<Step>,
     now: Option<(Step, u32, Timestamp)>,
 }
 
-/// One of the things that a text of keys says.
+/// One step of a key sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The key with this event code.
@@ -210,7 +210,7 @@ pub(crate) enum Step {
     Pause,
 }
 
-/// What a text of keys says, with `w` for a pause.
+/// Parses a key sequence, with `w` for a pause.
 pub(crate) fn steps(keys: &str) -> Result<Vec<Step>, NoKey> {
     let step = |(at, character)| match character {
         'w' | 'W' => Ok(Step::Pause),
@@ -219,7 +219,7 @@ pub(crate) fn steps(keys: &str) -> Result<Vec<Step>, NoKey> {
     keys.chars().enumerate().map(step).collect()
 }
 
-/// What a frame's packet carries instead of sound.
+/// What a frame's packet contains instead of audio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outgoing {
     /// A report. `first` sets the packet's marker; the timestamp is that of the event's beginning.
@@ -231,7 +231,7 @@ pub enum Outgoing {
         /// The payload.
         report: Report,
     },
-    /// Silence between two keys, or after the last.
+    /// Silence between two keys, or after the last one.
     Silence,
 }
 
@@ -241,27 +241,25 @@ pub enum Outgoing {
     "`digits` may hold 0-9, *, #, A-D, and w for a pause of half a second; the character at {at} is none of these"
 )]
 pub struct NoKey {
-    /// Its place among the characters, from 0.
+    /// Its index among the characters, from 0.
     pub at: usize,
 }
 
 impl Outbox {
-    /// Adds keys, with `w` for half a second's pause.
-    ///
-    /// # Errors
-    /// [`NoKey`]; nothing is added then.
+    /// Adds keys, with `w` for a pause of half a second. Returns [`NoKey`], and adds nothing, for any other character.
     pub fn push(&mut self, keys: &str) -> Result<(), NoKey> {
         let steps = steps(keys)?;
         self.waiting.extend(steps);
         Ok(())
     }
 
-    /// Adds what waits in another.
+    /// Moves the waiting keys of another outbox to the end of this one.
     pub fn append(&mut self, other: &mut Self) {
         self.waiting.append(&mut other.waiting);
     }
 
-    /// What goes out in the frame that begins at `timestamp`; `None` when all was sent and sound may go out.
+    /// Returns what to send in the frame that begins at `timestamp`; `None` when all keys were sent and audio may
+    /// continue.
     pub fn next(&mut self, timestamp: Timestamp) -> Option<Outgoing> {
         let (step, frame, start) = match self.now.take() {
             Some((step, frame, start)) if frame < step.frames() => (step, frame, start),
@@ -287,7 +285,7 @@ impl Outbox {
         })
     }
 
-    /// Whether nothing is left to be sent.
+    /// Returns whether all keys were sent.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.waiting.is_empty()
@@ -298,7 +296,7 @@ impl Outbox {
 }
 
 impl Step {
-    /// How many frames it takes.
+    /// The number of its frames.
     pub(crate) const fn frames(self) -> u32 {
         match self {
             Self::Key(_) => TONE_FRAMES + END_FRAMES - 1 + GAP_FRAMES,

@@ -1,30 +1,27 @@
-//! Keys as the two tones of each in the sound itself (ITU-T Q.23), for lines that carry no telephone-events.
+//! Keys as in-band DTMF tones (ITU-T Q.23), for lines without telephone-events.
 
 use std::f32::consts::TAU;
 
 use crate::telephone_event::{NoKey, Step, TONE_FRAMES, key, steps};
 use crate::{FRAME_SAMPLES, Frame, SAMPLE_RATE, SILENCE};
 
-/// The keys as they lie on a telephone: a row's tone is the lower one, a column's the higher one.
+/// The keypad: the lower tone depends on the row, the higher one on the column.
 const PAD: [&str; 4] = ["123A", "456B", "789C", "*0#D"];
 const ROWS: [f32; 4] = [697.0, 770.0, 852.0, 941.0];
 const COLUMNS: [f32; 4] = [1_209.0, 1_336.0, 1_477.0, 1_633.0];
 
-/// How loud the tones are, of 32,767: 9 and 7 dB below 0 dBm0. Lines weaken the higher one more.
+/// The amplitudes of the tones, of 32,767: 9 and 7 dB below 0 dBm0. Lines attenuate the higher tone more.
 const ROW_LEVEL: f32 = 7_900.0;
 const COLUMN_LEVEL: f32 = 9_950.0;
 
-/// Samples over which a tone begins and ends, so that it does not click: 2 ms.
+/// Samples of a tone's fade-in and fade-out, so that it does not click: 2 ms.
 const EDGE: usize = 16;
 
 /// Samples of a tone.
 const TONE: usize = TONE_FRAMES as usize * FRAME_SAMPLES;
 
-/// The sound of keys (`0`–`9`, `*`, `#`, `A`–`D`, and `w` for half a second's pause): as long, and as far from each other,
-/// as a telephone-event makes them.
-///
-/// # Errors
-/// [`NoKey`] for any other character.
+/// Returns the sound of keys (`0`–`9`, `*`, `#`, `A`–`D`, and `w` for a pause of half a second), with the durations and
+/// gaps of telephone-events. Returns [`NoKey`] for any other character.
 pub fn tones(keys: &str) -> Result<Vec<Frame>, NoKey> {
     let mut frames = Vec::new();
     for step in steps(keys)? {

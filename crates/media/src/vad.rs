@@ -1,8 +1,8 @@
-//! Whether the caller speaks: a small neural net says of each frame how likely it is, and a debouncer makes starts and
-//! stops of it.
+//! Voice activity detection: a small neural network rates each frame, and a debouncer derives starts and stops of
+//! speech.
 //!
-//! The net takes ringback and the edges of tones for speech at times. So it is asked once the call was answered, and not
-//! while a key is pressed.
+//! The network sometimes takes ringback and the edges of tones for speech. So it must run only after the answer, and
+//! not while a key is pressed.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use earshot::Detector;
 
 use crate::{FRAME_TIME, Frame};
 
-/// The samples that the net takes at once: 16 ms at 16 kHz.
+/// Samples per run of the network: 16 ms at 16 kHz.
 const NET_SAMPLES: usize = 256;
 
-/// Tells speech from other sound.
+/// The neural network that distinguishes speech from other sound.
 pub struct Likelihood {
     net: Box<Detector>,
     last: i16,
@@ -37,11 +37,11 @@ impl Default for Likelihood {
 }
 
 impl Likelihood {
-    /// How likely the caller speaks in this frame, from 0 to 1. Frames come in order.
+    /// Returns the probability that the caller speaks in this frame, from 0 to 1. Frames must come in order.
     pub fn of(&mut self, frame: &Frame) -> f32 {
-        // Between two samples comes their mean. A good filter would leave the upper half of the band empty, which the net
-        // has not met in its training: it takes noise and tones for speech then, up to 97 % of their frames, and here none
-        // of noise. Of speech it finds as much either way.
+        // Upsample by linear interpolation. A good filter would leave the upper half of the band empty, which the
+        // network did not see in its training: it would take up to 97 % of frames with noise and tones for speech,
+        // instead of none of noise. It finds the same amount of speech either way.
         for &sample in frame {
             self.wide.push(i16::midpoint(self.last, sample));
             self.wide.push(sample);
@@ -58,10 +58,10 @@ impl Likelihood {
     }
 }
 
-/// When speech begins and ends.
+/// The thresholds of speech detection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// From this likelihood on a frame is speech.
+    /// From this probability on, a frame counts as speech.
     pub threshold: f32,
     /// Speech of this length is a start.
     pub start: Duration,
@@ -80,38 +80,38 @@ impl Default for Settings {
     }
 }
 
-/// A start or a stop. Frames are counted from 0.
+/// A start or a stop. Frames are numbered from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Speech began with this frame.
     Started {
-        /// The first frame of speech, some frames before the one with which it was noticed.
+        /// The first frame of speech, some frames before its detection.
         frame: u64,
     },
     /// Speech ended before this frame.
     Stopped {
-        /// The first frame of silence, some frames before the one with which it was noticed.
+        /// The first frame of silence, some frames before its detection.
         frame: u64,
     },
 }
 
-/// Starts and stops from frames that are speech or not.
+/// Derives starts and stops from frames of speech and silence.
 #[derive(Debug, Clone)]
 pub struct Debouncer {
     start: u64,
     stop: u64,
     frame: u64,
     speaking: bool,
-    /// Frames of speech against frames of silence since `since`, while silent.
+    /// Frames of speech minus frames of silence since `since`, while silent.
     balance: u64,
-    /// The first frame of what may become a start.
+    /// The first frame of a possible start.
     since: u64,
-    /// The frame behind the last one of speech.
+    /// The frame after the last one of speech.
     until: u64,
 }
 
 impl Debouncer {
-    /// Times are rounded up to frames, one at least.
+    /// Creates a debouncer. Durations are rounded up to at least one frame.
     #[must_use]
     pub fn new(start: Duration, stop: Duration) -> Self {
         let frames =
@@ -127,7 +127,7 @@ impl Debouncer {
         }
     }
 
-    /// Takes the next frame. Until a start a frame of silence undoes one of speech, so that clicks make none.
+    /// Adds the next frame. Before a start, a frame of silence cancels one of speech, so that clicks cause no start.
     pub fn step(&mut self, speech: bool) -> Option<Change> {
         let frame = self.frame;
         self.frame += 1;
@@ -157,20 +157,20 @@ impl Debouncer {
         Some(Change::Started { frame: self.since })
     }
 
-    /// Takes a frame of which nothing can be told, such as a tone: a start that was coming is forgotten.
+    /// Adds a frame that cannot be judged, such as a tone; it cancels a possible start.
     pub fn mask(&mut self) -> Option<Change> {
         self.balance = 0;
         self.step(false)
     }
 
-    /// Whether speech goes on.
+    /// Returns whether speech is in progress.
     #[must_use]
     pub const fn is_speaking(&self) -> bool {
         self.speaking
     }
 }
 
-/// Both together.
+/// The neural network and the debouncer together.
 #[derive(Debug)]
 pub struct Vad {
     likelihood: Likelihood,
@@ -179,7 +179,7 @@ pub struct Vad {
 }
 
 impl Vad {
-    /// A detector at its beginning.
+    /// Creates a detector.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -189,7 +189,7 @@ impl Vad {
         }
     }
 
-    /// Takes the next frame; `masked` while a key is pressed.
+    /// Adds the next frame; `masked` while a key is pressed.
     pub fn step(&mut self, frame: &Frame, masked: bool) -> Option<Change> {
         let likelihood = self.likelihood.of(frame);
         if masked {
@@ -198,7 +198,7 @@ impl Vad {
         self.debouncer.step(likelihood >= self.threshold)
     }
 
-    /// Whether the caller speaks.
+    /// Returns whether the caller is speaking.
     #[must_use]
     pub const fn is_speaking(&self) -> bool {
         self.debouncer.is_speaking()

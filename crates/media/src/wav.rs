@@ -1,22 +1,22 @@
-//! WAV of 16 bits. Recordings have 8 kHz, the caller on the left and the agent on the right.
+//! WAV with 16 bits. Recordings have 8 kHz, the caller on the left and the agent on the right.
 //!
-//! The header says how long the sound is, and a recording that is cut off by a crash has it wrong; [`repair`] makes it
-//! right from the length of the file.
+//! The header contains the length, which is wrong after a crash during a recording; [`repair`] corrects it from the
+//! file's length.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use crate::{FRAME_SAMPLES, Frame, SAMPLE_RATE};
 
-/// Bytes before the first sample.
+/// The offset of the first sample in bytes.
 pub const HEADER_LEN: u64 = 44;
 
-/// Bytes of a sample of both sides.
+/// The size of a sample of both sides, in bytes.
 pub const PAIR_LEN: u64 = 4;
 
-/// The most sound that the header's 32 bits can tell: 37 hours.
+/// The longest audio that the header's 32 bits allow: 37 hours.
 const MOST_DATA: u64 = (u32::MAX as u64 - HEADER_LEN) / PAIR_LEN * PAIR_LEN;
 
-/// A recording that is being written. What it writes to should be buffered.
+/// A recording in progress. Its output should be buffered.
 #[derive(Debug)]
 pub struct Recording<W: Write + Seek> {
     to: W,
@@ -24,20 +24,14 @@ pub struct Recording<W: Write + Seek> {
 }
 
 impl<W: Write + Seek> Recording<W> {
-    /// Begins a recording at the beginning of `to`.
-    ///
-    /// # Errors
-    /// Those of `to`.
+    /// Starts a recording at the beginning of `to`. Returns errors of `to`.
     pub fn new(mut to: W) -> io::Result<Self> {
         to.seek(SeekFrom::Start(0))?;
         to.write_all(&header(2, SAMPLE_RATE, 0))?;
         Ok(Self { to, data: 0 })
     }
 
-    /// Adds 20 ms of both sides. What is beyond 37 hours is left out.
-    ///
-    /// # Errors
-    /// Those of `to`.
+    /// Adds 20 ms of both sides. Audio beyond 37 hours is dropped. Returns errors of `to`.
     pub fn add(&mut self, caller: &Frame, agent: &Frame) -> io::Result<()> {
         let mut bytes = [0; FRAME_SAMPLES * PAIR_LEN as usize];
         if self.data + bytes.len() as u64 > MOST_DATA {
@@ -52,31 +46,26 @@ impl<W: Write + Seek> Recording<W> {
         Ok(())
     }
 
-    /// Brings the header up to date and writes what is buffered: a crash behind it takes nothing of what is here.
-    ///
-    /// # Errors
-    /// Those of `to`.
+    /// Updates the header and flushes the output, so that a later crash loses nothing written so far. Returns errors of
+    /// `to`.
     pub fn save(&mut self) -> io::Result<()> {
         self.write_header()?;
         self.to.flush()
     }
 
-    /// Frames so far.
+    /// Returns the number of frames so far.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         self.data / PAIR_LEN / FRAME_SAMPLES as u64
     }
 
-    /// Milliseconds so far.
+    /// Returns the duration so far in milliseconds.
     #[must_use]
     pub const fn duration_ms(&self) -> u64 {
         self.data / PAIR_LEN * 1_000 / SAMPLE_RATE as u64
     }
 
-    /// Ends the recording and gives back what it was written to.
-    ///
-    /// # Errors
-    /// Those of `to`.
+    /// Ends the recording and returns its output. Returns errors of `to`.
     pub fn finish(mut self) -> io::Result<W> {
         self.save()?;
         Ok(self.to)
@@ -90,22 +79,19 @@ impl<W: Write + Seek> Recording<W> {
     }
 }
 
-/// Why a file is not repaired.
+/// Why a file was not repaired.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// It does not begin as our recordings do.
+    /// The file does not begin like a recording of this service.
     #[error("the file is no recording: it does not begin with the header of one")]
     NoRecording,
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Makes the header of a recording that was cut off tell what is there, and returns the milliseconds of it. A sample of
-/// which a part is missing at the end is left to those who read: they pass it over.
-///
-/// # Errors
-/// [`RepairError`]; the file is as it was.
+/// Corrects the header of an incomplete recording, and returns its duration in milliseconds. An incomplete sample at
+/// the end stays; readers skip it. After [`RepairError::NoRecording`] the file is unchanged.
 pub fn repair(file: &mut (impl Read + Write + Seek)) -> Result<u64, RepairError> {
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(0))?;
@@ -116,7 +102,7 @@ pub fn repair(file: &mut (impl Read + Write + Seek)) -> Result<u64, RepairError>
     file.read_exact(&mut found)?;
     let data = ((length - HEADER_LEN) / PAIR_LEN * PAIR_LEN).min(MOST_DATA);
     let right = header(2, SAMPLE_RATE, data);
-    // All but the two lengths.
+    // Compare everything but the two lengths.
     let same = |range: std::ops::Range<usize>| found[range.clone()] == right[range];
     if !(same(0..4) && same(8..40)) {
         return Err(RepairError::NoRecording);
@@ -127,7 +113,7 @@ pub fn repair(file: &mut (impl Read + Write + Seek)) -> Result<u64, RepairError>
     Ok(data / PAIR_LEN * 1_000 / u64::from(SAMPLE_RATE))
 }
 
-/// A whole file of one channel.
+/// Returns a complete mono file.
 #[must_use]
 pub fn mono(samples: &[i16], rate: u32) -> Vec<u8> {
     let mut file = header(1, rate, samples.len() as u64 * 2).to_vec();

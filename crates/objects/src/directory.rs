@@ -1,4 +1,4 @@
-//! Objects as files of a directory.
+//! Objects as files in a directory.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,10 +11,10 @@ use futures_util::stream;
 
 use crate::{Content, Listed, ObjectError, Result, blocking};
 
-/// What is read of a file at once.
+/// The size of a read.
 const PIECE: u64 = 256 * 1_024;
 
-/// The names that a file may have while it is being written.
+/// How many temporary names are tried for an unfinished file.
 const UNFINISHED: u32 = 1_000;
 
 #[derive(Debug, Clone)]
@@ -30,14 +30,14 @@ impl Directory {
         };
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
-        // Recordings are for the service's own eyes.
+        // Only the service may read recordings.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(path).map_err(failed)?;
         Ok(Self(path.canonicalize().map_err(failed)?))
     }
 
-    /// The file of a key. No key leads out of the directory.
+    /// The path of a key. Keys cannot leave the directory.
     fn path(&self, key: &str) -> Result<PathBuf> {
         let is_plain =
             |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains('\\');
@@ -47,7 +47,7 @@ impl Directory {
         }
     }
 
-    /// Begins a file that is written part by part.
+    /// Starts a file that is written part by part.
     pub(crate) async fn begin(&self, key: &str) -> Result<Unfinished> {
         let (path, root) = (self.path(key)?, self.0.clone());
         blocking(move || Unfinished::begin(path, root)).await
@@ -102,7 +102,7 @@ impl Directory {
         blocking(move || fs::remove_file(path)).await
     }
 
-    /// All of a folder behind a key, in any order.
+    /// All objects of a folder after a key, in any order.
     pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
         let path = self.path(folder)?;
         let (folder, after) = (folder.to_owned(), after.unwrap_or_default().to_owned());
@@ -115,14 +115,14 @@ impl Directory {
         .await
     }
 
-    /// Deletes what processes that died left half written before this time.
+    /// Deletes files that dead processes left unfinished before this time.
     pub(crate) async fn clear_unfinished(&self, before: SystemTime) -> Result<()> {
         let root = self.0.clone();
         blocking(move || clear_unfinished(&root, before)).await
     }
 }
 
-/// A file that is not whole yet: called `<name>#<number>`, and gone if it is dropped.
+/// An incomplete file, named `<name>#<number>`, which is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     file: File,
@@ -160,7 +160,7 @@ impl Unfinished {
         self.file.write_all(content)
     }
 
-    /// Gives the file its name, and waits until a loss of power takes it away no more.
+    /// Gives the file its final name, and waits until it survives a power loss.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, &self.whole)?;
@@ -183,7 +183,7 @@ impl Drop for Unfinished {
 
 fn gather(folder: &Path, key: &str, listed: &mut Vec<Listed>) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
-        // Nothing has been kept there yet.
+        // Nothing has been stored there yet.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
@@ -218,7 +218,7 @@ fn clear_unfinished(directory: &Path, before: SystemTime) -> io::Result<()> {
             Ok(())
         };
         match cleared {
-            // Another process was quicker.
+            // Another process was faster.
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }

@@ -1,10 +1,10 @@
-//! Why the store of objects did not do what it was asked.
+//! Errors of the object store.
 
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-/// The store of objects is out of reach, refuses, or does not answer in time.
+/// The object store is unreachable, refused, or did not answer in time.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the object store: {reason}")]
 pub struct ObjectError {
@@ -49,12 +49,12 @@ impl ObjectError {
         Self::odd(format!("no answer within {} s", limit.as_secs()))
     }
 
-    /// Whether there is no such object; when one is written, no such bucket.
+    /// Whether the object does not exist; for a write, whether the bucket does not exist.
     pub const fn is_absent(&self) -> bool {
         matches!(self.kind, Kind::Absent)
     }
 
-    /// Whether the store does not know the credentials, or does not let them do this.
+    /// Whether the store rejects the credentials, or does not permit the operation.
     pub const fn is_refused(&self) -> bool {
         matches!(self.kind, Kind::Refused)
     }
@@ -69,7 +69,7 @@ impl From<io::Error> for ObjectError {
     }
 }
 
-/// The error and its causes that add to what it says.
+/// The error with those causes that add information.
 fn chain(error: &dyn Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

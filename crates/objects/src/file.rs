@@ -1,4 +1,4 @@
-//! Files that are too large to be held in memory, sent part by part.
+//! Files that are too large for memory, sent part by part.
 
 use offhook_boxed::boxed;
 use std::fs::File;
@@ -13,22 +13,20 @@ use crate::directory::{Directory, Unfinished};
 use crate::s3::Bucket;
 use crate::{ANSWER_LIMIT, CONTENT_LIMIT, Objects, Result, Store, blocking, within};
 
-/// What is in memory of a file, and goes in one request: the least that S3 takes for a part, as a slow line must send it
-/// before the connection counts as silent.
+/// The part size, which is also the memory per file. It is S3's minimum, because a slow line must send a part before
+/// the connection counts as silent.
 const PART: usize = 5 * 1_024 * 1_024;
 
-/// How long a store may take to make one object of the parts.
+/// Limit for joining the parts.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
 #[boxed]
 impl Objects {
-    /// Keeps a file of this machine as an object, whole or not at all, also through a loss of power. However long it is,
-    /// no more than 5 MiB of it are in memory. The file is not to change meanwhile.
+    /// Stores a local file as an object, completely or not at all, durable across a power loss. At most 5 MiB of it are
+    /// in memory. The file must not change meanwhile.
     ///
-    /// What a process leaves in a bucket that dies while it sends is for the bucket's own rules to clear away.
-    ///
-    /// # Errors
-    /// `ObjectError` if the file cannot be read, or if the store is out of reach or refuses.
+    /// If the process dies during the upload, the bucket's own rules must remove the parts. Fails if the file cannot be
+    /// read, or if the store is unreachable or refuses.
     pub async fn put_file(&self, key: &str, path: PathBuf) -> Result<()> {
         let file = blocking(move || File::open(path)).await?;
         let (file, first) = read_part(file).await?;
@@ -60,7 +58,7 @@ async fn send(bucket: &Bucket, key: &str, file: File, first: Bytes) -> Result<()
     };
     let sent = sent.await;
     if sent.is_err() {
-        // As well as it goes: the store may be away.
+        // Best effort: the store may be unreachable.
         let _ = timeout(ANSWER_LIMIT, bucket.abandon(key, &upload)).await;
     }
     sent
@@ -100,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of this length, each of whose bytes depends on its place.
+    /// A file of this length, in which each byte depends on its position.
     fn file(directory: &std::path::Path, length: usize) -> (PathBuf, Vec<u8>) {
         let content: Vec<u8> = (0..length).map(|at| (at / 7 + at / 4_099) as u8).collect();
         let path = directory.join("file");

@@ -1,6 +1,6 @@
-//! Where files are kept: a directory of this machine, or a bucket of an S3-compatible store that many nodes share.
+//! File storage: a local directory, or a bucket of an S3-compatible store that many nodes share.
 //!
-//! An object is written whole or not at all and never changed. Every operation ends within its limit.
+//! An object is written completely or not at all, and never changed. Every operation has a time limit.
 
 mod directory;
 mod error;
@@ -23,18 +23,18 @@ use s3::Bucket;
 pub use error::ObjectError;
 pub use s3::{S3Settings, S3SettingsError};
 
-/// How long an operation may take that moves no content: the store has answered then, or is out of reach.
+/// Limit for an operation without content.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long the writing or reading of a whole object may take.
+/// Limit for writing or reading a whole object.
 const CONTENT_LIMIT: Duration = Duration::from_secs(15);
 
 type Result<T, E = ObjectError> = std::result::Result<T, E>;
 
-/// A part of an object, as it arrives.
+/// A stream of an object's content.
 pub type Content = BoxStream<'static, Result<Bytes>>;
 
-/// An object that is there.
+/// A stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub key: String,
@@ -42,7 +42,7 @@ pub struct Listed {
     pub modified: SystemTime,
 }
 
-/// A place for objects, each under a key such as `uploads/<account>/<document>`. Cheap to clone.
+/// A store of objects, each under a key such as `uploads/<account>/<document>`. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Objects {
     store: Arc<Store>,
@@ -57,11 +57,8 @@ enum Store {
 
 #[boxed]
 impl Objects {
-    /// A directory, which is made when it is first needed. `is_shared` says that every node has the same one, as on a
-    /// network file system.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the directory cannot be made.
+    /// A directory, created if necessary. `is_shared` means that all nodes have the same one, as on a network file
+    /// system. Fails if the directory cannot be created.
     pub fn directory(path: &std::path::Path, is_shared: bool) -> Result<Self> {
         Ok(Self {
             store: Arc::new(Store::Directory(Directory::open(path)?)),
@@ -69,10 +66,7 @@ impl Objects {
         })
     }
 
-    /// A bucket, or what is behind a prefix in it.
-    ///
-    /// # Errors
-    /// [`S3SettingsError`] if the settings are wrong.
+    /// A bucket, or a prefix in it. Fails if the settings are invalid.
     pub fn s3(settings: &S3Settings) -> Result<Self, S3SettingsError> {
         Ok(Self {
             store: Arc::new(Store::Bucket(Box::new(Bucket::of(settings)?))),
@@ -85,10 +79,7 @@ impl Objects {
         self.is_shared
     }
 
-    /// Keeps an object, whole or not at all, also through a loss of power.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the store is out of reach or refuses.
+    /// Stores an object, completely or not at all, durable across a power loss.
     pub async fn put(&self, key: &str, content: Bytes) -> Result<()> {
         match &*self.store {
             Store::Directory(directory) => within(CONTENT_LIMIT, directory.put(key, content)).await,
@@ -96,10 +87,7 @@ impl Objects {
         }
     }
 
-    /// The whole of an object; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the store is out of reach or refuses.
+    /// The content of an object; `None` if it does not exist.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>> {
         found(match &*self.store {
             Store::Directory(directory) => within(CONTENT_LIMIT, directory.get(key)).await,
@@ -107,10 +95,7 @@ impl Objects {
         })
     }
 
-    /// The bytes of an object; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the store is out of reach or refuses.
+    /// The size of an object in bytes; `None` if it does not exist.
     pub async fn size(&self, key: &str) -> Result<Option<u64>> {
         found(match &*self.store {
             Store::Directory(directory) => within(ANSWER_LIMIT, directory.size(key)).await,
@@ -118,11 +103,8 @@ impl Objects {
         })
     }
 
-    /// Bytes of an object, from the first of `range` to before its end, as they arrive; `None` if there is no object.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the store is out of reach or refuses. A connection that falls silent ends the stream with
-    /// an error.
+    /// Streams the bytes in `range` of an object; `None` if it does not exist. A connection that goes silent ends the
+    /// stream with an error.
     pub async fn part(&self, key: &str, range: Range<u64>) -> Result<Option<Content>> {
         found(match &*self.store {
             Store::Directory(directory) => within(ANSWER_LIMIT, directory.part(key, range)).await,
@@ -130,10 +112,7 @@ impl Objects {
         })
     }
 
-    /// Deletes an object; one that is not there is deleted already.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the store is out of reach or refuses.
+    /// Deletes an object. Succeeds if it does not exist.
     pub async fn delete(&self, key: &str) -> Result<()> {
         found(match &*self.store {
             Store::Directory(directory) => within(ANSWER_LIMIT, directory.delete(key)).await,
@@ -142,10 +121,7 @@ impl Objects {
         .map(drop)
     }
 
-    /// Up to `most` objects whose keys begin with the folder `prefix`, behind the key `after`, in the keys' order.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the store is out of reach or refuses.
+    /// Up to `most` objects whose keys are in the folder `prefix`, after the key `after`, in key order.
     pub async fn list(
         &self,
         prefix: &str,
@@ -153,7 +129,7 @@ impl Objects {
         most: usize,
     ) -> Result<Vec<Listed>> {
         let mut listed = match &*self.store {
-            // In any order, so that all must be seen.
+            // The list is unordered, so all objects must be read.
             Store::Directory(directory) => {
                 within(CONTENT_LIMIT, directory.list(prefix, after)).await?
             }
@@ -166,11 +142,8 @@ impl Objects {
         Ok(listed)
     }
 
-    /// Deletes what processes left behind in a directory that died while they wrote, if that was before `before`. A
-    /// bucket shows nothing of that kind.
-    ///
-    /// # Errors
-    /// [`ObjectError`] if the directory cannot be read.
+    /// Deletes files in a directory that dead processes left unfinished before `before`. Does nothing for a bucket,
+    /// which does not list unfinished objects.
     pub async fn clear_unfinished(&self, before: SystemTime) -> Result<()> {
         match &*self.store {
             Store::Directory(directory) => directory.clear_unfinished(before).await,

@@ -1,4 +1,4 @@
-//! Objects in a bucket of an S3-compatible store: what is asked of it, and signed (AWS Signature Version 4).
+//! Objects in a bucket of an S3-compatible store: signed requests (AWS Signature Version 4).
 
 use std::fmt;
 use std::ops::Range;
@@ -19,43 +19,41 @@ use tokio::time::{Instant, sleep};
 
 use crate::{Content, Listed, ObjectError, Result};
 
-/// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long a connection may be silent.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A request that failed is asked twice more, at once and then a little later.
+/// A failed request is retried twice, at once and then after a pause.
 const RETRIES: u32 = 2;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// No retry begins after this.
+/// No retry starts after this time.
 const RETRY_FOR: Duration = Duration::from_secs(4);
 
 const REGION: &str = "us-east-1";
 
-/// Keys that one answer lists at most.
+/// Keys per list answer at most.
 const PAGE: usize = 1_000;
 
-/// What stands for itself in a signed path or query.
+/// Characters that are not escaped in a signed path or query.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Where the bucket is, and who asks for it. Nothing else is taken from the environment, and no other credentials are
-/// looked for, such as those of the machine.
+/// The bucket and its credentials. Nothing is read from the environment, and no other credentials are searched for,
+/// such as the machine's.
 #[derive(Clone)]
 pub struct S3Settings {
     pub bucket: String,
-    /// What every key begins with; empty for none.
+    /// The prefix of all keys; may be empty.
     pub prefix: String,
-    /// The store's URL; `None` is Amazon's of the region. With `http:` the connection is in the clear.
+    /// The store's URL; `None` is Amazon's URL of the region. With `http:` the connection is not encrypted.
     pub endpoint: Option<String>,
     /// The region; `None` is `us-east-1`.
     pub region: Option<String>,
-    /// The access key's id.
     pub access_key_id: String,
     pub secret_access_key: String,
     /// The token of temporary credentials.
@@ -68,7 +66,7 @@ impl fmt::Debug for S3Settings {
     }
 }
 
-/// The settings of the bucket are wrong, or no client can be made.
+/// The bucket's settings are invalid, or no client can be created.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct S3SettingsError(String);
@@ -79,7 +77,7 @@ impl S3SettingsError {
     }
 }
 
-/// The machine's time, which a signature names.
+/// The machine's time, which a signature contains.
 #[expect(
     clippy::disallowed_methods,
     reason = "an adapter: the store compares it with its own clock"
@@ -88,17 +86,17 @@ fn now() -> OffsetDateTime {
     OffsetDateTime::now_utc()
 }
 
-/// A bucket, or what is behind a prefix in it.
+/// A bucket, or a prefix in it.
 #[derive(Debug)]
 pub(crate) struct Bucket {
     client: Client,
     settings: S3Settings,
     region: String,
-    /// The bucket's own.
+    /// The bucket's URL.
     url: Url,
 }
 
-/// A query, each name once and sorted by names.
+/// A query without duplicate names, sorted by name.
 type Query<'a> = &'a [(&'a str, &'a str)];
 
 impl Bucket {
@@ -124,7 +122,7 @@ impl Bucket {
         })
     }
 
-    /// A key as the bucket has it.
+    /// A key with the prefix.
     fn whole(&self, key: &str) -> String {
         match self.settings.prefix.as_str() {
             "" => key.to_owned(),
@@ -144,7 +142,7 @@ impl Bucket {
 
     pub(crate) async fn size(&self, key: &str) -> Result<u64> {
         let answer = self.ask(Method::HEAD, key, &[], None, Bytes::new()).await?;
-        // The body of an answer to HEAD is empty, and so is its own length.
+        // The body of an answer to HEAD is empty, so its own length is zero.
         let length = answer.headers().get(reqwest::header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         length.ok_or_else(|| ObjectError::odd("an answer without a length"))
@@ -195,7 +193,7 @@ impl Bucket {
         Ok(listed)
     }
 
-    /// Begins an object that is sent in parts; its name.
+    /// Starts a multipart upload and returns its id.
     pub(crate) async fn begin(&self, key: &str) -> Result<String> {
         let begun = self.ask(Method::POST, key, &[("uploads", "")], None, Bytes::new());
         let xml = begun.await?.text().await.map_err(unread)?;
@@ -203,7 +201,7 @@ impl Bucket {
         id.ok_or_else(|| ObjectError::odd("no name for the parts"))
     }
 
-    /// Sends a part, from number 1 on; the store's mark of it.
+    /// Sends a part, numbered from 1, and returns its ETag.
     pub(crate) async fn send(
         &self,
         key: &str,
@@ -220,7 +218,7 @@ impl Bucket {
         Ok(mark.to_owned())
     }
 
-    /// Makes one object of the parts.
+    /// Joins the parts to one object.
     pub(crate) async fn join(&self, key: &str, upload: &str, marks: &[String]) -> Result<()> {
         let mut xml = "<CompleteMultipartUpload>".to_owned();
         for (number, mark) in (1..).zip(marks) {
@@ -233,21 +231,21 @@ impl Bucket {
         let query = [("uploadId", upload)];
         let joined = self.ask(Method::POST, key, &query, None, xml.into());
         let said = joined.await?.text().await.map_err(unread)?;
-        // It answers before it is done, and then tells of a failure below a good status.
+        // The store sends a 200 before it is done, so the body may still contain an error.
         match texts(&said, "ETag").is_some_and(|marks| !marks.is_empty()) {
             true => Ok(()),
             false => Err(ObjectError::odd(why(&said))),
         }
     }
 
-    /// Forgets the parts.
+    /// Deletes the parts.
     pub(crate) async fn abandon(&self, key: &str, upload: &str) -> Result<()> {
         let query = [("uploadId", upload)];
         let gone = self.ask(Method::DELETE, key, &query, None, Bytes::new());
         gone.await.map(drop)
     }
 
-    /// Asks, and again if nothing speaks against it; a good answer. Each of these requests may be made twice.
+    /// Sends a request with retries, and returns a successful answer. All these requests may be repeated.
     async fn ask(
         &self,
         method: Method,
@@ -276,7 +274,6 @@ impl Bucket {
         }
     }
 
-    /// A signed request.
     fn request(
         &self,
         method: &Method,
@@ -355,7 +352,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
     hmac::sign(&key, text.as_bytes()).as_ref().to_vec()
 }
 
-/// The answer, unless it tells of a failure.
+/// Returns the answer if it is successful.
 async fn good(answer: Response) -> Result<Response> {
     let status = answer.status();
     if status.is_success() {
@@ -371,13 +368,13 @@ async fn good(answer: Response) -> Result<Response> {
     })
 }
 
-/// What a store says of a failure.
+/// The error code and message of an answer.
 fn why(xml: &str) -> String {
     let parts = ["Code", "Message"].map(|name| texts(xml, name).unwrap_or_default());
     parts.concat().join(": ")
 }
 
-/// The URL is left out: who reads this knows where the store is.
+/// Omits the URL: readers of the error know the store.
 fn unread(error: reqwest::Error) -> ObjectError {
     ObjectError::of(error.without_url())
 }
@@ -400,7 +397,7 @@ fn objects(xml: &str) -> Option<Vec<Listed>> {
     )
 }
 
-/// What the elements of this name hold, in their order.
+/// The texts of all elements with this name, in order.
 fn texts(xml: &str, name: &str) -> Option<Vec<String>> {
     let mut reader = Reader::from_str(xml);
     let (mut found, mut inside) = (Vec::new(), None::<String>);
@@ -428,7 +425,7 @@ fn texts(xml: &str, name: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// Whose requests Amazon signs in its documentation.
+    /// The credentials of the examples in Amazon's documentation.
     fn bucket() -> Bucket {
         let bucket = Bucket::of(&S3Settings {
             bucket: "files".to_owned(),

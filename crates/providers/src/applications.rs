@@ -1,5 +1,5 @@
-//! Applications that accounts connect: Google Calendar and HubSpot. Each has an OAuth client of the deployment's
-//! (`oauth`), a wire shape of its own, and functions that agents use as tools.
+//! Applications that accounts connect: Google Calendar and HubSpot. Each has the deployment's OAuth client (`oauth`), a
+//! wire format of its own, and functions that agents use as tools.
 
 mod api;
 mod calendar;
@@ -20,36 +20,33 @@ use crm::HubSpot;
 
 type Result<T, E = ApplicationError> = std::result::Result<T, E>;
 
-/// The toolkits of the catalog that this service connects itself.
+/// The toolkits of the catalog that this service implements itself.
 pub const APPLICATIONS: [&str; 2] = [calendar::TOOLKIT, crm::TOOLKIT];
 
-/// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a request may take, its answer included: what a tool may take in all is 10 s.
+/// Limit for a request including its answer. A tool has 10 s in all.
 const REQUEST_LIMIT: Duration = Duration::from_secs(8);
 
-/// What is read of an answer.
+/// The largest part of an answer that is read.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
-/// A deployment's client at an application, and where that is if not at its usual place.
+/// The deployment's OAuth client at an application, and overrides of the application's URLs.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ApplicationSettings {
-    /// The client's id.
     pub client_id: String,
-    /// The client's secret.
     pub client_secret: String,
-    /// Where members give their consent.
+    /// The OAuth authorization endpoint.
     pub authorize_url: Option<String>,
-    /// Where codes and refresh tokens are exchanged for tokens.
+    /// The OAuth token endpoint.
     pub token_url: Option<String>,
-    /// Where tokens are taken out of use.
+    /// The OAuth revocation endpoint.
     pub revoke_url: Option<String>,
-    /// The URL that the paths of the application's interface follow.
+    /// The base URL of the application's API.
     pub api_url: Option<String>,
 }
 
-/// Without the secret.
+/// Hides the secret.
 impl fmt::Debug for ApplicationSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApplicationSettings")
@@ -63,32 +60,25 @@ impl fmt::Debug for ApplicationSettings {
     }
 }
 
-/// Why an application cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {
-    /// No application of this service has that key.
+    /// This service implements no application with that key.
     #[error("`integrations.{0}`: this service connects no such toolkit itself")]
     Unknown(String),
-    /// A URL is none.
+    /// A URL is invalid.
     #[error("setting `integrations.{0}.{1}` must be a whole http or https URL")]
     Url(&'static str, &'static str),
-    /// The client could not be made.
+    /// The HTTP client could not be created.
     #[error(transparent)]
     Setup(#[from] SetupError),
 }
 
-/// The application of a toolkit.
-///
-/// # Errors
-/// [`ApplicationError`] names the setting.
+/// Creates the application of a toolkit. The error names the setting.
 pub fn application(toolkit: &str, settings: &ApplicationSettings) -> Result<Arc<dyn Application>> {
     application_within(toolkit, settings, REQUEST_LIMIT)
 }
 
-/// The same, whose requests may take this long, answers included.
-///
-/// # Errors
-/// [`ApplicationError`] names the setting.
+/// The same with another time limit for requests, answers included.
 pub fn application_within(
     toolkit: &str,
     settings: &ApplicationSettings,
@@ -102,7 +92,7 @@ pub fn application_within(
     })
 }
 
-/// Where a toolkit's codes and refresh tokens are exchanged; `None` if there is no such application.
+/// The token endpoint of a toolkit; `None` if there is no such application.
 pub fn token_url<'a>(toolkit: &str, settings: &'a ApplicationSettings) -> Option<&'a str> {
     let usual = match toolkit {
         calendar::TOOLKIT => calendar::PLACES.token_url,
@@ -112,7 +102,7 @@ pub fn token_url<'a>(toolkit: &str, settings: &'a ApplicationSettings) -> Option
     Some(settings.token_url.as_deref().unwrap_or(usual))
 }
 
-/// Where an application usually is.
+/// The default URLs of an application.
 struct Places {
     toolkit: &'static str,
     authorize_url: &'static str,
@@ -122,12 +112,12 @@ struct Places {
 }
 
 impl Places {
-    /// A URL of the settings, or the usual one.
+    /// The URL from the settings, or the default.
     fn url(&self, setting: &'static str, given: Option<&str>, usual: &str) -> Result<Url> {
         http_url(given.unwrap_or(usual)).ok_or(ApplicationError::Url(self.toolkit, setting))
     }
 
-    /// The URL that paths follow.
+    /// The base URL of the API.
     fn api(&self, settings: &ApplicationSettings) -> Result<Url> {
         let given = settings.api_url.as_deref().unwrap_or(self.api_url);
         let base = format!("{}/", given.trim_end_matches('/'));
@@ -143,7 +133,7 @@ fn client(limit: Duration) -> Result<Client, SetupError> {
         .build()?)
 }
 
-/// An answer's body, as far as it is read.
+/// An answer's body, up to the size limit.
 async fn body(mut answer: Response) -> Result<Vec<u8>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
@@ -156,7 +146,7 @@ async fn body(mut answer: Response) -> Result<Vec<u8>, reqwest::Error> {
     Ok(body)
 }
 
-/// A text of an application, cut to `most` characters.
+/// Truncates an application's text to `most` characters.
 fn cut(text: &str, most: usize) -> &str {
     let text = text.trim();
     text.char_indices()

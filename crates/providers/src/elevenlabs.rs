@@ -1,8 +1,8 @@
-//! Agents of ElevenLabs: the legacy runtime over its provider's HTTP interface. Every request carries
-//! the key that the account has stored, and none of the deployment's.
+//! ElevenLabs agents: the legacy runtime over the provider's HTTP API. Every request carries the account's own key,
+//! never the deployment's.
 //!
-//! The provider has no key by which a repeated request is known as one, so a call is asked for once, whatever becomes of
-//! the answer; it carries our handle as the user's id and among its variables, and is found by that.
+//! The provider has no idempotency keys, so each call is requested once, whatever happens to the answer. It carries our
+//! handle as user id and as a variable, and is found by that.
 
 mod agents;
 mod calls;
@@ -29,10 +29,10 @@ use crate::SettingsError;
 use client::Client;
 use numbers::Numbers;
 
-/// Where the provider is if the settings name no region of it.
+/// The provider's default base URL, used unless the settings name a region.
 pub const ELEVENLABS_BASE_URL: &str = "https://api.elevenlabs.io";
 
-/// The legacy runtime at ElevenLabs. Clones are the same.
+/// The legacy runtime at ElevenLabs. Clones share their state.
 #[derive(Clone)]
 pub struct ElevenLabsAgents {
     client: Client,
@@ -47,10 +47,7 @@ impl fmt::Debug for ElevenLabsAgents {
 }
 
 impl ElevenLabsAgents {
-    /// The provider at `base_url`.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if that is no address, or there is no TLS.
+    /// The provider at `base_url`. Fails if the URL is invalid or TLS is not available.
     pub fn new(base_url: &str) -> Result<Self, SettingsError> {
         Ok(Self {
             client: Client::new(base_url)?,
@@ -59,7 +56,7 @@ impl ElevenLabsAgents {
         })
     }
 
-    /// The same, whose calls are asked after at another pace.
+    /// Sets another polling pace.
     #[must_use]
     pub const fn with_pace(mut self, pace: LegacyPace) -> Self {
         self.pace = pace;
@@ -94,7 +91,7 @@ impl LegacyProvider for ElevenLabsAgents {
         conversations::progress(&self.client, credential, reference).await
     }
 
-    /// There is no such operation: a call ends when one of its two sides does, or at the agent's longest duration.
+    /// ElevenLabs has no such operation: a call ends when one side hangs up, or at the agent's longest duration.
     async fn hang_up(&self, _: &str, _: &LegacyReference) -> Result<(), LegacyError> {
         Err(LegacyError::Refused("it has no operation to end a call"))
     }

@@ -1,4 +1,4 @@
-//! Any service that speaks OpenAI's embeddings: OpenAI, Azure, vLLM, llama.cpp, Ollama, text-embeddings-inference.
+//! Any service with OpenAI's embeddings API: OpenAI, Azure, vLLM, llama.cpp, Ollama, text-embeddings-inference.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,57 +14,51 @@ use tokio::time::{sleep, timeout};
 
 use crate::{SettingsError, http};
 
-/// The section of the settings, in whose name faults are told.
+/// The settings section that errors name.
 const SECTION: &str = "knowledge.embeddings";
 
-/// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long one request may take.
+/// Limit for one request.
 const TRY_LIMIT: Duration = Duration::from_secs(12);
 
-/// How long all tries of a request may take: within a lease.
+/// Limit for all tries of a request, which must fit within a lease.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a question may take: a conversation waits a second for its passages.
+/// Limit for a question: a conversation waits one second for its passages.
 const QUESTION_LIMIT: Duration = Duration::from_millis(600);
 
-/// What is waited before the second and third try, if the service does not say.
+/// The delays before the second and third try, if the service names none.
 const WAITS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// The longest wait that a service may ask for.
+/// The longest delay that a service may request.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// The largest answer.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
-/// The longest vector.
 const MAX_DIMENSION: usize = 8_192;
 
-/// Where embeddings are asked for.
+/// The embeddings service.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmbeddingsSettings {
-    /// The URL that `/embeddings` follows, such as `https://api.openai.com/v1`.
+    /// The URL before `/embeddings`, such as `https://api.openai.com/v1`.
     pub base_url: String,
     /// The model, such as `text-embedding-3-small`.
     pub model: String,
-    /// The bearer key, if the service wants one.
+    /// The bearer key, if the service requires one.
     pub api_key: Option<String>,
-    /// The length of the vectors to ask for, where the model has a choice.
+    /// The vector length to request, if the model has a choice.
     pub dimensions: Option<u32>,
 }
 
-/// Without the key.
+/// Hides the key.
 impl fmt::Debug for EmbeddingsSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "EmbeddingsSettings({}, {})", self.base_url, self.model)
     }
 }
 
-/// The model of these settings.
-///
-/// # Errors
-/// [`SettingsError`], in the name of the settings' section.
+/// Creates the model of these settings. The error names the settings section.
 pub fn embeddings(settings: &EmbeddingsSettings) -> Result<Arc<dyn Embeddings>, SettingsError> {
     let base = settings.base_url.trim_end_matches('/');
     let url = http_url(&format!("{base}/embeddings"))
@@ -90,12 +84,11 @@ pub fn embeddings(settings: &EmbeddingsSettings) -> Result<Arc<dyn Embeddings>, 
     }))
 }
 
-/// One service's endpoint.
 struct OpenAiEmbeddings {
     client: reqwest::Client,
     url: Url,
     authorization: Option<HeaderValue>,
-    /// The model and what else its vectors depend on.
+    /// The model with every other setting that its vectors depend on.
     name: String,
     wire_model: String,
     dimensions: Option<u32>,
@@ -122,7 +115,7 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-/// Why a request failed, and how long the service asks to wait.
+/// A failed request, with the delay that the service requests.
 struct Failed {
     error: EmbeddingError,
     wait: Option<Duration>,
@@ -198,7 +191,7 @@ impl Embeddings for OpenAiEmbeddings {
     }
 }
 
-/// Whether the same request may succeed in a moment.
+/// Whether a retry may succeed soon.
 const fn may_pass(error: &EmbeddingError) -> bool {
     match error {
         EmbeddingError::Unreachable | EmbeddingError::Timeout => true,

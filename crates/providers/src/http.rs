@@ -1,4 +1,4 @@
-//! What the adapters of HTTP interfaces share.
+//! Shared code of the HTTP adapters.
 
 use std::time::Duration;
 
@@ -8,9 +8,7 @@ use reqwest::{Response, Url};
 
 use crate::SettingsError;
 
-/// The URL that the paths of `provider`, as the settings call it, follow. It ends with a slash.
-///
-/// # Errors
+/// The base URL for the paths of `provider`, which is its name in the settings. It ends with a slash. Returns
 /// [`SettingsError::BaseUrl`] with that name.
 pub(crate) fn base_url(provider: &str, given: &str) -> Result<Url, SettingsError> {
     http_url(&format!("{}/", given.trim_end_matches('/')))
@@ -18,17 +16,15 @@ pub(crate) fn base_url(provider: &str, given: &str) -> Result<Url, SettingsError
         .ok_or_else(|| SettingsError::BaseUrl(provider.to_owned()))
 }
 
-/// A key as a header carries it behind `scheme`, if one can.
+/// A header value of `scheme` and key; `None` if a header cannot carry the key.
 pub(crate) fn credential(scheme: &str, key: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
 
-/// The same of a key of the settings, where `provider` has one.
-///
-/// # Errors
-/// [`SettingsError::ApiKey`] with that name.
+/// The same for the key in the settings, if there is one. Returns [`SettingsError::ApiKey`] with the name of
+/// `provider`.
 pub(crate) fn given_credential(
     provider: &str,
     scheme: &str,
@@ -39,16 +35,13 @@ pub(crate) fn given_credential(
     key.map(value).transpose()
 }
 
-/// What `Retry-After` asks for, in seconds; a date says nothing here, as the two clocks need not agree.
+/// The seconds in `Retry-After`. A date is ignored, because the two clocks may differ.
 pub(crate) fn retry_after(answer: &Response) -> Option<Duration> {
     let value = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
     Some(Duration::from_secs(value.trim().parse().ok()?))
 }
 
-/// The whole body of an answer; `None` if it has more than `most` bytes.
-///
-/// # Errors
-/// It broke off.
+/// The whole body of an answer; `None` if it has more than `most` bytes. Fails if the body breaks off.
 pub(crate) async fn whole(mut answer: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {

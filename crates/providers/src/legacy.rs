@@ -1,5 +1,5 @@
-//! The simulated provider of legacy agents. It lives in this process: its calls run on the phone network that it is
-//! given, its agents speak by script, and all of it is forgotten when the process ends.
+//! The simulated provider of legacy agents. It runs in this process: its calls use the given phone network, its agents
+//! speak by script, and its state is lost when the process ends.
 
 mod wav;
 mod workspace;
@@ -32,16 +32,15 @@ use workspace::Workspace;
 
 type Result<T, E = LegacyError> = std::result::Result<T, E>;
 
-/// Calls remembered, the oldest forgotten first.
+/// Calls kept at most; the oldest are dropped first.
 const REMEMBERED_CALLS: usize = 10_000;
 
-/// The provider's first byte to the phone network leaves within this.
+/// The deadline for the dial request to the phone network.
 const DIAL_WITHIN: Duration = Duration::from_secs(10);
 
-/// The longest call of a simulated agent.
 const MAX_DURATION: Duration = Duration::from_secs(600);
 
-/// A provider of legacy agents in this process. Clones are the same provider.
+/// A provider of legacy agents in this process. Clones share their state.
 #[derive(Clone)]
 pub struct SimulatedLegacy(Arc<Provider>);
 
@@ -56,7 +55,7 @@ struct Provider {
 
 #[derive(Default)]
 struct State {
-    /// Names that agents were given, by their ids.
+    /// New names of agents, by agent id.
     names: HashMap<String, String>,
     calls: HashMap<CallHandle, Call>,
     order: VecDeque<CallHandle>,
@@ -67,7 +66,7 @@ struct Call {
     progress: LegacyProgress,
 }
 
-/// Every simulated agent speaks by script.
+/// Simulated agents use the scripted model only.
 struct OnlyScripted;
 
 impl Models for OnlyScripted {
@@ -185,7 +184,7 @@ impl LegacyProvider for SimulatedLegacy {
         Ok(true)
     }
 
-    /// What it knows it knows at once.
+    /// Its state changes at once.
     fn pace(&self) -> LegacyPace {
         LegacyPace {
             soonest: Duration::from_millis(50),
@@ -197,7 +196,7 @@ impl LegacyProvider for SimulatedLegacy {
 }
 
 impl State {
-    /// Remembers a call; a reference is good for one.
+    /// Adds a call; each reference can be used once.
     fn add(&mut self, reference: CallHandle, control: CallControl) -> Result<()> {
         if self.calls.contains_key(&reference) {
             return Err(LegacyError::Refused("the reference was used before"));
@@ -284,7 +283,7 @@ impl Provider {
     }
 }
 
-/// What happens in a call, as the provider remembers it.
+/// The provider's record of a call.
 struct Notes {
     provider: Arc<Provider>,
     reference: CallHandle,
@@ -311,7 +310,7 @@ impl CallSink for Notes {
     }
 }
 
-/// A variable in a text.
+/// A variable's value as text.
 fn words(value: &Json) -> String {
     match value {
         Json::Null => String::new(),

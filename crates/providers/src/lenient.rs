@@ -1,13 +1,13 @@
-//! What providers write, read so that an absurd value costs the field or the element that it stands in, and never the
-//! answer. A structure of such fields is `#[serde(default)]`, as a field may also be left out.
+//! Lenient parsing of providers' answers: an invalid value costs its field or list element, never the whole answer. A
+//! structure of such fields is `#[serde(default)]`, because a field may also be missing.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A value of its type; what is of another one, or cannot be read, is its default. It is taken unread first, so that one
-/// that no reader takes (half a surrogate pair, `1e999`, deep nesting) costs nothing around it.
+/// A value that falls back to its default if it has another type or cannot be parsed. It is read raw first, so that an
+/// unparsable value (half a surrogate pair, `1e999`, deep nesting) does not affect its surroundings.
 #[derive(Debug, Default)]
 pub(crate) struct Lenient<T>(pub(crate) T);
 
@@ -15,7 +15,7 @@ impl<'de, T: DeserializeOwned + Default> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(from)?;
         let told: Result<Option<T>, _> = serde_json::from_str(raw.get());
-        // The error's own words may hold what somebody said.
+        // The error message may contain what a person said.
         let told = told.inspect_err(|error| {
             if error.is_syntax() {
                 tracing::warn!("a value that a provider told cannot be read, and is left out");
@@ -27,7 +27,7 @@ impl<'de, T: DeserializeOwned + Default> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// A text with something in it, without U+0000; anything else is none.
+/// A non-empty text without U+0000; anything else is `None`.
 #[derive(Debug, Default)]
 pub(crate) struct Text(pub(crate) Option<String>);
 
@@ -38,8 +38,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A text by which something is asked for. Without its U+0000 it would be another one's, so with one it is none; and with
-/// U+FFFD it stands for one that could not be read.
+/// An id that later requests use. With U+0000 removed it would be another resource's id, so it is `None`. U+FFFD stands
+/// for an unreadable id.
 #[derive(Debug, Default)]
 pub(crate) struct Id(pub(crate) Option<String>);
 
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// The elements of a list that are as they should be; of what is no list, none.
+/// The valid elements of a list; empty for anything but a list.
 #[derive(Debug)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
@@ -78,32 +78,32 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
     }
 }
 
-/// The places of what must be a list, as without one nobody can tell what is on it; those too whose elements are not as
-/// they should be.
+/// The elements of a value that must be a list, including invalid ones. Anything but a list is an error, because its
+/// content would be unknown.
 pub(crate) type Places<T> = Vec<Lenient<Option<T>>>;
 
-/// The elements that are as they should be.
+/// The valid elements.
 pub(crate) fn readable<T>(places: Places<T>) -> impl Iterator<Item = T> {
     places.into_iter().filter_map(|place| place.0)
 }
 
-/// Whatever it is, `null` too, where it matters whether it is there.
+/// Any value, including `null`, to tell whether the field is present.
 pub(crate) fn there<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
-/// Whether more follows, where a list need not say it; what it says must be `true` or `false`, or nobody can tell.
+/// Whether more follows. The field is optional, but any value except `true` and `false` is an error.
 pub(crate) fn more<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
     bool::deserialize(from).map(Some)
 }
 
-/// A text of somebody else's without U+0000, which is in no text that every database keeps.
+/// Removes U+0000 from a foreign text, because not every database can store it.
 pub(crate) fn without_nul(mut text: String) -> String {
     text.retain(|character| character != '\0');
     text
 }
 
-/// A text without space around it, if it has something in it.
+/// Trims a text; `None` if it is empty.
 pub(crate) fn said(text: String) -> Option<String> {
     match text.trim() {
         "" => None,

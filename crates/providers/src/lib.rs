@@ -1,7 +1,16 @@
-//! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
-//! answers alike, and every service that speaks OpenAI's streaming chat completions; and of services that speak its
-//! embeddings; of the legacy agents' provider, simulated and real; of WhatsApp's Cloud API; and of the applications that
-//! accounts connect. [`ModelRegistry`] finds models by the names that agents give, and [`SpeechRegistry`] ears and voices.
+//! Adapters of external services:
+//!
+//! - voice lists of three providers
+//! - language models: `scripted`, an in-process model with fixed answers, and every service with OpenAI's streaming
+//!   chat completions
+//! - services with OpenAI's embeddings
+//! - speech-to-text and text-to-speech
+//! - the provider of legacy agents, simulated and real
+//! - WhatsApp's Cloud API
+//! - applications that accounts connect
+//!
+//! [`ModelRegistry`] finds models by the names in an agent's configuration, [`SpeechRegistry`] recognizers and
+//! synthesizers.
 
 mod applications;
 mod elevenlabs;
@@ -19,8 +28,8 @@ mod whatsapp;
 
 use std::time::Duration;
 
-/// How long a connection is kept for the next request: of one on a connection that the other side has just closed nobody
-/// knows what became.
+/// How long an idle connection is kept. If the other side has just closed a connection, the effect of a request on it
+/// is unknown, so the time is short.
 const IDLE_LIMIT: Duration = Duration::from_secs(5);
 
 pub use applications::{
@@ -36,7 +45,7 @@ pub use sse::{Events, NotEvents};
 pub use voices::{VoiceLibrarySettings, voice_library};
 pub use whatsapp::{WhatsAppSettings, whatsapp};
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

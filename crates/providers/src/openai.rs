@@ -1,5 +1,4 @@
-//! Any service that speaks OpenAI's streaming chat completions: OpenAI, Azure, vLLM, llama.cpp, Ollama, LiteLLM,
-//! OpenRouter.
+//! Any service with OpenAI's streaming chat completions: OpenAI, Azure, vLLM, llama.cpp, Ollama, LiteLLM, OpenRouter.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,35 +22,34 @@ use wire::{Chunk, RequestBody};
 mod calls;
 mod wire;
 
-/// The longest answer, framing included.
+/// The longest answer in bytes, including event framing.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is read of a refusal.
+/// The largest part of an error answer that is read.
 const MAX_REFUSAL_BYTES: usize = 16 * 1024;
 
-/// Models that are remembered to refuse a temperature.
+/// Models in the cache of those that reject a temperature.
 const KNOWN_AT_MOST: usize = 64;
 
-/// How long an answer that is complete may take to end, so that its connection can be used again.
+/// How long a complete answer may take to end its stream, so that its connection can be reused.
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
 
-/// One service's endpoint.
 #[derive(Clone)]
 pub(crate) struct ChatCompletions {
     access: Access,
-    /// Models that have refused a temperature; they are asked without one.
+    /// Models that have rejected a temperature; later requests leave it out.
     refuse_temperature: Arc<Mutex<HashSet<String>>>,
 }
 
 #[derive(Clone)]
 enum Access {
-    /// Named by the operator.
+    /// The operator's endpoint.
     Trusted {
         client: reqwest::Client,
         url: Url,
         authorization: Option<HeaderValue>,
     },
-    /// Named by a customer: guarded, and without any credential of ours.
+    /// A customer's endpoint: guarded against private addresses, and without our credentials.
     Custom {
         client: GuardedClient,
         url: TargetUrl,
@@ -59,7 +57,7 @@ enum Access {
     },
 }
 
-/// Where completions are asked for, below a base URL such as `https://api.openai.com/v1`.
+/// The completions URL below a base URL such as `https://api.openai.com/v1`.
 pub(crate) fn completions_url(base: &str) -> String {
     const PATH: &str = "/chat/completions";
     let base = base.trim_end_matches('/');
@@ -152,7 +150,7 @@ impl ChatCompletions {
     }
 }
 
-/// Whether a refusal names the temperature: some models have one alone.
+/// Whether an error answer names the temperature: some models support only one value.
 async fn is_about_temperature(refusal: reqwest::Response) -> bool {
     let body = http::whole(refusal, MAX_REFUSAL_BYTES).await;
     let body = body.ok().flatten().unwrap_or_default();
@@ -188,9 +186,9 @@ struct Answer {
     ready: VecDeque<ModelDelta>,
     calls: Calls,
     bytes: usize,
-    /// The model said that it is done.
+    /// The model has finished.
     finished: bool,
-    /// Nothing comes any more.
+    /// The stream has ended.
     over: bool,
 }
 
@@ -219,7 +217,7 @@ impl Answer {
             }
             if self.finished {
                 self.over = true;
-                // An answer read to its end gives its connection back.
+                // A connection is reusable only after its answer was read completely.
                 let rest = async { while let Some(Ok(_)) = self.body.next().await {} };
                 let _ = timeout(TAIL_LIMIT, rest).await;
                 return Some((Ok(ModelDelta::Finish), self));
@@ -253,7 +251,7 @@ impl Answer {
         found.iter().try_for_each(|data| self.take(data))
     }
 
-    /// Takes in the data of one event; an empty one stands for the end of the stream.
+    /// Handles the data of one event; an empty one stands for the end of the stream.
     fn take(&mut self, data: &str) -> Result<(), ModelError> {
         match data.trim() {
             _ if self.finished => return Ok(()),
@@ -283,7 +281,7 @@ impl Answer {
         Ok(())
     }
 
-    /// The model is done: what it called is complete now.
+    /// The model has finished: its tool calls are complete.
     fn finish(&mut self) -> Result<(), ModelError> {
         self.finished = true;
         let calls = std::mem::take(&mut self.calls).whole()?;

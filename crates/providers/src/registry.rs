@@ -1,4 +1,4 @@
-//! The models that agents may name.
+//! The models that agents can use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,66 +12,62 @@ use crate::http;
 use crate::openai::{ChatCompletions, completions_url};
 use crate::scripted::Scripted;
 
-/// The provider whose endpoint the customer names.
+/// The provider for endpoints of customers.
 const CUSTOM: &str = "custom";
 
-/// The provider that needs nothing.
+/// The provider that needs no settings.
 const SCRIPTED: &str = "scripted";
 
-/// How long a connection to a service may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a service may be silent within an answer. Callers have shorter deadlines and drop the stream; this one
-/// ends what nobody waits for.
+/// How long a service may be silent within an answer. Callers have shorter deadlines and drop the stream; this limit
+/// ends abandoned requests.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// Where a provider of models or of speech is, and how to be let in.
+/// The URL and key of a model or speech provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// The URL that the service's paths follow, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
+    /// The base URL of the service, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
     pub base_url: String,
-    /// The key, if the service wants one.
+    /// The key, if the service requires one.
     pub api_key: Option<String>,
 }
 
-/// Without the key.
+/// Hides the key.
 impl fmt::Debug for ProviderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ProviderSettings({})", self.base_url)
     }
 }
 
-/// Why the registry cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The base URL is none.
+    /// The base URL is invalid.
     #[error("provider `{0}`: base_url must be a whole http or https URL without query or fragment")]
     BaseUrl(String),
-    /// The key cannot be sent in a header.
+    /// An HTTP header cannot carry the key.
     #[error("provider `{0}`: api_key holds characters that no HTTP header can carry")]
     ApiKey(String),
     /// `scripted` and `custom` take no settings.
     #[error("provider `{0}` is built in and takes no settings")]
     BuiltIn(String),
-    /// A local program cannot be run so.
+    /// The command of a local program is invalid.
     #[error("provider `{0}`: {1}")]
     Program(String, String),
-    /// There is no TLS, or no HTTP client.
+    /// TLS or the HTTP client could not be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
 }
 
-/// Finds models by provider: those of the settings, `scripted`, and `custom` where a client for it was given.
+/// Finds models by provider: those of the settings, `scripted`, and `custom` if it has a client.
 pub struct ModelRegistry {
     providers: HashMap<String, Arc<dyn LanguageModel>>,
     custom: Option<GuardedClient>,
 }
 
 impl ModelRegistry {
-    /// A registry of these providers and `scripted`. All share one client: no proxy from the environment, no redirect.
-    ///
-    /// # Errors
-    /// [`SettingsError`], with the provider's name.
+    /// A registry of these providers and `scripted`. All share one HTTP client without environment proxies and
+    /// redirects. The error names the provider.
     pub fn new(
         settings: impl IntoIterator<Item = (String, ProviderSettings)>,
     ) -> Result<Self, SettingsError> {
@@ -91,14 +87,14 @@ impl ModelRegistry {
         })
     }
 
-    /// Lets agents name an endpoint of their own, asked through this client, with the account's credential alone.
+    /// Enables customers' own endpoints. Requests to them use this client, with the account's credential only.
     #[must_use]
     pub fn with_custom_client(mut self, client: GuardedClient) -> Self {
         self.custom = Some(client);
         self
     }
 
-    /// The names that agents may use, sorted.
+    /// The provider names that agents can use, sorted.
     pub fn providers(&self) -> Vec<&str> {
         let named = self.providers.keys().map(String::as_str);
         let mut names: Vec<&str> = named.chain(self.custom.as_ref().map(|_| CUSTOM)).collect();

@@ -1,4 +1,4 @@
-//! A model that is no model: its answers are a pure function of the prompt and the history. For demonstrations and
+//! A simulated model: its answers are a pure function of the prompt and the history. It is for demonstrations and
 //! tests, in process and free.
 
 mod extraction;
@@ -12,7 +12,7 @@ use offhook_engine::ports::{
 
 use script::Script;
 
-/// The most of the caller's words that a reply takes up, in characters.
+/// Characters of the caller's words that a reply quotes at most.
 const QUOTE_CHARS: usize = 60;
 
 /// The scripted model.
@@ -21,16 +21,16 @@ const QUOTE_CHARS: usize = 60;
 ///
 /// | line | meaning |
 /// |---|---|
-/// | `say: <words>` | a reply; there is one for each time that the customer had the floor, and the last one is repeated |
-/// | `call: <tool> <arguments>` | the reply above also calls this tool; the arguments are sent as they stand, `{}` if there are none |
-/// | `then: <words>` | what it says in the same turn once the tools have answered; further `call:` lines may follow |
+/// | `say: <words>` | a reply; there is one for each turn of the customer, and the last one is repeated |
+/// | `call: <tool> <arguments>` | the reply above also calls this tool, with these arguments, or `{}` |
+/// | `then: <words>` | what it says in the same turn after the tools have answered; further `call:` lines may follow |
 ///
-/// A reply may be `call:` lines alone, after a bare `say:`. In its words `{result}` stands for what the tool answered
-/// last. Where tools have answered and no `then:` is left, it reads the answer out. Tools that it may not call (any
-/// more) it leaves alone.
+/// A reply may consist of `call:` lines only, after an empty `say:`. `{result}` in a reply stands for the last tool's
+/// answer. If tools have answered and no `then:` is left, it reads the last answer out. It skips tools that it may not
+/// call.
 ///
-/// Without a script it answers in a friendly way and takes up what the caller said. A summary tells how many turns
-/// there were and what was said first and last. Data is made up from the schema: texts are the customer's last words,
+/// Without a script it gives a friendly answer that quotes the caller. A summary says how many turns there were, and
+/// what was said first and last. Extracted data is generated from the schema: texts are the customer's last words,
 /// numbers the number of turns, choices the first one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scripted;
@@ -66,7 +66,7 @@ fn reply(messages: &[Message], may_call: bool) -> (String, Vec<ToolCall>) {
     if may_call {
         return (text, calls);
     }
-    // Nothing but a call is no answer.
+    // A reply without text and calls is invalid.
     let text = if text.is_empty() {
         "I have nothing to add.".to_owned()
     } else {
@@ -75,7 +75,7 @@ fn reply(messages: &[Message], may_call: bool) -> (String, Vec<ToolCall>) {
     (text, Vec::new())
 }
 
-/// How often tools were used since the customer spoke last, and what the last one answered.
+/// The rounds of tool calls since the customer spoke last, and the last tool's answer.
 fn since_the_customer(messages: &[Message]) -> (usize, Option<&str>) {
     let recent = || {
         let newest_first = messages.iter().rev();
@@ -95,7 +95,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// How often the customer had the floor: utterances without an answer between them are one turn.
+/// The customer's turns; consecutive utterances without an answer between them count as one.
 fn customer_turns(messages: &[Message]) -> usize {
     let spoken = messages
         .iter()
@@ -143,7 +143,7 @@ fn friendly(words: &str, turn: usize) -> String {
     }
 }
 
-/// The caller's words without their last mark, cut at a word.
+/// The caller's words without their final punctuation, cut at a word boundary.
 fn quote(words: &str) -> String {
     let words = words.trim_end_matches(|c: char| c.is_ascii_punctuation());
     let mut quote = String::new();
@@ -159,7 +159,7 @@ fn quote(words: &str) -> String {
     quote
 }
 
-/// A summary's request holds the transcript as its last message, a turn a line.
+/// Summarizes the transcript, which is the request's last message with one turn per line.
 fn summary(messages: &[Message]) -> String {
     let lines: Vec<&str> = last_words(messages).lines().collect();
     let said = |line: Option<&&str>| {

@@ -1,6 +1,6 @@
-//! Ears and voices: adapters of speech services, of local programs, and speech that is scripted.
-//! [`SpeechRegistry`] finds them by the names that agents give. Their wire shapes come from the services'
-//! documentation; docs/VOICE.md says which were checked against what.
+//! Speech-to-text and text-to-speech: adapters of services and local programs, and scripted speech. [`SpeechRegistry`]
+//! finds them by the names in an agent's configuration. The wire formats come from the services' documentation;
+//! docs/VOICE.md says what each was checked against.
 
 mod aura;
 mod cartesia;

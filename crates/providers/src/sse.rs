@@ -1,9 +1,9 @@
-//! Server-sent events: the `data` of each event, as far as model services use them, and this service itself.
+//! Server-sent events: parses the `data` fields, as model services and this service use them.
 
-/// The longest line: a delta is small, and an answer without line ends must not fill the memory.
+/// The longest line. Deltas are short, and an endless line must not fill the memory.
 const MAX_LINE_BYTES: usize = 256 * 1024;
 
-/// Reads a stream of events from pieces of any size. Line ends may be LF, CRLF or CR; comments and other fields are
+/// Parses an event stream from pieces of any size. Lines may end with LF, CRLF or CR; comments and other fields are
 /// skipped.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -14,12 +14,12 @@ pub struct Events {
     after_cr: bool,
 }
 
-/// The stream is no text, or a line of it has no end.
+/// The stream is no text, or has an endless line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotEvents;
 
 impl Events {
-    /// Takes in a piece and hands the data of each event that it completes to `found`.
+    /// Adds a piece, and calls `found` with the data of each completed event.
     pub fn push(&mut self, piece: &[u8], mut found: impl FnMut(String)) -> Result<(), NotEvents> {
         for &byte in piece {
             let second_half_of_crlf = byte == b'\n' && self.after_cr;
@@ -48,7 +48,7 @@ impl Events {
         };
     }
 
-    /// The stream is over: some services leave out the last blank line.
+    /// Ends the stream: some services omit the last blank line.
     pub fn finish(&mut self, mut found: impl FnMut(String)) -> Result<(), NotEvents> {
         if !self.line.is_empty() {
             self.end_line(&mut found)?;

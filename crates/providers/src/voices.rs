@@ -1,5 +1,4 @@
-//! The voice lists of the three providers. Each has a wire shape of its own; what they share is how
-//! a page is asked for.
+//! The voice lists of the three providers. Each has its own wire format; they share the paging.
 
 mod adding_a;
 mod library_a;
@@ -23,50 +22,45 @@ use tokio::time::{sleep, timeout};
 
 use crate::{SettingsError, http};
 
-/// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long a page may take.
+/// Limit for a page.
 const PAGE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a whole list may take: with the catalogs of today, some hundred pages.
+/// Limit for a whole list; currently lists have up to some hundred pages.
 const LIST_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// How often a page is asked for that the provider is too busy for (429), which a list of hundred pages may be.
+/// Tries for a page that is answered with 429, which long lists may cause.
 const TRIES: usize = 3;
 
-/// How long it is waited for a page where the provider does not say how long.
+/// The delay before a retry if the provider names none.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest wait for a page that a provider may ask for.
+/// The longest delay that a provider may request.
 const PAUSE_AT_MOST: Duration = Duration::from_secs(30);
 
-/// The largest page.
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Voices on a page.
+/// Voices per page.
 const PAGE: usize = 100;
 const PAGE_SIZE: &str = "100";
 
-/// Where a voice provider is, and how to be let in.
+/// The URL and key of a voice provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VoiceLibrarySettings {
-    /// The URL that the provider's paths follow.
+    /// The base URL of the API.
     pub base_url: String,
     pub api_key: String,
 }
 
-/// Without the key.
+/// Hides the key.
 impl fmt::Debug for VoiceLibrarySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VoiceLibrarySettings({})", self.base_url)
     }
 }
 
-/// The list of a provider.
-///
-/// # Errors
-/// [`SettingsError`], with the provider's name.
+/// Creates the voice library of a provider. The error names the provider.
 pub fn voice_library(
     provider: VoiceProvider,
     settings: &VoiceLibrarySettings,
@@ -93,12 +87,12 @@ pub fn voice_library(
     })
 }
 
-/// A provider's HTTP interface.
+/// A provider's HTTP API.
 struct Source {
     client: reqwest::Client,
     base: Url,
     credential: (HeaderName, HeaderValue),
-    /// What stands before a key in the header.
+    /// The prefix of the key in its header.
     scheme: &'static str,
 }
 
@@ -126,7 +120,7 @@ impl Source {
         })
     }
 
-    /// The same for the owner of another key.
+    /// The same provider with another key.
     fn with_key(&self, key: &str) -> Result<Self, VoiceLibraryError> {
         let value = http::credential(self.scheme, key).ok_or(VoiceLibraryError::Credential)?;
         Ok(Self {
@@ -137,7 +131,7 @@ impl Source {
         })
     }
 
-    /// A list, in the time that one may take.
+    /// Applies the time limit of a whole list.
     async fn whole_list(
         &self,
         list: impl Future<Output = Result<VoiceList, VoiceLibraryError>> + Send,
@@ -146,8 +140,8 @@ impl Source {
         read.unwrap_or(Err(VoiceLibraryError::Unreachable))
     }
 
-    /// A recording that plays for anybody: a whole URL of the web without credentials in it, and not of the provider's own
-    /// interface, which asks for the key.
+    /// The preview if everybody can play it: an absolute HTTP(S) URL without credentials, and outside the provider's
+    /// own API, which requires the key.
     fn preview(&self, url: Option<String>) -> Option<String> {
         let url = Url::parse(&url?).ok()?;
         let is_open = ["http", "https"].contains(&url.scheme())
@@ -158,7 +152,8 @@ impl Source {
         is_open.then(|| url.into())
     }
 
-    /// Asks for one page; while the provider has no time for it, again, as asking changes nothing.
+    /// Requests one page, with retries while the provider is too busy. That is safe, because the request changes
+    /// nothing.
     async fn page<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -202,7 +197,7 @@ impl Source {
     }
 }
 
-/// How long a provider that is too busy asks to wait, where that is worth waiting for.
+/// The delay that a busy provider requests, if it is worth waiting for.
 fn pause(answer: &Response) -> Option<Duration> {
     if answer.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
@@ -210,7 +205,7 @@ fn pause(answer: &Response) -> Option<Duration> {
     Some(http::retry_after(answer).unwrap_or(PAUSE)).filter(|pause| *pause <= PAUSE_AT_MOST)
 }
 
-/// Those of a key's voices that are its owner's.
+/// The private voices of a key's owner.
 fn owners(voices: &VoiceList) -> VoiceList {
     let own = voices
         .iter()
@@ -222,7 +217,7 @@ fn owners(voices: &VoiceList) -> VoiceList {
     .collect()
 }
 
-/// The whole of an answer's body, up to `most` bytes.
+/// The whole body of an answer, up to `most` bytes.
 async fn whole(answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
     let body = http::whole(answer, most).await;
     let body = body.map_err(|_| VoiceLibraryError::Unreachable)?;

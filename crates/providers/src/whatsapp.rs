@@ -16,25 +16,23 @@ use tokio::time::timeout;
 
 use crate::{SettingsError, http};
 
-/// The section of the settings, in whose name faults are told.
+/// The settings section that errors name.
 const SECTION: &str = "whatsapp";
 
-/// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a request may take: well within a lease.
+/// Limit for a request: well within a lease.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The largest answer that is read.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// The longest wait that is believed.
+/// The longest wait that WhatsApp can request.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// Where the Cloud API is.
+/// The URL of the Cloud API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhatsAppSettings {
-    /// The URL that the version follows.
+    /// The URL before the version.
     pub base_url: String,
     /// The Graph API's version, such as `v24.0`.
     pub version: String,
@@ -49,10 +47,7 @@ impl Default for WhatsAppSettings {
     }
 }
 
-/// The Cloud API of these settings.
-///
-/// # Errors
-/// [`SettingsError`], in the name of the settings' section.
+/// Creates the Cloud API client of these settings. The error names the settings section.
 pub fn whatsapp(settings: &WhatsAppSettings) -> Result<Arc<dyn WhatsAppApi>, SettingsError> {
     let base = settings.base_url.trim_end_matches('/');
     let url = http_url(&format!("{base}/{}/", settings.version))
@@ -143,7 +138,7 @@ impl WhatsAppApi for CloudApi {
     }
 }
 
-/// Only a connection that never opened is known to have had no effect.
+/// Only a connection that never opened surely had no effect.
 fn failure(error: &reqwest::Error) -> SendError {
     if error.is_connect() {
         SendError::NotConnected
@@ -161,14 +156,14 @@ async fn read(answer: Response) -> Result<String, SendError> {
         let first = read.ok().and_then(|read| read.messages.into_iter().next());
         return first
             .map(|message| message.id)
-            // Without its U+0000, which is in no text that every database keeps, it would be another one's.
+            // With U+0000 removed it would be another message's id, and not every database can store U+0000.
             .filter(|id| !id.is_empty() && id.len() <= 512 && !id.contains('\0'))
             .ok_or(SendError::Unknown(Doubt::Form));
     }
     if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT {
         return Err(SendError::Unknown(Doubt::Status(status.as_u16())));
     }
-    // Refused, whatever else it says.
+    // A 4xx answer is a refusal, whatever else it says.
     let body = body(answer).await.unwrap_or_default();
     let code = read_foreign::<FaultBody>(&body)
         .ok()

@@ -1,4 +1,4 @@
-//! A call: what its owner sees of it, and the task that looks after it once it was answered.
+//! A call: its owner's handle, and the task that runs it once it was answered.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,42 +20,42 @@ use crate::inbound::Known;
 use crate::outcome::Failure;
 use crate::saved;
 
-/// Events that may wait for a call's owner. An owner that lets them pile up is gone, and its call is ended.
+/// Events that may wait for a call's owner. An owner that lets more pile up is gone, and its call ends.
 const EVENTS_WAITING: usize = 256;
 
-/// What the carrier says of a transfer that may wait.
+/// The carrier's progress reports of a transfer that may wait.
 const PROGRESS_WAITING: usize = 8;
 
-/// What happens on a call. Nothing comes after [`Hangup`](Self::Hangup) and [`Failed`](Self::Failed).
+/// An event of a call. [`Hangup`](Self::Hangup) and [`Failed`](Self::Failed) are always the last.
 pub enum SipEvent {
-    /// The other side is being called. With a description its network sends sound already (early media).
+    /// A provisional response. With a description, the network already sends audio (early media).
     Provisional {
-        /// 180 rings, 183 tells more.
+        /// The status code: 180 for ringing, 183 for session progress.
         code: u16,
-        /// Where the sound comes from.
+        /// The session description of the early media.
         sdp: Option<String>,
     },
-    /// It was answered; of a call that came in: our answer was confirmed.
+    /// The call was answered; for an incoming call: the caller confirmed our answer.
     Answered {
-        /// The other side's description, if this message has one.
+        /// The other side's session description, if the message has one.
         sdp: Option<String>,
     },
-    /// The other side offers other sound: it holds the call, takes it back, or moves.
+    /// The other side offers a new session: it holds or resumes the call, or moves its media.
     Renegotiated {
-        /// Its offer.
+        /// The offered session description.
         offer: String,
-        /// The way to answer. Dropped, it refuses.
+        /// Answers the offer. Dropping it rejects the offer.
         reply: Reply,
     },
-    /// A key was pressed, told by INFO.
+    /// A key press, sent by INFO.
     Digit(char),
-    /// The other side hung up, or went away.
+    /// The other side hung up or went away.
     Hangup,
-    /// It was never answered.
+    /// The call was never answered.
     Failed(Failure),
 }
 
-/// Without descriptions and keys.
+/// Hides descriptions and keys.
 impl fmt::Debug for SipEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has = |sdp: &Option<String>| if sdp.is_some() { " with SDP" } else { "" };
@@ -70,13 +70,13 @@ impl fmt::Debug for SipEvent {
     }
 }
 
-/// The way to answer an offer.
+/// Answers an offer.
 pub struct Reply(pub(crate) oneshot::Sender<String>);
 
 impl Reply {
-    /// Answers with our description.
+    /// Answers with our session description.
     pub fn answer(self, sdp: String) {
-        // The call may be over by now.
+        // The call may already be over.
         let _ = self.0.send(sdp);
     }
 }
@@ -94,12 +94,12 @@ pub struct SipCall {
 }
 
 impl SipCall {
-    /// What happens next; `None` once the line is gone.
+    /// Waits for the next event; `None` once the line is gone.
     pub async fn next(&mut self) -> Option<SipEvent> {
         self.events.recv().await
     }
 
-    /// The way to do something to the call.
+    /// Returns the handle for actions on the call.
     #[must_use]
     pub fn control(&self) -> CallControl {
         self.control.clone()
@@ -119,7 +119,7 @@ impl fmt::Debug for SipCall {
     }
 }
 
-/// The way to do something to a call.
+/// Actions on a call.
 #[derive(Clone)]
 pub struct CallControl {
     commands: mpsc::UnboundedSender<Command>,
@@ -134,23 +134,23 @@ impl fmt::Debug for CallControl {
     }
 }
 
-/// Why a customer was not handed over.
+/// Why a transfer failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransferError {
     /// The call is over.
     #[error("the call is over")]
     Gone,
-    /// The carrier refused, with this answer or this outcome.
+    /// The carrier refused with this SIP status.
     #[error("the carrier refused the transfer with {0}")]
     Refused(u16),
-    /// The carrier took the request and never said what became of it. The customer is still on this line.
+    /// The carrier accepted the request but never reported the result. The customer is still on this line.
     #[error("the carrier did not say what became of the transfer")]
     Unconfirmed,
 }
 
 impl CallControl {
-    /// Ends the call in whatever state it is, and waits for the other side's confirmation, though not for long. Ending
-    /// it twice is the same as once.
+    /// Ends the call in whatever state it is, and waits briefly for the other side's confirmation. A second call has no
+    /// effect.
     pub async fn hang_up(&self) {
         let (done, finished) = oneshot::channel();
         if self.commands.send(Command::HangUp(done)).is_ok() {
@@ -159,10 +159,8 @@ impl CallControl {
         }
     }
 
-    /// Hands the other side over to another number (RFC 3515, blind), and hangs up when that is done.
-    ///
-    /// # Errors
-    /// [`TransferError`] if the other side is still on this line, or the line is gone.
+    /// Transfers the other side to another number (RFC 3515, blind), and hangs up afterwards. Returns [`TransferError`]
+    /// if the other side is still on this line, or the line is gone.
     pub async fn transfer(&self, to: &E164) -> Result<(), TransferError> {
         let (progress, mut told) = mpsc::channel(PROGRESS_WAITING);
         self.commands
@@ -186,7 +184,7 @@ impl CallControl {
                 Ok(Some(100..=199)) => {}
                 Ok(Some(200..=299)) => break,
                 Ok(Some(code)) => return Err(TransferError::Refused(code)),
-                // Many a carrier takes the customer along and hangs up on us instead of telling more.
+                // Many carriers connect the customer and hang up on us instead of reporting the result.
                 Ok(None) => return Ok(()),
                 Err(_) => return Err(TransferError::Unconfirmed),
             }
@@ -195,8 +193,8 @@ impl CallControl {
         Ok(())
     }
 
-    /// What another process needs to end the call, in the form that
-    /// [`SipTrunks::end_dialog`](crate::SipTrunks::end_dialog) takes. It is whole once the call was answered.
+    /// Returns what another process needs to end the call, in the format of
+    /// [`SipTrunks::end_dialog`](crate::SipTrunks::end_dialog). It is complete once the call was answered.
     #[must_use]
     pub fn saved(&self) -> String {
         let trunk = self.shared.trunks[self.trunk].trunk.name();
@@ -208,27 +206,27 @@ impl CallControl {
     }
 }
 
-/// What a call's task is told.
+/// A command to a call's task.
 pub(crate) enum Command {
     HangUp(oneshot::Sender<()>),
-    /// A transfer was begun: what the carrier says of it goes here.
+    /// Transfer started; the carrier's progress reports go to this channel.
     Refer(mpsc::Sender<u16>),
-    /// Of a call that came in: it rings, with early media or without.
+    /// Incoming call: send ringing, with or without early media.
     Ring(Option<String>),
-    /// Of a call that came in: it is answered.
+    /// Incoming call: answer.
     Answer(String),
-    /// Of a call that came in: it is refused.
+    /// Incoming call: reject with this status.
     Refuse(u16),
 }
 
-/// The last descriptions of both sides.
+/// The last session descriptions of both sides.
 #[derive(Default)]
 pub(crate) struct Descriptions {
     pub(crate) ours: Option<String>,
     pub(crate) theirs: Option<String>,
 }
 
-/// A call as its task has it.
+/// The state of a call's task.
 pub(crate) struct Live {
     pub(crate) shared: Arc<Shared>,
     pub(crate) trunk: usize,
@@ -236,7 +234,7 @@ pub(crate) struct Live {
     pub(crate) states: DialogStateReceiver,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     pub(crate) descriptions: Arc<Mutex<Descriptions>>,
-    /// Of a call that came in.
+    /// Set for incoming calls.
     pub(crate) known: Option<Known>,
     events: mpsc::Sender<SipEvent>,
     guests: Vec<Guest>,
@@ -244,7 +242,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// A call, as its owner and as its task have it.
+    /// Creates a call: the owner's handle and the task's state.
     pub(crate) fn new(
         shared: &Arc<Shared>,
         trunk: usize,
@@ -277,23 +275,23 @@ impl Live {
         (call, live)
     }
 
-    /// Tells the owner; `false` if nobody listens any more.
+    /// Sends an event to the owner; `false` if the owner is gone or its channel is full.
     pub(crate) fn tell(&self, event: SipEvent) -> bool {
         self.events.try_send(event).is_ok()
     }
 
-    /// Hears the other side's own address for as long as the call lasts.
+    /// Admits packets from the other side's own address while the call lasts.
     pub(crate) fn admit(&mut self, address: Option<IpAddr>) {
         self.guests
             .extend(address.map(|address| self.shared.gate.admit(address)));
     }
 
-    /// Hears the addresses that a message of the other side names.
+    /// Admits packets from the addresses in a message of the other side.
     pub(crate) fn admit_route(&mut self, message: &impl HasHeaders) {
         self.guests.extend(self.shared.gate.admit_route(message));
     }
 
-    /// An answered call, to its end. `id` is what the stack keeps its dialog by.
+    /// Runs an answered call to its end. `id` is the stack's key of its dialog.
     pub(crate) async fn talk(mut self, id: DialogId) {
         let done = loop {
             tokio::select! {
@@ -321,7 +319,7 @@ impl Live {
         }
     }
 
-    /// What the carrier says of a transfer under way.
+    /// Passes the carrier's progress report of a transfer on.
     pub(crate) fn transfer_told(&mut self, code: u16) {
         if let Some(progress) = &self.progress {
             let _ = progress.try_send(code);
@@ -329,8 +327,8 @@ impl Live {
     }
 }
 
-/// Ends an answered call, if it goes on still, and takes its dialog out of the stack. Whoever does not confirm is
-/// forgotten after a while.
+/// Ends an answered call, if it still goes on, and removes its dialog from the stack. It waits for a confirmation only
+/// for a limited time.
 pub(crate) async fn goodbye(shared: &Shared, dialog: &InviteDialog, id: &DialogId) {
     let _ = timeout(shared.timers.goodbye, dialog.bye()).await;
     shared.layer.remove_dialog(id);

@@ -1,14 +1,14 @@
-//! What is changed of messages on their way: challenges as carriers write them and as the stack reads them, and the time
-//! after which a call may be tried again.
+//! Rewrites messages on their way: translates challenges between the carriers' and the stack's syntax, and adds
+//! `Retry-After`.
 //!
-//! The stack takes no list of protections (`qop="auth,auth-int"`) and spells SHA-256 without its hyphen (RFC 8760); on
-//! either it would give the call up.
+//! The stack does not support a list of protections (`qop="auth,auth-int"`) and spells SHA-256 without its hyphen (RFC
+//! 8760); either would make it give up the call.
 
 use rsipstack::sip::{HasHeaders, Header, Response, SipMessage, StatusCode};
 use rsipstack::transaction::endpoint::MessageInspector;
 use rsipstack::transport::SipAddr;
 
-/// Translates between the two.
+/// Translates challenges and answers.
 pub(crate) struct Challenges;
 
 impl MessageInspector for Challenges {
@@ -38,8 +38,7 @@ impl MessageInspector for Challenges {
     }
 }
 
-/// Who cannot be served now may try again soon (RFC 3261 §21.5.4): without the word, carriers take the whole trunk for
-/// broken.
+/// Adds `Retry-After` to a 503 (RFC 3261 §21.5.4): without it, carriers mark the whole trunk as broken.
 fn say_when_to_come_again(response: &mut Response) {
     let says = |header: &Header| matches!(header, Header::RetryAfter(_));
     if response.status_code == StatusCode::ServiceUnavailable && !response.headers.iter().any(says)
@@ -48,7 +47,7 @@ fn say_when_to_come_again(response: &mut Response) {
     }
 }
 
-/// A challenge as the stack reads it.
+/// A carrier's challenge in the stack's syntax.
 fn read(challenge: &str) -> String {
     each_parameter(challenge, |name, value| {
         let bare = value.trim_matches('"');
@@ -66,14 +65,14 @@ fn read(challenge: &str) -> String {
     })
 }
 
-/// What we answer a challenge, as carriers read it.
+/// Our answer to a challenge in the carriers' syntax.
 fn written(answer: &str) -> String {
     each_parameter(answer, |name, value| {
         (name.eq_ignore_ascii_case("algorithm") && value == "SHA256").then(|| "SHA-256".to_owned())
     })
 }
 
-/// The parameters behind the scheme, each with the value that `change` gives it, if any.
+/// Rewrites the parameters after the scheme with the values that `change` returns.
 fn each_parameter(header: &str, change: impl Fn(&str, &str) -> Option<String>) -> String {
     let Some((scheme, parameters)) = header.trim().split_once(' ') else {
         return header.to_owned();

@@ -1,5 +1,4 @@
-//! What the other side asks for in a call that is under way: other sound, a refreshed session, digits, news of a
-//! transfer.
+//! Requests of the other side during a call: new session offers, session refreshes, DTMF digits, and transfer progress.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use tokio::time::timeout;
 use crate::call::{Live, Reply, SipEvent};
 use crate::endpoint::ALLOW;
 
-/// How long a call's owner may think about an offer.
+/// How long a call's owner may take to answer an offer.
 const OFFER_PATIENCE: Duration = Duration::from_secs(8);
 
 /// The media type of session descriptions.
@@ -38,7 +37,7 @@ impl Live {
                     self.transfer_told(code);
                 }
             }
-            // Nobody outside decides where our calls go.
+            // The other side must not redirect our calls.
             DialogState::Refer(_, _, handle) => answer(handle, StatusCode::Decline, Vec::new()),
             DialogState::Message(_, _, handle) | DialogState::Publish(_, _, handle) => {
                 answer(handle, StatusCode::MethodNotAllowed, capabilities());
@@ -53,7 +52,7 @@ impl Live {
         true
     }
 
-    /// A re-INVITE or an UPDATE. What changes nothing is answered here; an offer goes to the call's owner.
+    /// Handles a re-INVITE or an UPDATE. One that changes nothing is answered here; an offer goes to the call's owner.
     fn renegotiate(&mut self, request: &Request, handle: TransactionHandle) -> bool {
         self.admit_route(request);
         let mut headers = vec![Header::Allow(ALLOW.into())];
@@ -65,11 +64,11 @@ impl Live {
             unchanged.then(|| known.ours.clone())
         };
         match (offer, ours) {
-            // A refreshed session (RFC 4028), which says nothing of sound.
+            // A session refresh (RFC 4028) without a session description.
             (None, Some(_)) if request.method == Method::Update => {
                 answer(handle, StatusCode::OK, headers);
             }
-            // The same offer as before, or none: then ours stands, and is offered.
+            // The same offer as before, or none: our last description stays valid, and is sent.
             (_, Some(Some(ours))) => answer_with(handle, headers, ours),
             (None, _) => answer(handle, StatusCode::NotAcceptableHere, Vec::new()),
             (Some(offer), _) => {
@@ -104,7 +103,7 @@ impl Live {
     }
 }
 
-/// Answers without a body. The stack takes answers without waiting: it awaits exactly one.
+/// Answers without a body. The stack's channel takes exactly one answer without waiting.
 fn answer(handle: TransactionHandle, status: StatusCode, headers: Vec<Header>) {
     tokio::spawn(async move { handle.respond(status, Some(headers), None).await }.boxed());
 }
@@ -121,7 +120,7 @@ fn answer_with(handle: TransactionHandle, mut headers: Vec<Header>, sdp: String)
     );
 }
 
-/// What an OPTIONS is told.
+/// The headers of an answer to OPTIONS.
 pub(crate) fn capabilities() -> Vec<Header> {
     vec![Header::Allow(ALLOW.into()), Header::Accept(SDP.into())]
 }
@@ -145,8 +144,8 @@ pub(crate) fn sdp(message: &impl HasHeaders, body: &[u8]) -> Option<String> {
 /// A body that is neither a digit nor empty.
 struct NotKnown;
 
-/// The key that an INFO tells of, as `application/dtmf-relay` (`Signal=5`) or `application/dtmf` (`5`). An empty one only
-/// keeps the way open.
+/// Parses the key of an INFO, as `application/dtmf-relay` (`Signal=5`) or `application/dtmf` (`5`). An empty body is a
+/// keep-alive.
 fn digit(request: &Request) -> Result<Option<char>, NotKnown> {
     let body = String::from_utf8_lossy(&request.body);
     let body = body.trim();
@@ -181,7 +180,7 @@ fn digit(request: &Request) -> Result<Option<char>, NotKnown> {
     }
 }
 
-/// The code that a NOTIFY of a transfer tells (RFC 3515 §2.4.5).
+/// Parses the status in a transfer's NOTIFY (RFC 3515 §2.4.5).
 fn sipfrag(request: &Request) -> Option<u16> {
     let event = request.header_value("Event")?;
     if !event.to_ascii_lowercase().starts_with("refer") {
@@ -196,8 +195,8 @@ fn sipfrag(request: &Request) -> Option<u16> {
         .ok()
 }
 
-/// What keeps a session's timer running: the other side refreshes it, and we agree. Where it wants us to refresh, nothing
-/// is said, which leaves the session without a timer (RFC 4028 §9).
+/// The headers that agree to a session timer which the other side refreshes. If it wants us to refresh, the answer
+/// omits them, which leaves the session without a timer (RFC 4028 §9).
 fn session_timer(request: &Request) -> Vec<Header> {
     let Some(expires) = request.header_value("Session-Expires") else {
         return Vec::new();

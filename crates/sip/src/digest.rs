@@ -1,6 +1,6 @@
-//! Callers that prove themselves by digest (RFC 3261 §22), for trunks without fixed addresses.
+//! Digest authentication of callers (RFC 3261 §22), for trunks without fixed addresses.
 //!
-//! A challenge costs no memory: its nonce says when it was made and is signed for the asker's address.
+//! A challenge needs no memory: its nonce contains its time and is signed for the caller's address.
 
 use std::net::IpAddr;
 
@@ -13,23 +13,23 @@ use tokio::time::Instant;
 
 use crate::endpoint::Shared;
 
-/// What callers prove themselves for.
+/// The realm of our challenges.
 const REALM: &str = "offhook";
 
-/// How long a challenge may be answered, in seconds.
+/// The lifetime of a challenge in seconds.
 const NONCE_SECONDS: u64 = 60;
 
-/// What is to be done with a call of an unknown address.
+/// The decision about a call from an unknown address.
 pub(crate) enum Verdict {
-    /// It comes by this trunk.
+    /// The call belongs to this trunk.
     Trunk(usize),
-    /// It has proved nothing yet and is challenged.
+    /// The call has no credentials and is challenged.
     Challenge,
-    /// It claimed what it does not know.
+    /// The credentials are wrong.
     Drop,
 }
 
-/// Judges a call that comes from no known address.
+/// Decides about a call from an unknown address.
 pub(crate) fn judge(shared: &Shared, call: &Transaction, from: IpAddr) -> Verdict {
     let Some(header) = call.original.authorization_header() else {
         return Verdict::Challenge;
@@ -56,7 +56,7 @@ pub(crate) fn judge(shared: &Shared, call: &Transaction, from: IpAddr) -> Verdic
     known.map_or(Verdict::Drop, Verdict::Trunk)
 }
 
-/// Asks the caller to prove itself, and forgets that it called.
+/// Sends a challenge, and keeps no state of the call.
 pub(crate) async fn challenge(shared: &Shared, mut call: Transaction, from: IpAddr) {
     let Some(connection) = call.connection.clone() else {
         return;
@@ -87,7 +87,7 @@ fn nonce(shared: &Shared, at: u64, from: IpAddr) -> String {
     format!("{at:x}.{}", hex::encode(&signed.as_ref()[..16]))
 }
 
-/// How old a nonce of ours for this address is, in seconds; `None` if it is not ours.
+/// The age in seconds of our nonce for this address; `None` if the nonce is not ours.
 fn age(shared: &Shared, text: &str, from: IpAddr) -> Option<u64> {
     let at = u64::from_str_radix(text.split_once('.')?.0, 16).ok()?;
     (nonce(shared, at, from) == text).then(|| seconds(shared).saturating_sub(at))

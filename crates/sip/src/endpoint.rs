@@ -1,4 +1,4 @@
-//! The endpoint: listeners, trunks, and the calls that go out and come in.
+//! The endpoint: listeners, trunks, and outgoing and incoming calls.
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -31,13 +31,14 @@ use crate::saved::{self, EndError};
 use crate::settings::{SipSettings, Timers, Transport};
 use crate::trunk::Trunk;
 
-/// What follows the `@` of our Call-IDs. A call's id is its handle: the carrier knows the call by our reference.
+/// The domain of our Call-IDs. The local part is the call's handle, so that the carrier knows the call by our
+/// reference.
 pub(crate) const CALL_ID_DOMAIN: &str = "offhook";
 
-/// Calls that may wait to be taken; more are told to try again.
+/// Incoming calls that may wait for the application; further ones are rejected with `Retry-After`.
 const INCOMING_WAITING: usize = 64;
 
-/// Methods that we answer.
+/// The methods that we support.
 pub(crate) const ALLOW: &str = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, NOTIFY";
 
 /// A running endpoint with its trunks. Dropping it closes the sockets.
@@ -45,7 +46,7 @@ pub struct SipTrunks {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all calls share.
+/// The state that all calls share.
 pub(crate) struct Shared {
     pub(crate) endpoint: EndpointInnerRef,
     pub(crate) layer: Arc<DialogLayer>,
@@ -55,67 +56,65 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<Arc<ClientConfig>>,
     pub(crate) stop: CancellationToken,
     pub(crate) incoming: mpsc::Sender<Incoming>,
-    /// The names of the calls that came in and last.
+    /// The names of the incoming calls in progress.
     pub(crate) came_in: Mutex<HashSet<CallName>>,
-    /// What digest challenges of ours are made with.
+    /// The key that signs our digest challenges.
     pub(crate) secret: ring::hmac::Key,
     /// When the endpoint was started.
     pub(crate) since: Instant,
 }
 
-/// A trunk and what is known of it.
+/// A trunk and its state.
 pub(crate) struct TrunkState {
     pub(crate) trunk: Trunk,
     pub(crate) way: Way,
     pub(crate) health: Health,
 }
 
-/// Whom to call.
+/// An outgoing call.
 #[derive(Clone)]
 pub struct Invite {
-    /// Our reference. The Call-ID is made of it, so one handle is one call.
+    /// Our reference. The Call-ID is derived from it, so one handle is one call.
     pub handle: CallHandle,
-    /// The number shown to the person called.
+    /// The caller ID.
     pub from: E164,
-    /// The number called.
+    /// The called number.
     pub to: E164,
     /// Our offer (RFC 3264).
     pub offer: String,
 }
 
-/// Without numbers.
+/// Hides the numbers.
 impl fmt::Debug for Invite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Invite({})", self.handle)
     }
 }
 
-/// Why a call was not begun: nothing was sent.
+/// Why a call was not started. Nothing was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// No trunk has this name.
+    /// There is no trunk with this name.
     #[error("there is no trunk `{0}`")]
     UnknownTrunk(String),
-    /// No way to the carrier. It may be tried again.
+    /// The carrier is unreachable. A retry may succeed.
     #[error("trunk `{trunk}`: {fault}")]
     NotConnected {
-        /// The trunk.
+        /// The name of the trunk.
         trunk: String,
-        /// What is in the way.
+        /// Why it is unreachable.
         fault: String,
     },
-    /// The request cannot be made.
+    /// The request cannot be built.
     #[error("trunk `{0}`: the call cannot be put into words")]
     Malformed(String),
 }
 
 #[boxed]
 impl SipTrunks {
-    /// Listens, and begins to look after the trunks. Calls that come in are handed out by the receiver; those that
-    /// nobody takes are refused.
-    ///
-    /// # Errors
-    /// [`StartError`] if an address cannot be listened to, or a trunk does not go with the listeners.
+    /// Starts the listeners and monitors the trunks. The receiver returns incoming calls; calls that the application
+    /// does not take are rejected. Returns [`StartError`] if an address cannot be bound, or a trunk does not fit the
+    /// listeners.
     pub async fn start(
         settings: SipSettings,
         trunks: Vec<Trunk>,
@@ -169,7 +168,7 @@ impl SipTrunks {
             .map_err(|error| StartError::Stack(error.to_string()))?;
         tokio::spawn(async move { endpoint.serve().await }.boxed());
         tokio::spawn(accept(Arc::clone(&shared), requests).boxed());
-        // Made before the wait: whoever gives up on it stops what runs already.
+        // Created before the wait, so that dropping this future stops what already runs.
         let trunks = Self {
             shared: Arc::clone(&shared),
         };
@@ -182,44 +181,36 @@ impl SipTrunks {
         Ok((trunks, taken))
     }
 
-    /// Calls a number by a trunk. `Ok` means that the request has left; what becomes of it comes as events.
-    ///
-    /// # Errors
+    /// Calls a number through a trunk. `Ok` means that the request was sent; events report the progress. Returns
     /// [`CallError`] if nothing was sent.
     pub async fn call(&self, trunk: &str, invite: Invite) -> Result<SipCall, CallError> {
         let index = self.shared.trunk(trunk)?;
         outbound::call(&self.shared, index, invite).await
     }
 
-    /// Ends an answered call of a process that died, by what [`CallControl::saved`](crate::CallControl::saved) or
-    /// [`Incoming::dialog`] said there: a BYE of ours, as if that process had sent it. A call that is over is no error.
-    ///
-    /// # Errors
-    /// [`EndError`] if the carrier did not confirm.
+    /// Ends an answered call of a process that died, by the value of [`CallControl::saved`](crate::CallControl::saved)
+    /// or [`Incoming::dialog`] in that process. It sends a BYE as if from that process. Succeeds for a call that is
+    /// over. Returns [`EndError`] if the carrier did not confirm.
     pub async fn end_dialog(&self, saved: &str) -> Result<(), EndError> {
         saved::end(&self.shared, saved).await
     }
 
-    /// Whether a trunk's carrier is known not to answer. A trunk that nobody looks after never is.
-    ///
-    /// # Errors
-    /// [`CallError::UnknownTrunk`].
+    /// Returns whether a trunk's carrier is known not to answer; always `false` for a trunk without keep-alive. Returns
+    /// [`CallError::UnknownTrunk`] if the trunk does not exist.
     pub fn is_down(&self, trunk: &str) -> Result<bool, CallError> {
         let index = self.shared.trunk(trunk)?;
         Ok(self.shared.trunks[index].health.is_down())
     }
 
-    /// Asks a trunk's carrier for a sign of life, an OPTIONS, and returns the status of its answer, whatever it is.
-    ///
-    /// # Errors
-    /// [`NoAnswer`] if there is none.
+    /// Sends an OPTIONS to a trunk's carrier and returns the status of its answer, whatever it is. Returns [`NoAnswer`]
+    /// if there is none.
     pub async fn ask(&self, trunk: &str) -> Result<u16, NoAnswer> {
         let index = self.shared.trunk(trunk);
         let index = index.map_err(|_| NoAnswer::UnknownTrunk(trunk.to_owned()))?;
         asked(&self.shared, index).await
     }
 
-    /// The addresses that are listened to, as others see them.
+    /// Returns the listeners' addresses as others see them.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.shared
@@ -229,7 +220,7 @@ impl SipTrunks {
             .collect()
     }
 
-    /// Dialogs that the stack holds: those of calls under way, and no other.
+    /// Returns the number of dialogs in the stack: exactly those of calls in progress.
     #[must_use]
     pub fn dialogs(&self) -> usize {
         self.shared.layer.len()
@@ -265,14 +256,14 @@ impl TrunkState {
         uri(number, self.trunk.authority(), transport)
     }
 
-    /// A number's address as ours.
+    /// A number's address in our domain.
     pub(crate) fn our_uri(&self, number: &str) -> sip::Uri {
         let domain = self.trunk.from_domain.clone();
         uri(number, domain, sip::Transport::Udp)
     }
 }
 
-/// An address that names its transport, unless that is the usual one.
+/// A SIP URI with its transport, unless that is the default.
 fn uri(user: &str, place: sip::HostWithPort, transport: sip::Transport) -> sip::Uri {
     let mut uri = sip::Uri {
         scheme: Some(Scheme::Sip),
@@ -301,7 +292,7 @@ impl Shared {
         self.endpoint.transport_layer.get_listen_addrs()
     }
 
-    /// The address of ours that goes with a transport; over a connection that we opened the first one does.
+    /// Our address for a transport; for a connection that we opened, the first listener's.
     pub(crate) fn our_address(&self, transport: sip::Transport) -> SipAddr {
         let listeners = self.listeners();
         let ours = listeners
@@ -316,12 +307,12 @@ impl Shared {
         }
     }
 
-    /// Where requests of a dialog reach us.
+    /// The address for requests within a dialog.
     pub(crate) fn contact(&self, transport: sip::Transport) -> sip::Uri {
         uri("offhook", self.our_address(transport).addr, transport)
     }
 
-    /// Whether a datagram to this address can leave; connections choose their own address.
+    /// Whether a datagram can be sent to this address; connections choose their own local address.
     pub(crate) fn can_send_to(&self, transport: Transport, to: IpAddr) -> bool {
         transport != Transport::Udp
             || self.listeners().iter().any(|listener| {

@@ -1,5 +1,5 @@
-//! Who is heard at all. Datagrams and connections of strangers are dropped unanswered, unread where nothing else lets
-//! them in: an open SIP port is found by scanners within minutes.
+//! The source address filter. Datagrams and connections from unknown addresses are dropped unanswered, and unread
+//! unless a trunk accepts digest: scanners find an open SIP port within minutes.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,15 +13,15 @@ use rsipstack::sip::{HasHeaders, Header, Host, Method, Request, SipMessage, type
 use rsipstack::transaction::endpoint::TransportEventInspector;
 use rsipstack::transport::TransportEvent;
 
-/// Addresses that are remembered of one server's name, the newest: names of large carriers have many in turn.
+/// Addresses kept per server name, newest first; names of large carriers rotate through many.
 const REMEMBERED: usize = 64;
 
-/// Knows the addresses that may speak to us.
+/// The addresses that may send to us.
 pub(crate) struct Gate {
     trunks: Vec<Neighbour>,
-    /// Some trunk takes calls from anywhere by digest.
+    /// A trunk accepts calls from anywhere by digest.
     open: bool,
-    /// Addresses that calls under way go to beside the trunks' own, with how many calls do.
+    /// Addresses of calls in progress besides the trunks' own, with the number of calls for each.
     guests: Mutex<HashMap<IpAddr, usize>>,
 }
 
@@ -46,7 +46,7 @@ impl Gate {
         })
     }
 
-    /// A trunk's server has this address now.
+    /// Adds a current address of a trunk's server.
     pub(crate) fn learn(&self, trunk: usize, address: IpAddr) {
         let mut server = self.trunks[trunk].server.lock();
         let address = address.to_canonical();
@@ -55,7 +55,7 @@ impl Gate {
         server.truncate(REMEMBERED);
     }
 
-    /// The trunk that this is an address of.
+    /// The trunk that an address belongs to.
     pub(crate) fn trunk_of(&self, address: IpAddr) -> Option<usize> {
         let address = address.to_canonical();
         self.trunks.iter().position(|trunk| {
@@ -64,22 +64,22 @@ impl Gate {
         })
     }
 
-    /// Whether this is an address of a trunk, or of a call under way.
+    /// Whether an address belongs to a trunk, or to a call in progress.
     fn knows(&self, address: IpAddr) -> bool {
         self.trunk_of(address).is_some() || self.guests.lock().contains_key(&address.to_canonical())
     }
 
-    /// Whether some trunk takes calls from anywhere by digest.
+    /// Whether a trunk accepts calls from anywhere by digest.
     pub(crate) const fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Whether anything that comes from there is read.
+    /// Whether messages from an address are parsed.
     pub(crate) fn reads(&self, address: IpAddr) -> bool {
         self.open || self.knows(address)
     }
 
-    /// Hears an address for as long as a call goes there.
+    /// Admits an address for the duration of a call.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Guest {
         let address = address.to_canonical();
         *self.guests.lock().entry(address).or_default() += 1;
@@ -89,8 +89,8 @@ impl Gate {
         }
     }
 
-    /// Hears the addresses that a carrier's message says the call goes on with: its contact, and the proxies before it.
-    /// A carrier's media gateways speak for themselves once the call is up.
+    /// Admits the addresses in a carrier's message that the call continues with: its contact and the proxies before it.
+    /// A carrier's media gateways send requests themselves once the call is up.
     pub(crate) fn admit_route(self: &Arc<Self>, message: &impl HasHeaders) -> Vec<Guest> {
         message
             .headers()
@@ -100,7 +100,7 @@ impl Gate {
             .collect()
     }
 
-    /// Whether a message goes on to be handled. What only a call by digest can begin with is told apart later.
+    /// Whether a message is handled. A call that needs digest authentication is decided later.
     fn passes(&self, message: &SipMessage, from: IpAddr) -> bool {
         match message {
             SipMessage::Response(_) => true,
@@ -112,7 +112,7 @@ impl Gate {
     }
 }
 
-/// The addresses that a header's values name; names are not looked up.
+/// The IP addresses in a header's values; host names are not resolved.
 fn addresses(header: &Header) -> Vec<IpAddr> {
     let hosts: Vec<Host> = match header {
         Header::Contact(contact) => {
@@ -137,7 +137,7 @@ fn addresses(header: &Header) -> Vec<IpAddr> {
         .collect()
 }
 
-/// Whether a request is a call that begins.
+/// Whether a request starts a call.
 pub(crate) fn opens_dialog(request: &Request) -> bool {
     request.method == Method::Invite && !has_to_tag(request)
 }
@@ -147,7 +147,7 @@ pub(crate) fn has_to_tag(request: &Request) -> bool {
     matches!(request.to_header().map(|to| to.tag()), Ok(Ok(Some(tag))) if !tag.value().is_empty())
 }
 
-/// The address of a message's source.
+/// The IP address of a message's source.
 pub(crate) fn ip_of(from: &rsipstack::transport::SipAddr) -> Option<IpAddr> {
     match from.addr.host {
         Host::IpAddr(address) => Some(address),
@@ -155,7 +155,7 @@ pub(crate) fn ip_of(from: &rsipstack::transport::SipAddr) -> Option<IpAddr> {
     }
 }
 
-/// An address that is heard while this lives.
+/// Admits an address while it lives.
 pub(crate) struct Guest {
     gate: Arc<Gate>,
     address: IpAddr,
@@ -173,7 +173,7 @@ impl Drop for Guest {
     }
 }
 
-/// The door of the endpoint: behind the transports, before anything is answered.
+/// Applies the gate after the transports, before any answer is sent.
 pub(crate) struct Door(pub(crate) Arc<Gate>);
 
 #[async_trait]

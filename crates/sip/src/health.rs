@@ -1,4 +1,4 @@
-//! Whether carriers answer: an OPTIONS now and then (RFC 3261 §11), which also keeps routers' ways open.
+//! Monitors carriers by a periodic OPTIONS (RFC 3261 §11), which also keeps NAT mappings open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use tracing::{info, warn};
 use crate::endpoint::Shared;
 use crate::reach::{Unreachable, reach};
 
-/// How soon a carrier that does not answer is asked again.
+/// The interval for a carrier that does not answer.
 const DOWN_RETRY: Duration = Duration::from_secs(10);
 
-/// What is known of a carrier.
+/// The state of a carrier.
 #[derive(Default)]
 pub(crate) struct Health {
     down: AtomicBool,
@@ -29,24 +29,24 @@ impl Health {
     }
 }
 
-/// Why there is no answer to a question.
+/// Why an OPTIONS got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// No trunk has this name.
+    /// There is no trunk with this name.
     #[error("there is no trunk `{0}`")]
     UnknownTrunk(String),
-    /// There is no way to the carrier; what is in it.
+    /// The carrier is unreachable, for this reason.
     #[error("{0}")]
     Unreachable(String),
-    /// Nothing came back in time.
+    /// No answer came in time.
     #[error("the carrier does not answer")]
     Silence,
 }
 
-/// Looks after one trunk till the endpoint stops.
+/// Monitors one trunk until the endpoint stops.
 pub(crate) async fn watch(shared: Arc<Shared>, trunk: usize) {
     let Some(interval) = shared.trunks[trunk].trunk.keep_alive else {
-        // Its calls may come in before one goes out: its addresses are to be known.
+        // Its calls may come in before one goes out, so its addresses must be known.
         let _ = reach(&shared, trunk).await;
         return;
     };
@@ -76,12 +76,12 @@ pub(crate) async fn watch(shared: Arc<Shared>, trunk: usize) {
     }
 }
 
-/// Whether the carrier answers an OPTIONS. What it answers does not matter, as long as it is itself that does.
+/// Whether the carrier answers an OPTIONS, with any status of its own.
 async fn answers(shared: &Arc<Shared>, trunk: usize) -> bool {
     asked(shared, trunk).await.is_ok()
 }
 
-/// What the carrier answers to an OPTIONS: any status that is its own.
+/// The carrier's status for an OPTIONS.
 pub(crate) async fn asked(shared: &Arc<Shared>, trunk: usize) -> Result<u16, NoAnswer> {
     match timeout(shared.timers.keep_alive, ask(shared, trunk)).await {
         Ok(Ok(Some(status))) => Ok(status),
@@ -123,7 +123,7 @@ async fn question(shared: &Arc<Shared>, trunk: usize, destination: SipAddr) -> O
             continue;
         };
         if response.status_code.kind() != StatusCodeKind::Provisional {
-            // The stack writes these two itself when nobody answers.
+            // The stack generates these two itself when no answer comes.
             let status = response.status_code.code();
             return (!matches!(status, 408 | 503)).then_some(status);
         }

@@ -1,4 +1,4 @@
-//! What comes in: requests of dialogs, questions, and calls.
+//! Incoming requests: within dialogs, OPTIONS, and calls.
 
 use futures_util::FutureExt as _;
 use std::fmt;
@@ -18,40 +18,40 @@ use crate::digest::{self, Verdict};
 use crate::endpoint::{ALLOW, Shared};
 use crate::gate::{has_to_tag, ip_of, opens_dialog};
 
-/// A call that came in and waits to be answered. Dropped, it is refused for now.
+/// An incoming call that waits for an answer. Dropping it rejects the call for now.
 pub struct Incoming {
-    /// The trunk that it came by.
+    /// The name of its trunk.
     pub trunk: String,
     /// The caller's number as the carrier wrote it; `None` if it is withheld.
     pub from: Option<String>,
-    /// The number called as the carrier wrote it.
+    /// The called number as the carrier wrote it.
     pub to: String,
-    /// The caller's offer; without it, ours goes with the answer.
+    /// The caller's offer; without one, our answer contains the offer.
     pub offer: Option<String>,
     call: SipCall,
 }
 
-/// Without numbers and descriptions.
+/// Hides numbers and descriptions.
 impl fmt::Debug for Incoming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Incoming(by {})", self.trunk)
     }
 }
 
-/// Why a call is not taken.
+/// Why a call is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody has this number.
+    /// The number is not assigned.
     NotFound,
-    /// All lines are taken.
+    /// All lines are busy.
     Busy,
-    /// Nobody may answer now.
+    /// No agent may answer now.
     Unavailable,
-    /// This endpoint takes no calls now; another one may, and it may itself in a moment.
+    /// This endpoint accepts no calls now; another one may, and this one may soon.
     Later,
-    /// It is not wanted.
+    /// The call is declined.
     Declined,
-    /// No sound could be agreed on.
+    /// No media could be negotiated.
     NotAcceptable,
 }
 
@@ -69,26 +69,26 @@ impl Refusal {
 }
 
 impl Incoming {
-    /// Lets it ring; with a description, as early media (183).
+    /// Sends ringing; with a session description, as early media (183).
     pub fn ring(&self, sdp: Option<String>) {
         self.command(Command::Ring(sdp));
     }
 
-    /// Answers with our description. [`SipEvent::Answered`] tells that the caller confirmed.
+    /// Answers with our session description. [`SipEvent::Answered`] follows once the caller has confirmed.
     #[must_use]
     pub fn answer(self, sdp: String) -> SipCall {
         self.command(Command::Answer(sdp));
         self.call
     }
 
-    /// What another process needs to end the call once it was answered here, in the form that
-    /// [`SipTrunks::end_dialog`](crate::SipTrunks::end_dialog) takes.
+    /// Returns what another process needs to end the call once it was answered here, in the format of
+    /// [`SipTrunks::end_dialog`](crate::SipTrunks::end_dialog).
     #[must_use]
     pub fn dialog(&self) -> String {
         self.call.control().saved()
     }
 
-    /// Refuses.
+    /// Rejects the call.
     pub fn refuse(self, why: Refusal) {
         self.command(Command::Refuse(why.code()));
     }
@@ -98,17 +98,17 @@ impl Incoming {
     }
 }
 
-/// The name of a call that came in, taken while it lasts.
+/// Reserves the name of an incoming call while it lasts.
 pub(crate) struct Known {
     shared: Arc<Shared>,
     name: CallName,
 }
 
-/// Call-ID and the caller's tag.
+/// The Call-ID and the caller's tag.
 pub(crate) type CallName = (String, String);
 
 impl Known {
-    /// `None` if a call of this name is there.
+    /// `None` if a call of this name exists.
     fn note(shared: &Arc<Shared>, name: CallName) -> Option<Self> {
         shared.came_in.lock().insert(name.clone()).then(|| Self {
             shared: Arc::clone(shared),
@@ -117,7 +117,7 @@ impl Known {
     }
 }
 
-/// What a call is called by whoever makes it; `None` if it is not called rightly.
+/// The name of a call; `None` if its headers are invalid.
 fn name(request: &Request) -> Option<CallName> {
     let tag = request.from_header().ok()?.tag().ok()??;
     let call_id = request.call_id_header().ok()?;
@@ -130,7 +130,7 @@ impl Drop for Known {
     }
 }
 
-/// Takes all requests that begin a transaction, till the endpoint stops.
+/// Handles all requests that start a transaction, until the endpoint stops.
 pub(crate) async fn accept(shared: Arc<Shared>, mut requests: TransactionReceiver) {
     let stop = shared.stop.clone();
     loop {
@@ -156,7 +156,7 @@ pub(crate) async fn accept(shared: Arc<Shared>, mut requests: TransactionReceive
                         digest::challenge(&shared, request, from).await;
                         continue;
                     }
-                    // Dropped unanswered.
+                    // Dropped without an answer.
                     Verdict::Challenge | Verdict::Drop => continue,
                 },
             };
@@ -167,14 +167,14 @@ pub(crate) async fn accept(shared: Arc<Shared>, mut requests: TransactionReceive
     }
 }
 
-/// A request of a dialog, or one that needs none.
+/// Handles a request within a dialog, or one that needs none.
 async fn other(shared: Arc<Shared>, mut request: Transaction) {
     let method = request.original.method;
     if has_to_tag(&request.original) {
         match shared.layer.match_dialog(&request) {
             Some(mut dialog) => {
                 let _ = dialog.handle(&mut request).await;
-                // The stack says nothing to what comes before the call is up.
+                // The stack does not answer requests before the call is up.
                 if method != Method::Invite && method != Method::Ack && !request.is_terminated() {
                     let _ = request.reply(StatusCode::RequestPending).await;
                 }
@@ -198,12 +198,12 @@ async fn other(shared: Arc<Shared>, mut request: Transaction) {
     }
 }
 
-/// Repeats a refusal till it is confirmed.
+/// Repeats a rejection until it is confirmed.
 async fn drain(mut invite: Transaction) {
     while invite.receive().await.is_some() {}
 }
 
-/// Refuses a call before it becomes one.
+/// Rejects a call before it has a dialog.
 fn refuse(mut invite: Transaction, status: StatusCode, headers: Vec<Header>) {
     tokio::spawn(
         async move {
@@ -214,7 +214,7 @@ fn refuse(mut invite: Transaction, status: StatusCode, headers: Vec<Header>) {
     );
 }
 
-/// A call by a trunk: offered to whoever takes them.
+/// Offers a trunk's call to the application.
 fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Option<IpAddr>) {
     let request = &invite.original;
     let offer = sdp(request, &request.body);
@@ -233,7 +233,7 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
         );
         return refuse(invite, StatusCode::ServiceUnavailable, Vec::new());
     };
-    // One INVITE that came by several ways (RFC 3261 §8.2.2.2), or a second one of a call that is there.
+    // The same INVITE by another path (RFC 3261 §8.2.2.2), or a second one of an existing call.
     let Some(name) = name(request) else {
         return refuse(invite, StatusCode::BadRequest, Vec::new());
     };
@@ -278,7 +278,7 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
     );
 }
 
-/// The caller's number: what the carrier asserts, else what the caller says.
+/// The caller's number: what the carrier asserts, or else what the caller claims.
 fn caller(request: &Request) -> Option<String> {
     let asserted = request
         .p_asserted_identity_header()
@@ -292,7 +292,7 @@ fn caller(request: &Request) -> Option<String> {
     (!user.is_empty() && !user.eq_ignore_ascii_case("anonymous")).then_some(user)
 }
 
-/// Waits for a call that came in to be answered and confirmed. `None` if it ended before.
+/// Waits until an incoming call was answered and confirmed. `None` if it ended before.
 async fn ring(mut live: Live) -> Option<Live> {
     let limit = sleep(live.shared.timers.ring);
     tokio::pin!(limit);
@@ -337,7 +337,7 @@ async fn ring(mut live: Live) -> Option<Live> {
             }
             state = live.states.recv() => match state {
                 Some(DialogState::Confirmed(..)) => {
-                    // With an offer of ours, the answer comes with the confirmation.
+                    // If the offer was ours, the answer comes with the ACK.
                     let sdp = live
                         .dialog
                         .last_remote_ack()
@@ -348,7 +348,7 @@ async fn ring(mut live: Live) -> Option<Live> {
                     live.tell(SipEvent::Answered { sdp });
                     return Some(live);
                 }
-                // The caller gave up, or never confirmed our answer: then the stack has said goodbye.
+                // The caller gave up, or never confirmed our answer; then the stack has already sent a BYE.
                 Some(DialogState::Terminated(..)) | None => {
                     live.tell(SipEvent::Hangup);
                     end(&live);

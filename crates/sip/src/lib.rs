@@ -1,9 +1,9 @@
-//! Calls over SIP trunks, on `rsipstack`: signalling, and a carrier whose calls have sound.
+//! Calls over SIP trunks, on `rsipstack`: signaling, and a carrier whose calls have audio.
 //!
-//! [`SipTrunks`] listens, calls by a trunk ([`SipTrunks::call`]) and hands out the calls that come in ([`Incoming`]).
-//! Session descriptions go in and come out as text; [`SipCarrier`] joins them to sound. Of each call one task decides: it turns
-//! what the stack tells into [`SipEvent`]s, keeps the times that are ours ([`Timers`]), ends the call in whatever state
-//! it is, and takes its dialog out of the stack.
+//! [`SipTrunks`] listens, places calls through a trunk ([`SipTrunks::call`]) and returns incoming calls ([`Incoming`]).
+//! Session descriptions are text here; [`SipCarrier`] connects them with audio. One task per call makes all decisions:
+//! it turns the stack's reports into [`SipEvent`]s, applies our [`Timers`], ends the call in whatever state it is, and
+//! removes its dialog from the stack.
 #![warn(missing_docs)]
 
 mod call;
@@ -34,7 +34,7 @@ pub use saved::EndError;
 pub use settings::{Listen, SipSettings, Timers, Transport};
 pub use trunk::{SettingsError, Trunk, TrunkSettings};
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

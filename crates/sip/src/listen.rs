@@ -1,4 +1,4 @@
-//! Opening the listeners, and why an endpoint does not start.
+//! Opens the listeners.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,40 +17,40 @@ use crate::trunk::Trunk;
 /// How long the stack may take to open a listener.
 const OPENING: Duration = Duration::from_secs(2);
 
-/// Why the endpoint does not run.
+/// Why the endpoint did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// An address cannot be listened to.
+    /// An address cannot be bound.
     #[error("`listen`: {address} cannot be listened to: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// No address is listened to.
+    /// No address is configured.
     #[error("`listen`: name at least one address")]
     NoListener,
-    /// A listener with TLS has no certificate.
+    /// A TLS listener has no certificate.
     #[error("`listen`: {0} speaks TLS and needs a certificate with its key")]
     NoCertificate(SocketAddr),
-    /// Two trunks have one name.
+    /// Two trunks have the same name.
     #[error("`name`: two trunks are called `{0}`")]
     TwiceNamed(String),
     /// A trunk's transport cannot be used.
     #[error("`transport` of trunk `{trunk}`: {fault}")]
     Transport {
-        /// The trunk.
+        /// The name of the trunk.
         trunk: String,
         /// What is missing.
         fault: &'static str,
     },
-    /// The stack would not start.
+    /// The SIP stack failed to start.
     #[error("the SIP stack does not start: {0}")]
     Stack(String),
 }
 
-/// Whether trunks and listeners go together.
+/// Checks that trunks and listeners fit together.
 pub(crate) fn check(settings: &SipSettings, trunks: &[Trunk]) -> Result<(), StartError> {
     if settings.listen.is_empty() {
         return Err(StartError::NoListener);
@@ -77,8 +77,8 @@ pub(crate) fn check(settings: &SipSettings, trunks: &[Trunk]) -> Result<(), Star
     Ok(())
 }
 
-/// Opens the listeners. Datagrams' come first: the stack takes the first one for its own address. What is returned are
-/// the addresses of those that the stack opens only when it runs.
+/// Opens the listeners. Datagram sockets come first, because the stack uses the first one as its own address. Returns
+/// the addresses of the listeners that the stack only opens when it runs.
 pub(crate) async fn listen(
     transports: &TransportLayer,
     mut listen: Vec<Listen>,
@@ -112,8 +112,8 @@ pub(crate) async fn listen(
                 let Some((certificate, key)) = each.certificate.clone() else {
                     return Err(StartError::NoCertificate(each.address));
                 };
-                // The stack's TLS server takes the process's provider. All of ours name ring themselves, so whoever
-                // installed one first installed this one.
+                // The stack's TLS server uses the process's default provider. All our code names ring explicitly, so an
+                // already installed provider is this one.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let address = free(each.address).map_err(refused)?;
                 later.push(address);
@@ -130,13 +130,13 @@ pub(crate) async fn listen(
     Ok(later)
 }
 
-/// The address that can be listened to, with its port: the stack opens connections' listeners later and tells nobody
-/// when it cannot.
+/// Checks that an address can be bound, and returns it with its port. The stack opens stream listeners later and does
+/// not report failures.
 fn free(address: SocketAddr) -> io::Result<SocketAddr> {
     std::net::TcpListener::bind(address)?.local_addr()
 }
 
-/// Waits till an address is listened to.
+/// Waits until an address accepts connections.
 pub(crate) async fn opened(address: SocketAddr) -> Result<(), StartError> {
     let reachable = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

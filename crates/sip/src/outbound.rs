@@ -1,4 +1,4 @@
-//! A call that goes out, till it is answered or given up.
+//! An outgoing call until it is answered or given up.
 
 use futures_util::FutureExt as _;
 use std::convert::Infallible;
@@ -70,7 +70,7 @@ pub(crate) async fn call(
     Ok(call)
 }
 
-/// The headers that say who calls, beside `From`.
+/// The caller ID header besides `From`.
 fn caller_id(state: &TrunkState, number: &str) -> Option<Header> {
     let uri = state.our_uri(number);
     match state.trunk.caller_id {
@@ -83,19 +83,19 @@ fn caller_id(state: &TrunkState, number: &str) -> Option<Header> {
     }
 }
 
-/// A call whose INVITE is under way.
+/// A call with a pending INVITE.
 struct Setup {
     live: Live,
     sent: JoinHandle<InviteAsyncResult>,
 }
 
 impl Setup {
-    /// Waits for the answer. `None` if there will be none: then everything else about the call is seen to.
+    /// Waits for the answer. `None` if there will be none; then the call is completely handled.
     async fn run(mut self) -> Option<(Live, DialogId)> {
         let timers = self.live.shared.timers.clone();
-        // The other side gave a sign of life.
+        // A provisional response came.
         let mut heard = false;
-        // What the stack reports after this belongs to the answered call.
+        // Later reports of the stack belong to the answered call.
         let mut confirmed = false;
         let mut deadline = Instant::now() + timers.first_provisional;
         loop {
@@ -110,7 +110,7 @@ impl Setup {
                         self.withdraw(heard, None);
                         return None;
                     }
-                    // There is nobody to hand over yet: dropped, the request learns it.
+                    // There is no dialog to transfer yet; dropping the sender fails the request.
                     Some(_) => {}
                 },
                 Some(state) = self.live.states.recv(), if !confirmed => {
@@ -150,14 +150,14 @@ impl Setup {
         }
     }
 
-    /// The INVITE has its final answer, or could not be carried through.
+    /// Handles the final response of the INVITE, or its failure.
     fn settle(mut self, result: Option<InviteAsyncResult>) -> Option<(Live, DialogId)> {
         match result {
             Some(Ok((id, Some(response)))) if response.status_code == StatusCode::OK => {
                 self.live.admit_route(&response);
                 let sdp = sdp(&response, &response.body);
                 self.live.descriptions.lock().theirs.clone_from(&sdp);
-                // An owner that is gone has told it by a command, or does when its end of the channel is dropped.
+                // An owner that is gone has sent a command, or sends it when its channel is dropped.
                 self.live.tell(SipEvent::Answered { sdp });
                 Some((self.live, id))
             }
@@ -165,7 +165,7 @@ impl Setup {
                 self.fail(Failure::told(response.status_code.code(), &response));
                 None
             }
-            // The stack's own words of it may hold numbers.
+            // The stack's own error text may contain numbers.
             Some(Ok((_, None)) | Err(_)) | None => {
                 self.fail(Failure::ours(FailureReason::CarrierError));
                 None
@@ -184,7 +184,7 @@ impl Setup {
         self.live.tell(SipEvent::Failed(failure));
     }
 
-    /// Gives the call up, beside whoever waits: the phone stops ringing, and what is answered all the same is ended.
+    /// Gives up the call in the background: the phone stops ringing, and a late answer is ended.
     fn withdraw(self, heard: bool, done: Option<oneshot::Sender<()>>) {
         tokio::spawn(
             async move {
@@ -192,12 +192,12 @@ impl Setup {
                 let result = if heard {
                     cancel(&mut live, &mut sent, done).await
                 } else {
-                    // Nothing may be cancelled before a provisional answer (RFC 3261 §9.1). Cut off, the stack repeats the
-                    // INVITE no more, and cancels or ends what comes of it yet.
+                    // A CANCEL is not allowed before a provisional response (RFC 3261 §9.1). Aborting makes the stack
+                    // stop repeating the INVITE, and cancel or end what still comes of it.
                     sent.abort();
                     sent.await
                 };
-                // It may have been answered before the stack learned of our wish.
+                // The call may have been answered before the stack knew of the cancellation.
                 if let Ok(Ok((id, Some(response)))) = result
                     && response.status_code == StatusCode::OK
                 {
@@ -209,13 +209,13 @@ impl Setup {
     }
 }
 
-/// Cancels a call that rings, and waits for the end of its INVITE.
+/// Cancels a ringing call, and waits for the end of its INVITE.
 async fn cancel(
     live: &mut Live,
     sent: &mut JoinHandle<InviteAsyncResult>,
     done: Option<oneshot::Sender<()>>,
 ) -> Result<InviteAsyncResult, JoinError> {
-    // 64 T1, after which a cancelled INVITE counts as ended (RFC 3261 §9.1).
+    // After 64 T1 a canceled INVITE counts as ended (RFC 3261 §9.1).
     let patience = live.shared.timers.t1 * 64;
     tokio::select! {
         result = &mut *sent => return result,
@@ -226,11 +226,11 @@ async fn cancel(
     sent.await
 }
 
-/// Sends CANCEL, and again whenever the call gives another sign of life: a challenge may have crossed the CANCEL, and
-/// then an INVITE that it did not mean is under way.
+/// Sends a CANCEL, and repeats it after each further sign of life. A challenge may have crossed the CANCEL, which then
+/// does not apply to the new INVITE.
 async fn keep_cancelling(live: &mut Live, mut done: Option<oneshot::Sender<()>>) -> Infallible {
     loop {
-        // A refused CANCEL is no different from an accepted one: the INVITE's end decides.
+        // Whether the CANCEL was accepted does not matter; the INVITE's end decides.
         let _ = live.dialog.cancel().await;
         if let Some(done) = done.take() {
             let _ = done.send(());

@@ -1,4 +1,4 @@
-//! What a carrier's answers mean to a call.
+//! Maps a carrier's responses to call outcomes.
 
 use offhook_domain::FailureReason;
 use rsipstack::sip::{HasHeaders, Header};
@@ -6,16 +6,16 @@ use rsipstack::sip::{HasHeaders, Header};
 /// Why a call was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// What the conversation tells as its reason.
+    /// The reason for the conversation's outcome.
     pub reason: FailureReason,
-    /// The carrier's answer; `None` if it gave none, or ours came first.
+    /// The carrier's SIP status; `None` if it sent none, or we gave up first.
     pub code: Option<u16>,
-    /// The cause in the phone network (Q.850), if the carrier named one.
+    /// The Q.850 cause, if the carrier sent one.
     pub cause: Option<u8>,
 }
 
 impl Failure {
-    /// A failure that is told by us, not by the carrier.
+    /// A failure that we detected, not the carrier.
     pub(crate) const fn ours(reason: FailureReason) -> Self {
         Self {
             reason,
@@ -24,7 +24,7 @@ impl Failure {
         }
     }
 
-    /// What this final answer says.
+    /// The failure that a final response means.
     pub(crate) fn told(code: u16, response: &impl HasHeaders) -> Self {
         Self {
             reason: failure_reason(code),
@@ -34,7 +34,7 @@ impl Failure {
     }
 }
 
-/// What a final answer other than a 2xx says of the call.
+/// Returns the failure reason for a final status other than 2xx.
 #[must_use]
 pub const fn failure_reason(code: u16) -> FailureReason {
     match code {
@@ -46,7 +46,7 @@ pub const fn failure_reason(code: u16) -> FailureReason {
     }
 }
 
-/// The cause of a `Reason` header (RFC 3326) that speaks of Q.850. Its text is not read: carriers write numbers there.
+/// The Q.850 cause of a `Reason` header (RFC 3326). Its text is ignored, because carriers write numbers in it.
 pub(crate) fn q850_cause(message: &impl HasHeaders) -> Option<u8> {
     message
         .headers()

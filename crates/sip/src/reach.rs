@@ -1,4 +1,4 @@
-//! The way to a carrier: its name looked up, its connection opened.
+//! Resolves a carrier's name and connects to it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use crate::endpoint::Shared;
 use crate::settings::Transport;
 
-/// How long a name's address is taken for good without another look.
+/// How long a resolved address is used without a new lookup.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// Why nothing could be sent.
@@ -29,14 +29,14 @@ pub(crate) enum Unreachable {
     NotTrusted,
 }
 
-/// What is known of the way to one trunk.
+/// The address and connection of a trunk.
 #[derive(Default)]
 pub(crate) struct Way {
     address: Mutex<Option<(SocketAddr, Instant)>>,
     encrypted: tokio::sync::Mutex<Option<(SocketAddr, TlsConnection)>>,
 }
 
-/// Where requests to this trunk go, with a connection open to it where its transport has one.
+/// The destination of requests to a trunk, with an open connection if its transport needs one.
 pub(crate) async fn reach(shared: &Shared, trunk: usize) -> Result<SipAddr, Unreachable> {
     let address = resolve(shared, trunk).await?;
     shared.gate.learn(trunk, address.ip());
@@ -46,7 +46,7 @@ pub(crate) async fn reach(shared: &Shared, trunk: usize) -> Result<SipAddr, Unre
         Transport::Udp => {}
         Transport::Tcp => {
             let transports = &shared.endpoint.transport_layer;
-            // A connection that is open already is found, and used again.
+            // An existing connection is found and reused.
             match timeout(shared.timers.connect, transports.lookup(&destination, None)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) | Err(_) => return Err(Unreachable::NotConnected),
@@ -81,13 +81,13 @@ async fn resolve(shared: &Shared, trunk: usize) -> Result<SocketAddr, Unreachabl
             *state.way.address.lock() = Some((address, Instant::now()));
             Ok(address)
         }
-        // Better the address of a minute ago than none.
+        // After a failed lookup the previous address is better than none.
         (None, Some((address, _))) => Ok(address),
         (None, None) => Err(Unreachable::NoAddress),
     }
 }
 
-/// Opens a connection by the settings that the process checks certificates with; the stack's own way trusts nobody.
+/// Opens a TLS connection with the process's certificate checks; the stack's own code has no trusted roots.
 async fn connect_tls(
     shared: &Shared,
     trunk: usize,
@@ -136,7 +136,7 @@ async fn connect_tls(
     Ok(())
 }
 
-/// Whether one of these listeners can send datagrams to this address: both are of one family.
+/// Whether a listener and an address are of the same IP family.
 pub(crate) fn same_family(listener: &HostWithPort, to: IpAddr) -> bool {
     match listener.host {
         Host::IpAddr(from) => from.is_ipv4() == to.is_ipv4(),

@@ -1,4 +1,4 @@
-//! What is left of a call whose process died: enough to hang it up (RFC 3261 §12.2.1.1, §15.1.1).
+//! Hangs up a call of a process that died (RFC 3261 §12.2.1.1, §15.1.1).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,41 +20,41 @@ use crate::endpoint::Shared;
 use crate::reach::reach;
 use crate::settings::Transport;
 
-/// How far ahead of the process that died its successor numbers its request: that one may have sent some since it wrote
-/// its number down, and the other side takes none that is not higher.
+/// How far its successor skips ahead in the dead process's CSeq numbers. That process may have sent requests after it
+/// saved its number, and the other side only accepts higher ones.
 const AHEAD: u32 = 1_000;
 
-/// The highest number of a request (RFC 3261 §8.1.1.5).
+/// The highest CSeq number (RFC 3261 §8.1.1.5).
 const HIGHEST: u32 = (1 << 31) - 1;
 
-/// Why a call that was left behind was not ended.
+/// Why an orphaned call was not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndError {
-    /// What was kept of it is not of our form, or its trunk is not configured any more.
+    /// The saved dialog is invalid, or its trunk is no longer configured.
     #[error("what was kept of the call cannot be used")]
     Unreadable,
-    /// No way to the carrier: nothing was sent.
+    /// The carrier is unreachable: nothing was sent.
     #[error("the carrier cannot be reached")]
     NotConnected,
-    /// The carrier did not say that the call is over.
+    /// The carrier did not confirm the end of the call.
     #[error("the carrier did not confirm the end of the call")]
     Unconfirmed,
 }
 
-/// A dialog, from our side of it.
+/// A dialog from our side.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Dialog {
     trunk: String,
     call_id: String,
     /// Our address, with our tag.
     from: String,
-    /// The other side's, with its tag.
+    /// The other side's address, with its tag.
     to: String,
-    /// Where the other side said that it is.
+    /// The other side's contact.
     target: String,
-    /// The proxies on the way there, in order.
+    /// The proxies on the way, in order.
     routes: Vec<String>,
-    /// The number of our last request.
+    /// The CSeq number of our last request.
     cseq: u32,
 }
 
@@ -67,7 +67,7 @@ impl Dialog {
         };
         let from = snapshot.from.clone().with_tag(from_tag.clone().into());
         let to = snapshot.to.clone().with_tag(to_tag.clone().into());
-        // Of the two that a dialog begins with, the caller is `From`.
+        // In a new dialog, `From` is the caller.
         let (ours, theirs) = match snapshot.role {
             TransactionRole::Client => (from.to_string(), to.to_string()),
             TransactionRole::Server => (to.to_string(), from.to_string()),
@@ -88,12 +88,12 @@ impl Dialog {
     }
 
     pub(crate) fn to_text(&self) -> String {
-        // Serialising a plain struct of strings does not fail.
+        // Serializing a plain struct of strings cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Hangs up; the other side's word that there is no such call is as good as its goodbye.
+/// Sends the BYE. An answer that the call does not exist counts as a confirmation.
 pub(crate) async fn end(shared: &Arc<Shared>, saved: &str) -> Result<(), EndError> {
     let dialog: Dialog = serde_json::from_str(saved).map_err(|_| EndError::Unreadable)?;
     let trunk = shared
@@ -142,7 +142,7 @@ async fn bye(shared: &Arc<Shared>, trunk: usize, dialog: &Dialog) -> Result<(), 
                 let sent = transaction.send().await;
                 sent.map_err(|_| EndError::NotConnected)?;
             }
-            // The stack writes these two itself when nobody answers.
+            // The stack generates these two itself when no answer comes.
             (StatusCode::RequestTimeout | StatusCode::ServiceUnavailable, _) => {
                 return Err(EndError::Unconfirmed);
             }
@@ -166,7 +166,7 @@ fn first_number(dialog: &Dialog) -> u32 {
     dialog.cseq.saturating_add(AHEAD).min(HIGHEST)
 }
 
-/// The BYE, as the process that died would have sent it.
+/// The BYE that the dead process would have sent.
 fn request(shared: &Shared, trunk: usize, dialog: &Dialog) -> Option<Request> {
     let transport = sip::Transport::from(shared.trunks[trunk].trunk.transport);
     let address = shared.our_address(transport);
@@ -189,7 +189,8 @@ fn request(shared: &Shared, trunk: usize, dialog: &Dialog) -> Option<Request> {
     Some(request)
 }
 
-/// Where the BYE goes: by a connection to the trunk's server, as a datagram to the first proxy or the other side itself.
+/// The BYE's destination: over a connection to the trunk's server, as a datagram to the first proxy or the other side
+/// itself.
 async fn destination(shared: &Shared, trunk: usize, dialog: &Dialog) -> Result<SipAddr, EndError> {
     let server = reach(shared, trunk).await;
     let server = server.map_err(|_| EndError::NotConnected)?;
@@ -202,7 +203,7 @@ async fn destination(shared: &Shared, trunk: usize, dialog: &Dialog) -> Result<S
     };
     let next = next.ok_or(EndError::Unreadable)?;
     let by_udp = !matches!(next.transport(), Some(named) if *named != sip::Transport::Udp);
-    // A name would have to be looked up; the trunk's server knows it.
+    // A name would need a lookup; the trunk's server can resolve it.
     Ok(match (&next.host_with_port.host, by_udp) {
         (Host::IpAddr(_), true) => SipAddr::new(sip::Transport::Udp, next.host_with_port.clone()),
         _ => server,

@@ -1,4 +1,4 @@
-//! What an operator says of listeners, and how long things may take.
+//! The operator's settings for listeners and timers.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use rsipstack::sip;
 use rustls::ClientConfig;
 
-/// What SIP travels on.
+/// The transport of SIP messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// Datagrams.
+    /// UDP.
     Udp,
-    /// A plain connection.
+    /// TCP.
     Tcp,
-    /// An encrypted connection.
+    /// TLS over TCP.
     Tls,
 }
 
@@ -44,21 +44,21 @@ impl From<Transport> for sip::Transport {
     }
 }
 
-/// Where we listen.
+/// A listener.
 #[derive(Clone)]
 pub struct Listen {
-    /// By which transport.
+    /// The transport.
     pub transport: Transport,
-    /// On which address; port 0 picks one.
+    /// The local address; port 0 selects a free port.
     pub address: SocketAddr,
-    /// The address that the outside sees, where a router stands between.
+    /// The address seen from outside, if the host is behind NAT.
     pub external: Option<SocketAddr>,
-    /// With TLS: our certificate chain and its key, both PEM.
+    /// For TLS: the certificate chain and its key, both in PEM.
     pub certificate: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Listen {
-    /// An address without a router before it and without TLS.
+    /// Creates a listener without NAT and TLS.
     #[must_use]
     pub const fn on(transport: Transport, address: SocketAddr) -> Self {
         Self {
@@ -70,29 +70,29 @@ impl Listen {
     }
 }
 
-/// Without the key.
+/// Hides the key.
 impl fmt::Debug for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Listen({:?} {})", self.transport, self.address)
     }
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(Debug, Clone)]
 pub struct Timers {
-    /// Till the first sign of life of a call: then the carrier counts as unreachable.
+    /// Until the first response of a call; after it the carrier counts as unreachable.
     pub first_provisional: Duration,
-    /// For a phone to ring.
+    /// For ringing.
     pub ring: Duration,
     /// For the other side to confirm the end of a call.
     pub goodbye: Duration,
     /// For a connection to a carrier.
     pub connect: Duration,
-    /// For the carrier to say what became of a transfer.
+    /// For the carrier to report the result of a transfer.
     pub transfer: Duration,
     /// For the carrier to answer a keep-alive.
     pub keep_alive: Duration,
-    /// T1 of RFC 3261 §17: what a round trip may take; all repetitions are multiples of it.
+    /// T1 of RFC 3261 §17: the estimated round-trip time; all retransmission intervals are multiples of it.
     pub t1: Duration,
 }
 
@@ -110,21 +110,21 @@ impl Default for Timers {
     }
 }
 
-/// Everything but the trunks.
+/// The settings of an endpoint, without its trunks.
 #[derive(Clone)]
 pub struct SipSettings {
-    /// Where we listen. Each transport that a trunk uses is listened to; TLS need not be.
+    /// The listeners. Each transport of a trunk needs one, except TLS.
     pub listen: Vec<Listen>,
-    /// How long things may take.
+    /// The time limits.
     pub timers: Timers,
-    /// How carriers' certificates are checked; without it no trunk may use TLS.
+    /// How carriers' certificates are checked; required for TLS trunks.
     pub tls: Option<Arc<ClientConfig>>,
-    /// What we call ourselves in `User-Agent`.
+    /// The `User-Agent` header.
     pub user_agent: String,
 }
 
 impl SipSettings {
-    /// The usual times, and no TLS.
+    /// Creates settings with default timers and without TLS.
     #[must_use]
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What an operator says of a trunk.
+//! The operator's settings of a trunk.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,44 +10,44 @@ use rsipstack::sip;
 
 use crate::settings::Transport;
 
-/// A trunk as a configuration file describes it; [`check`](Self::check) makes a [`Trunk`] of it.
+/// A trunk in a configuration file; [`check`](Self::check) turns it into a [`Trunk`].
 #[derive(Clone, Default)]
 pub struct TrunkSettings {
-    /// What it is called here: lower-case letters, digits, `-` and `_`, at most 40.
+    /// The trunk's name: lower-case letters, digits, `-` and `_`, at most 40 characters.
     pub name: String,
     /// The carrier's server: `sip.example.com`, `192.0.2.1:5070`, or `sip:sip.example.com;transport=tcp`.
     pub server: String,
     /// `udp` (the default), `tcp` or `tls`.
     pub transport: Option<String>,
-    /// Who we are when the carrier challenges us (401 or 407).
+    /// The user name for the carrier's challenges (401 or 407).
     pub user: Option<String>,
-    /// The secret that goes with it.
+    /// The password for `user`.
     pub password: Option<String>,
-    /// The domain of our own address, if it is not the server's.
+    /// The domain of our own address, if it differs from the server's.
     pub from_domain: Option<String>,
-    /// Which header says who calls: `from` (the default), `p-asserted-identity` or `remote-party-id`; the latter two
-    /// come beside `From`.
+    /// The header with the caller ID: `from` (the default), `p-asserted-identity` or `remote-party-id`; the latter two
+    /// are sent in addition to `From`.
     pub caller_id_header: Option<String>,
-    /// Addresses and networks that calls may come from, beside the server's own.
+    /// Addresses and networks that calls may come from, besides the server's own.
     pub allowed_sources: Vec<String>,
-    /// Whether calls may also come from anywhere, for a caller that knows `user` and `password`.
+    /// Whether calls may also come from anywhere, with digest authentication by `user` and `password`.
     pub accept_digest: bool,
-    /// The seconds between two looks at whether the carrier answers; 0 never looks.
+    /// The seconds between two keep-alives; 0 disables them.
     pub keep_alive_seconds: u64,
 }
 
-/// Without the password.
+/// Hides the password.
 impl fmt::Debug for TrunkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TrunkSettings({:?}, {:?})", self.name, self.server)
     }
 }
 
-/// What is wrong with a trunk's settings, and what to write instead.
+/// An invalid setting of a trunk, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {fault}")]
 pub struct SettingsError {
-    /// The setting.
+    /// The name of the setting.
     pub field: &'static str,
     /// What is wrong with it.
     pub fault: String,
@@ -60,7 +60,7 @@ fn fault<T>(field: &'static str, fault: impl Into<String>) -> Result<T, Settings
     })
 }
 
-/// Which header says who calls.
+/// The header with the caller ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallerId {
     From,
@@ -68,14 +68,14 @@ pub(crate) enum CallerId {
     RemotePartyId,
 }
 
-/// A trunk whose settings were checked.
+/// A trunk with validated settings.
 #[derive(Clone)]
 pub struct Trunk {
     pub(crate) name: String,
     pub(crate) host: sip::Host,
     pub(crate) port: Option<u16>,
     pub(crate) transport: Transport,
-    /// Who we are to the carrier.
+    /// Our credentials at the carrier.
     pub(crate) credential: Option<Credential>,
     pub(crate) from_domain: sip::HostWithPort,
     pub(crate) caller_id: CallerId,
@@ -84,7 +84,7 @@ pub struct Trunk {
     pub(crate) keep_alive: Option<Duration>,
 }
 
-/// Without the password.
+/// Hides the password.
 impl fmt::Debug for Trunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Trunk({})", self.name)
@@ -92,19 +92,19 @@ impl fmt::Debug for Trunk {
 }
 
 impl Trunk {
-    /// What it is called here.
+    /// Returns the trunk's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its carrier is spoken to by.
+    /// Returns the transport to its carrier.
     #[must_use]
     pub const fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// The name or address of the carrier's server, and its port.
+    /// Returns the host name or address of the carrier's server, and its port.
     #[must_use]
     pub fn place(&self) -> (String, u16) {
         let host = match &self.host {
@@ -114,12 +114,12 @@ impl Trunk {
         (host, self.port())
     }
 
-    /// The port that the carrier listens on.
+    /// The port of the carrier's server.
     pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(self.transport.default_port())
     }
 
-    /// The carrier's server as part of an address.
+    /// The carrier's server as a URI authority.
     pub(crate) fn authority(&self) -> sip::HostWithPort {
         sip::HostWithPort {
             host: self.host.clone(),
@@ -129,10 +129,7 @@ impl Trunk {
 }
 
 impl TrunkSettings {
-    /// The trunk that these settings describe.
-    ///
-    /// # Errors
-    /// [`SettingsError`] with the first setting that cannot be used.
+    /// Validates the settings. Returns [`SettingsError`] for the first invalid one.
     pub fn check(self) -> Result<Trunk, SettingsError> {
         let in_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
         if self.name.is_empty() || self.name.len() > 40 || !self.name.bytes().all(in_name) {
@@ -202,7 +199,7 @@ impl TrunkSettings {
     }
 }
 
-/// A server, and the transport that its address names.
+/// Parses a server, and the transport in its URI.
 fn parse_server(text: &str) -> Result<(sip::HostWithPort, Option<Transport>), SettingsError> {
     let form =
         "must be a host with or without port, such as sip.example.com, 192.0.2.1:5070 or [::1]";
@@ -234,7 +231,7 @@ fn parse_server(text: &str) -> Result<(sip::HostWithPort, Option<Transport>), Se
     }
 }
 
-/// A host name or address, with a port or without.
+/// Parses a host name or address with an optional port.
 fn parse_host(text: &str) -> Option<sip::HostWithPort> {
     // An IPv6 address without brackets would lose its last group to the port.
     if let Ok(address) = text.parse::<IpAddr>() {
@@ -261,7 +258,7 @@ fn check_credential(
     user: Option<String>,
     password: Option<String>,
 ) -> Result<Option<Credential>, SettingsError> {
-    // Both stand between quotation marks in a header, or are hashed: no form of them may end the header.
+    // Both are quoted in a header, or hashed: no value may end the header.
     let sound = |text: &str| {
         (1..=128).contains(&text.len())
             && text

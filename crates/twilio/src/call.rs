@@ -1,4 +1,4 @@
-//! The task of one call: it asks Twilio for the call, once, and looks after it till its end.
+//! The task of one call: it sends one request to place the call, and runs it to its end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,49 +16,49 @@ use crate::line::{Line, Signal, Text, is_set};
 use crate::status::{CallStatus, failure_of_code, failure_of_status};
 use crate::stream;
 
-/// How long a call whose placing was not answered may show itself, before it is taken not to have been placed.
+/// How long a call without an answer to its request may take to appear; after it the call counts as not placed.
 const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long Twilio may refuse a call for the moment before it is none, and what is waited if it does not say how long.
+/// How long Twilio may rate-limit a call before it fails, and the delay before a retry if Twilio names none.
 const PLACED_WITHIN: Duration = Duration::from_secs(8);
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a call may wait to be made: an account makes one a second, and Twilio keeps the others.
+/// How long a call may be queued: an account places one call a second, and Twilio queues the others.
 const QUEUED_AT_MOST: Duration = Duration::from_secs(120);
 
-/// How often Twilio is asked about a call that is not answered: what it told may not have come.
+/// How often to poll an unanswered call, because a callback may have been lost.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 
-/// How often in a row Twilio may know nothing of a call before it is lost, and how soon it is asked again: what it has just
-/// placed need not be found everywhere at once.
+/// How many times in a row Twilio may return 404 for a call before it counts as lost, and the delay between tries. A
+/// new call may not be visible on all of Twilio's servers at once.
 const FORGOTTEN_AT_MOST: u32 = 3;
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
-/// How long the sound of an answered call may take to begin.
+/// How long the audio of an answered call may take to begin.
 const SOUND_WITHIN: Duration = Duration::from_secs(8);
 
-/// How long Twilio may take to say why a connection is gone.
+/// How long Twilio may take to explain a lost connection.
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long the engine may take to let go of a call that was handed over.
+/// How long the engine may take to release a transferred call.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long the last words of the agent may take to be played once it hangs up.
+/// How long the agent's last words may take to play after it hangs up.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Frames between two marks, unless a sentence ends: a second.
+/// Frames between two marks, unless a sentence ends: one second.
 const MARK_EVERY: u32 = 50;
 
-/// Ticks that are made up for at once after the machine was busy. When it was away for longer they are left out.
+/// Ticks that are caught up at once after the machine was busy. After a longer stall they are skipped.
 const MOST_BEHIND: u32 = 5;
 
-/// The waits before Twilio is asked again to end a call.
+/// The delays before further attempts to end a call.
 const END_AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 
-/// A request to place a call, and its answer. It goes on by itself once the call has shown itself.
+/// A pending request to place a call. It continues in the background once the call has appeared.
 type Asking = Pin<Box<dyn Future<Output = Result<String, TwilioError>> + Send>>;
 
-/// A call, as its task has it.
+/// The state of a call's task.
 pub(crate) struct Call {
     pub(crate) line: Arc<Line>,
     pub(crate) lines: Arc<Lines>,
@@ -70,37 +70,37 @@ pub(crate) struct Call {
     pub(crate) progress: Progress,
 }
 
-/// How far it is.
+/// The progress of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// By what it showed itself before Twilio's answer.
+    /// The signal with which it appeared before Twilio's answer.
     shown: Option<Signal>,
     rank: Option<u8>,
     sequence: Option<u64>,
-    /// How often in a row Twilio knew nothing of it.
+    /// How many times in a row Twilio returned 404 for it.
     forgotten: u32,
     rang: bool,
-    /// Its sound has begun, so that it counts as answered.
+    /// Its audio has started, so it counts as answered.
     started: bool,
-    /// Who answered, if that was found out before.
+    /// The answering machine detection's result, if it came before the audio.
     machine: Option<bool>,
-    /// When it fails unless something is heard of it, and why.
+    /// When it fails without a further signal, and the reason.
     fails_at: Option<(Instant, FailureReason)>,
     number: u64,
     unmarked: u32,
 }
 
-/// How a call ended, as far as Twilio is concerned.
+/// How a call ended from Twilio's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// There is nothing left of it.
+    /// It is over at Twilio.
     Over,
-    /// It is to be ended there.
+    /// We must end it at Twilio.
     Ours,
 }
 
 impl Call {
-    /// Lives the call to its end. `taken` learns whether Twilio has taken it over.
+    /// Runs the call to its end. `taken` reports whether Twilio accepted it.
     pub(crate) async fn run(
         mut self,
         order: Order,
@@ -111,7 +111,7 @@ impl Call {
         if is_placed {
             let _ = self.events.try_send(AudioEvent::Accepted);
         }
-        // Whoever dialed may be gone; the call is ended then like any other that nobody has.
+        // The dialer may be gone; the call then ends like any other without an owner.
         let _ = taken.send(placed);
         if is_placed {
             self.live_and_end(QUEUED_AT_MOST).await;
@@ -119,7 +119,7 @@ impl Call {
         self.forget();
     }
 
-    /// Lives a call that came in, and was answered by whoever made it wait, to its end.
+    /// Runs an incoming, answered call to its end.
     pub(crate) async fn run_answered(mut self) {
         let _ = self.events.try_send(AudioEvent::Accepted);
         self.progress.rank = Some(CallStatus::InProgress.rank());
@@ -134,7 +134,7 @@ impl Call {
 
     async fn live_and_end(&mut self, shows_within: Duration) {
         let end = self.live(shows_within).await;
-        // Nothing of it is wanted any more.
+        // No more signals of the call are wanted.
         self.lines.forget_token(&self.token);
         let line = &self.line;
         if end == End::Ours && !line.is_handed_over() && !self.end_at_twilio().await {
@@ -147,7 +147,7 @@ impl Call {
         &self.line.party.client
     }
 
-    /// Places the call, once. When the answer is late or lost, what Twilio tells of the call shows whether there is one.
+    /// Places the call once. If the answer is late or lost, Twilio's callbacks show whether the call exists.
     async fn place(
         &mut self,
         order: Order,
@@ -158,7 +158,7 @@ impl Call {
         };
         match placed {
             Ok(sid) if self.line.is_of(&sid) => Ok(()),
-            // Nothing has named another one before: the call would have been taken up by it.
+            // No other id came before, or the call would have taken it.
             Ok(_) => Err(DialError::Unknown),
             Err(TwilioError::NotConnected) => Err(DialError::NotConnected),
             Err(TwilioError::RateLimited(_)) => {
@@ -173,7 +173,7 @@ impl Call {
         }
     }
 
-    /// Asks for the call until Twilio answers; `None` if the call shows itself before.
+    /// Repeats the request until Twilio answers; `None` if the call appears before.
     async fn ask_for(
         &mut self,
         order: Order,
@@ -196,7 +196,7 @@ impl Call {
             let Err(TwilioError::RateLimited(asked)) = answer else {
                 return Some(answer);
             };
-            // Nothing was done: it is asked again, while whoever dials still waits.
+            // Nothing was done: retry while the dialer waits.
             let pause = asked.unwrap_or(BUSY_WAIT);
             let again = Instant::now() + pause.clamp(BUSY_WAIT, PLACED_WITHIN);
             if again >= until || taken.is_closed() {
@@ -220,7 +220,8 @@ impl Call {
         Box::pin(async move { client.place(&order).await })
     }
 
-    /// Waits for a call whose answer was lost. One that is to be ended is not waited for: it is ended when it shows itself.
+    /// Waits for a call whose answer was lost. After a hangup request it does not wait: the call is ended when it
+    /// appears.
     async fn look_out(&mut self) -> Result<(), DialError> {
         let (call, mut hang_ups) = (self.line.handle, self.line.hang_ups());
         tokio::select! {
@@ -241,7 +242,7 @@ impl Call {
         Err(DialError::Unknown)
     }
 
-    /// The call is there, and this is what shows it. Its id counts at once, so that the call can be ended.
+    /// The call exists, as this signal shows. Its id counts at once, so that the call can be ended.
     fn shows_itself(&mut self, signal: Signal) {
         if let Some(sid) = signal.sid() {
             self.line.is_of(sid);
@@ -255,7 +256,7 @@ impl Call {
         let mut asks = interval_at(begun + ASK_EVERY, ASK_EVERY);
         asks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.progress.fails_at = Some((begun + shows_within, FailureReason::CarrierError));
-        // It came before all others.
+        // This signal came first.
         if let Some(signal) = self.progress.shown.take()
             && let Some(end) = self.take(signal)
         {
@@ -305,7 +306,7 @@ impl Call {
         }
     }
 
-    /// What a signal makes of the call; an end, if it is one.
+    /// Applies a signal; returns the end of the call, if it is one.
     fn take(&mut self, signal: Signal) -> Option<End> {
         match signal {
             Signal::Status {
@@ -319,7 +320,7 @@ impl Call {
                 }
                 self.progress.forgotten = 0;
                 if let Some(sequence) = sequence {
-                    // Told again, or overtaken.
+                    // A duplicate, or overtaken by a later one.
                     if self.progress.sequence.is_some_and(|last| sequence <= last) {
                         return None;
                     }
@@ -333,7 +334,7 @@ impl Call {
                     return None;
                 }
                 self.tell(AudioEvent::Failed(FailureReason::CarrierError));
-                // To end what is gone does no harm.
+                // Ending a call that is gone does no harm.
                 Some(End::Ours)
             }
             Signal::Screened { sid, machine } => {
@@ -359,7 +360,7 @@ impl Call {
             }
             Signal::Stopped if self.line.is_handed_over() => {
                 self.line.has_left();
-                // The engine lets go of it; if Twilio would not hand the call over after all, there is no sound.
+                // The engine releases the call. If Twilio refuses the transfer after all, the call has no audio.
                 let at = Instant::now() + HANDED_OVER_WITHIN;
                 self.progress.fails_at = Some((at, FailureReason::CarrierError));
                 None
@@ -369,7 +370,7 @@ impl Call {
                 Some(End::Over)
             }
             Signal::Gone => {
-                // The sound of a call that goes on is lost; of one that is over, Twilio says so.
+                // If the call goes on, its audio is lost; if it is over, Twilio will report it.
                 let at = Instant::now() + EXPLAINED_WITHIN;
                 self.progress.fails_at = Some((at, FailureReason::AgentError));
                 self.ask();
@@ -409,7 +410,7 @@ impl Call {
     }
 
     fn rings(&mut self) {
-        // From here on the session counts.
+        // From here on the session's ring limit applies.
         self.progress.fails_at = None;
         if !std::mem::replace(&mut self.progress.rang, true) {
             self.tell(AudioEvent::Ringing);
@@ -422,12 +423,12 @@ impl Call {
         }
     }
 
-    /// An engine that lets events pile up is gone, and its call is ended as soon as the last of them is dropped.
+    /// An engine that lets events pile up is gone. Its call ends when the last receiver is dropped.
     fn tell(&self, event: AudioEvent) {
         let _ = self.events.try_send(event);
     }
 
-    /// Asks Twilio where the call is, beside everything else.
+    /// Polls the call's status in the background.
     fn ask(&self) {
         let Some(sid) = self.line.sid().map(str::to_owned) else {
             return;
@@ -449,7 +450,7 @@ impl Call {
         });
     }
 
-    /// Lets 20 ms pass.
+    /// Advances 20 ms.
     fn tick(&mut self, now: Instant) {
         let (heard, lost) = self.line.inbox.lock().take();
         let said = {
@@ -490,11 +491,11 @@ impl Call {
             said: said.filter(|frame| *frame != SILENCE),
         };
         self.progress.number += 1;
-        // An engine that is busy for five seconds loses what it cannot take.
+        // An engine that is busy for five seconds loses the ticks that do not fit.
         let _ = self.ticks.try_send(tick);
     }
 
-    /// Lets Twilio play what the agent said last.
+    /// Lets Twilio play the agent's last words.
     async fn last_words(&self) {
         let played = async {
             while self.line.echoes.lock().is_saying() {
@@ -506,7 +507,7 @@ impl Call {
         }
     }
 
-    /// Ends the call; `false` if Twilio did not confirm. To ask for that again does no harm.
+    /// Ends the call; `false` if Twilio did not confirm. A repeated request does no harm.
     async fn end_at_twilio(&self) -> bool {
         let Some(sid) = self.line.sid() else {
             return false;
@@ -517,8 +518,8 @@ impl Call {
     }
 }
 
-/// Waits for the answer of a call that has shown itself before. A call is one id, and the one that was shown first is this
-/// call's: what the answer says beside it is told, and a second call that it names is nobody's.
+/// Waits for the answer of a call that appeared before it. The id that appeared first is this call's. An answer with
+/// another id means a second call without an owner, which is hung up and logged.
 async fn outrun(asking: Asking, client: TwilioClient, line: Arc<Line>) {
     let call = line.handle;
     match asking.await {
@@ -538,10 +539,7 @@ async fn outrun(asking: Asking, client: TwilioClient, line: Arc<Line>) {
     }
 }
 
-/// Ends a call of this id, whatever it does.
-///
-/// # Errors
-/// [`TwilioError`] if Twilio did not confirm.
+/// Ends the call with this id in any state. Fails if Twilio did not confirm.
 pub(crate) async fn end(
     client: &TwilioClient,
     sid: &str,
@@ -550,7 +548,7 @@ pub(crate) async fn end(
     let (mut answered, mut waits) = (was_answered, END_AGAIN.into_iter());
     loop {
         match client.end(sid, answered).await {
-            // It was answered meanwhile, and went on.
+            // It was answered meanwhile, and continued.
             Ok(Some(CallStatus::InProgress)) if !answered => answered = true,
             Ok(_) => return Ok(()),
             Err(error) => match waits.next() {

@@ -1,4 +1,4 @@
-//! Twilio as the engine knows phone networks, and the door by which it reaches this process.
+//! Implements the engine's carrier port for Twilio, and handles the callbacks to this process.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -35,36 +35,35 @@ use crate::stream::{Connection, connect_twiml};
 /// Events that may wait for the engine.
 const EVENTS_WAITING: usize = 256;
 
-/// How long a phone may ring, by Twilio's own reckoning. The session's limit is less, so this is that of a call whose
-/// process died.
+/// Twilio's ring limit. It is longer than the session's, so it only applies to a call whose process died.
 const RING: Duration = Duration::from_secs(60);
 
-/// How much longer than the engine wants it a call may last before Twilio ends it: that of a call whose process died.
+/// How much longer than the engine's limit Twilio lets a call last; it only applies to a call whose process died.
 const LONGEST_MARGIN: Duration = Duration::from_secs(60);
 
-/// Twilio ends no call later.
+/// Twilio's largest time limit.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-/// Where Twilio asks what to do with a call that comes in.
+/// The path of Twilio's request for an incoming call.
 const INCOMING: &str = "/incoming";
 
-/// Calls that were left without their end confirmed, and how long they are remembered.
+/// Calls without an owner whose end was not confirmed: how many are kept, and how long.
 const MOST_LEFT: usize = 10_000;
 const LEFT_FOR: Duration = Duration::from_secs(600);
 
-/// Calls of this process.
+/// The calls of this process.
 #[derive(Default)]
 pub(crate) struct Lines {
     live: Mutex<HashMap<CallHandle, Arc<Line>>>,
-    /// The secrets by which a call's sound names its call; each is good once.
+    /// The secret tokens that connect a call's audio with its call; each can be used once.
     tokens: Mutex<HashMap<String, Arc<Line>>>,
-    /// Calls that nobody has any more, of which more may be told.
+    /// Calls without an owner for which callbacks may still come.
     left: Mutex<HashMap<CallHandle, Left>>,
-    /// Connections that have not shown that they carry a call's sound.
+    /// Connections that have not proved that they carry a call's audio.
     pub(crate) unnamed: AtomicUsize,
 }
 
-/// A call that nobody has any more.
+/// A call without an owner.
 struct Left {
     since: Instant,
     party: Arc<Party>,
@@ -84,13 +83,13 @@ impl Lines {
         self.live.lock().get(&handle).cloned()
     }
 
-    /// The call of this handle, if its sound has not begun.
+    /// The call of this handle, if its audio has not started.
     fn find_silent(&self, handle: CallHandle) -> Option<Arc<Line>> {
         self.find(handle)
             .filter(|line| line.stream_sid().is_empty())
     }
 
-    /// Whether a token is this call's. It is once.
+    /// Whether a token belongs to this call. It can be used once.
     pub(crate) fn take_token(&self, token: &str, line: &Arc<Line>) -> bool {
         let mut tokens = self.tokens.lock();
         let is_its = tokens.get(token).is_some_and(|of| Arc::ptr_eq(of, line));
@@ -100,16 +99,16 @@ impl Lines {
         is_its
     }
 
-    /// No sound is taken for the call any more.
+    /// Accepts no more audio for the call.
     pub(crate) fn forget_token(&self, token: &str) {
         self.tokens.lock().remove(token);
     }
 
-    /// The call is over.
+    /// Removes a finished call.
     pub(crate) fn forget(&self, line: &Arc<Line>, token: &str) {
         self.forget_token(token);
         let mut live = self.live.lock();
-        // Not another one of the same handle.
+        // Keep another call with the same handle.
         if live
             .get(&line.handle)
             .is_some_and(|known| Arc::ptr_eq(known, line))
@@ -120,7 +119,7 @@ impl Lines {
         self.remember(line.handle, &line.party, false);
     }
 
-    /// Nobody has the call any more: whatever is heard of it, it is ended then.
+    /// Keeps a call without an owner, to end it as soon as a callback comes.
     pub(crate) fn leave(&self, handle: CallHandle, party: &Arc<Party>) {
         self.remember(handle, party, true);
     }
@@ -145,7 +144,7 @@ impl Lines {
         }
     }
 
-    /// Whose a call was that nobody has any more, and whether it may still go on.
+    /// The account of a call without an owner, and whether it may still go on.
     fn left(&self, handle: CallHandle) -> Option<(Arc<Party>, bool)> {
         let left = self.left.lock();
         let one = left.get(&handle)?;
@@ -154,11 +153,11 @@ impl Lines {
     }
 }
 
-/// Calls over an account at Twilio: the deployment's, or one of an account of ours, whose lines are the same.
+/// Calls through one Twilio account: the deployment's, or a customer account's own. All share the same lines.
 #[derive(Clone)]
 pub struct TwilioCarrier {
     party: Arc<Party>,
-    /// The address of this very process, and the one that all of them have.
+    /// The URL of this process, and the shared URL of all processes.
     our_url: Url,
     public_url: Url,
     lines: Arc<Lines>,
@@ -172,7 +171,7 @@ impl fmt::Debug for TwilioCarrier {
 }
 
 impl TwilioCarrier {
-    /// Calls by the account that the settings name. It must be called within the runtime on which its calls are to live.
+    /// Calls through the account in the settings. Must be called within the runtime on which its calls will run.
     pub fn new(settings: &TwilioSettings) -> Result<Self, SettingsError> {
         let key = settings.api_key.as_ref();
         let key = key.map(|(key, secret)| (key.as_str(), secret.as_str()));
@@ -207,7 +206,7 @@ impl TwilioCarrier {
         })
     }
 
-    /// The same for the account that this login opens.
+    /// The same for the account of this login.
     fn with_login(&self, login: Login) -> Self {
         Self {
             party: Arc::new(Party::of(login, &self.party.client)),
@@ -219,13 +218,13 @@ impl TwilioCarrier {
         below(&self.our_url, path)
     }
 
-    /// The address that a call's sound goes to. Whoever does not know the handle takes none of its connections' places.
+    /// The URL for a call's audio. It contains the handle, so that strangers cannot occupy the call's connections.
     fn media_url(&self, handle: CallHandle) -> String {
         self.our(&format!("/{handle}/media"))
             .replacen("https://", "wss://", 1)
     }
 
-    /// A call of this process, with the leg that the engine gets of it, and what Twilio is to do once it is answered.
+    /// Creates a call of this process: its task, the engine's leg, and the TwiML for its answer.
     pub(crate) fn open(
         &self,
         handle: CallHandle,
@@ -259,12 +258,12 @@ impl TwilioCarrier {
         Ok((call, leg, twiml))
     }
 
-    /// Has a call live by itself.
+    /// Starts a call's task.
     pub(crate) fn spawn(&self, call: impl Future<Output = ()> + Send + 'static) {
         self.runtime.spawn(call);
     }
 
-    /// What a form says of a call, once it is known to be Twilio's.
+    /// Handles a verified form about a call.
     fn told(&self, handle: CallHandle, kind: &str, form: &Form) {
         let Some(sid) = form.get("CallSid").filter(|sid| is_sid(sid, "CA")) else {
             return;
@@ -301,7 +300,7 @@ impl TwilioCarrier {
         }
     }
 
-    /// Ends a call that shows itself though nobody has it.
+    /// Ends a call without an owner when it appears.
     fn end_left(&self, handle: CallHandle, sid: &str, status: Option<CallStatus>) {
         if status.is_some_and(CallStatus::is_final) {
             return;
@@ -327,7 +326,7 @@ fn below(root: &Url, path: &str) -> String {
     format!("{root}{CALLBACK_PATH}{path}")
 }
 
-/// Which call a path is about, and what of it.
+/// The call and the kind of a callback path.
 fn route(path: &str) -> Option<(CallHandle, &str)> {
     let rest = path.strip_prefix(CALLBACK_PATH)?.strip_prefix('/')?;
     let (handle, kind) = rest.split_once('/')?;
@@ -396,14 +395,14 @@ impl AudioCarrier for TwilioCarrier {
                 .map(|longest| (longest + LONGEST_MARGIN).min(LONGEST)),
         };
         let (taken, is_taken) = oneshot::channel();
-        // A task of its own: when whoever dials gives up, the request may have left.
+        // A separate task, because the request may have been sent even if the dialer gives up.
         self.runtime.spawn(call.run(order, taken));
         is_taken.await.unwrap_or(Err(DialError::Unknown))?;
         Ok(leg)
     }
 
-    /// A call of this process is ended. Of another's nothing is known but its handle, which Twilio does not go by: it is
-    /// ended as soon as Twilio tells of it here.
+    /// Ends a call of this process. Of another process's call only our handle is known, which Twilio cannot look up:
+    /// that call ends as soon as a callback for it comes here.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
         let Some(line) = self.lines.find(handle) else {
             self.lines.leave(handle, &self.party);
@@ -480,7 +479,7 @@ fn dial_error(error: TwilioError) -> DialError {
     }
 }
 
-/// A secret that nobody guesses.
+/// A random secret.
 fn token() -> Result<String, DialError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! Twilio's REST interface: forms in, JSON out. Of an answer that refuses, its code alone is read.
+//! Twilio's REST API: forms in, JSON out. Of an error answer only its code is read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,75 +19,73 @@ use crate::login::Login;
 use crate::settings::{SettingsError, address, http_client, is_sid};
 use crate::status::CallStatus;
 
-/// How long a connection may take to be opened.
 pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long an answer may take, connection included.
+/// Limit for an answer, including the connection.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long Twilio is taken to be out of reach after a call found no connection. Nothing but a call finds out that it is
-/// back, so one may try again then.
+/// How long Twilio counts as unreachable after a call found no connection. Only another call can detect its recovery,
+/// so after this time one is tried.
 const DOWN_FOR: Duration = Duration::from_secs(10);
 
-/// The largest answer that is read.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// The numbers of a page, and the pages of a list that ends.
+/// The page size, and the most pages of a list.
 const PAGE_SIZE: &str = "1000";
 const MOST_PAGES: usize = 200;
 
-/// How long, in seconds, a call may last that was handed over: as long as one that nobody limits.
+/// The time limit of a transferred call in seconds: the same as for a call without a limit.
 const HANDED_OVER_LIMIT: &str = "14400";
 
-/// Twilio says so of a call that is over and was to be ended or sent elsewhere.
+/// Twilio's error code for a change of a call that is over.
 const NOT_IN_PROGRESS: u32 = 21_220;
 
-/// Why Twilio did not do what it was asked. It holds nothing of what Twilio said but a number.
+/// Why a request to Twilio failed. It contains numbers only, none of Twilio's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TwilioError {
-    /// No connection could be opened: nothing was asked.
+    /// No connection could be opened, so no request was sent.
     #[error("no connection to Twilio could be opened")]
     NotConnected,
-    /// It was asked, and what came of that is not known.
+    /// The request was sent; its effect is unknown.
     #[error("Twilio did not answer as it should")]
     Unknown,
-    /// It takes no more requests for now, and did nothing; how long to wait, if it says so.
+    /// Twilio accepts no requests for now and did nothing. Contains the delay, if Twilio named one.
     #[error("Twilio takes no more requests for now")]
     RateLimited(Option<Duration>),
-    /// It would not.
+    /// Twilio refused the request.
     #[error("Twilio refused with status {status}")]
     Refused {
-        /// The status of its answer.
+        /// The HTTP status.
         status: u16,
-        /// The code of the error in it.
+        /// Twilio's error code.
         code: Option<u32>,
     },
 }
 
-/// A call that is to be placed.
+/// A call to place.
 pub(crate) struct Order {
     pub(crate) from: E164,
     pub(crate) to: E164,
     pub(crate) twiml: String,
-    /// Where what becomes of it is told.
+    /// The URL for status callbacks.
     pub(crate) status_url: String,
-    /// Where it is told who answered, if that matters.
+    /// The URL for the result of answering machine detection, if it is wanted.
     pub(crate) verdict_url: Option<String>,
-    /// How long it may ring.
+    /// The ring limit.
     pub(crate) ring: Duration,
-    /// How long it may last.
+    /// The longest duration.
     pub(crate) longest: Option<Duration>,
 }
 
 type Result<T, E = TwilioError> = std::result::Result<T, E>;
 
-/// The REST interface, for one account.
+/// The REST API for one account.
 #[derive(Clone)]
 pub struct TwilioClient {
     client: reqwest::Client,
     base: Url,
     login: Login,
-    /// When the last request to place a call found no connection; `None` once Twilio has answered anything since.
+    /// When the last request to place a call found no connection; `None` once Twilio has answered any request since.
     unreached: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -104,7 +102,7 @@ struct CallBody {
 }
 
 impl CallBody {
-    /// A word that is not known says nothing of the call, least of all that it is over.
+    /// An unknown status says nothing about the call, and must not count as its end.
     fn known_status(&self) -> Result<CallStatus> {
         CallStatus::read(&self.status).ok_or(TwilioError::Unknown)
     }
@@ -178,17 +176,14 @@ impl TwilioClient {
         self.login.account()
     }
 
-    /// Whether Twilio is known to be out of reach now.
+    /// Whether Twilio is known to be unreachable now.
     pub(crate) fn is_down(&self) -> bool {
         self.unreached
             .lock()
             .is_some_and(|since| since.elapsed() < DOWN_FOR)
     }
 
-    /// Places a call, once; its id.
-    ///
-    /// # Errors
-    /// [`TwilioError`]; after [`TwilioError::Unknown`] it may have been placed.
+    /// Places a call once and returns its id. After [`TwilioError::Unknown`] the call may exist.
     pub(crate) async fn place(&self, order: &Order) -> Result<String> {
         let (ring, longest);
         let mut members = vec![
@@ -226,20 +221,15 @@ impl TwilioClient {
         }
     }
 
-    /// Ends a call, which may be asked for again. What it came to, as far as Twilio says; `None` for a call that is not
-    /// there, or over.
-    ///
-    /// # Errors
-    /// [`TwilioError`] if Twilio did not confirm.
+    /// Ends a call and returns its status; `None` if the call does not exist or is over. A failed request may be
+    /// retried.
     pub(crate) async fn end(&self, sid: &str, answered: bool) -> Result<Option<CallStatus>> {
         let status = if answered { "completed" } else { "canceled" };
         self.change(sid, &[("Status", status)]).await
     }
 
-    /// Has a call do something else from now on, and last beyond the limit that the agent had.
-    ///
-    /// # Errors
-    /// [`TwilioError`] if Twilio did not confirm.
+    /// Replaces a call's instructions, and its time limit by that of a transferred call. Fails if Twilio did not
+    /// confirm.
     pub(crate) async fn redirect(&self, sid: &str, twiml: &str) -> Result<()> {
         let members = [("Twiml", twiml), ("TimeLimit", HANDED_OVER_LIMIT)];
         match self.change(sid, &members).await? {
@@ -266,10 +256,7 @@ impl TwilioClient {
         }
     }
 
-    /// Where a call is; `None` if it is not there.
-    ///
-    /// # Errors
-    /// [`TwilioError`] if Twilio did not say.
+    /// The status of a call; `None` if it does not exist.
     pub(crate) async fn status(&self, sid: &str) -> Result<Option<CallStatus>> {
         let path = format!("Calls/{sid}.json");
         match self.get::<CallBody>(&self.path(&path)?).await {
@@ -279,12 +266,9 @@ impl TwilioClient {
         }
     }
 
-    /// Whether the login opens the account, and the account may make calls.
-    ///
-    /// # Errors
-    /// [`TwilioError`] if Twilio did not say.
+    /// Whether the login opens the account, and the account may place calls.
     pub async fn is_active(&self) -> Result<bool> {
-        // A standard key does not open the account itself (401), but what is below it.
+        // A standard key cannot read the account itself (401), only the resources below it.
         if self.login.user() != self.login.account() {
             let mut url = self.path("Calls.json")?;
             url.set_query(Some("PageSize=1"));
@@ -302,20 +286,14 @@ impl TwilioClient {
         }
     }
 
-    /// The account's numbers that can be called by.
-    ///
-    /// # Errors
-    /// [`TwilioError`] if Twilio did not list them all.
+    /// The account's numbers with voice calls. Fails unless Twilio listed all of them.
     pub async fn numbers(&self) -> Result<Vec<E164>> {
         let numbers = self.listed().await?.into_iter();
         Ok(numbers.map(|(number, _)| number).collect())
     }
 
-    /// Has calls to these numbers of the account asked for at `url`. Whatever took them before does not any more; the
-    /// others of the account stay as they are.
-    ///
-    /// # Errors
-    /// [`TwilioError`] if Twilio did not confirm it of all of them; it may be asked again.
+    /// Routes calls to these numbers of the account to `url`, in place of any previous handler. The account's other
+    /// numbers stay unchanged. Fails unless Twilio confirmed all numbers; a retry is safe.
     pub(crate) async fn receive(&self, numbers: &[E164], url: &str) -> Result<()> {
         let listed = self.listed().await?.into_iter();
         let elsewhere = listed.filter(|(number, listed)| {
@@ -326,7 +304,7 @@ impl TwilioClient {
                 return Err(TwilioError::Unknown);
             }
             let path = format!("IncomingPhoneNumbers/{}.json", listed.sid);
-            // An application that is set would be asked in the address' place.
+            // An application would take precedence over the URL.
             let members = [
                 ("VoiceUrl", url),
                 ("VoiceMethod", "POST"),
@@ -348,7 +326,7 @@ impl TwilioClient {
             let Some(uri) = next else {
                 return Ok(numbers);
             };
-            // The next page is one of this list, whatever Twilio's answer says.
+            // The next page must belong to this list, whatever Twilio's answer says.
             if !uri.starts_with(&format!("{list}?")) {
                 return Err(TwilioError::Unknown);
             }
@@ -375,7 +353,7 @@ impl TwilioClient {
 
     fn below(&self, path: &str) -> Result<Url> {
         let url = format!("{}/2010-04-01/Accounts/{path}", self.root());
-        // Of ids that were looked at, and of our own words.
+        // Consists of validated ids and constants.
         Url::parse(&url).map_err(|_| TwilioError::NotConnected)
     }
 
@@ -383,7 +361,7 @@ impl TwilioClient {
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         let request = self.client.request(Method::POST, self.path(path)?);
         let request = request.header(CONTENT_TYPE, kind).body(form);
-        // Not mended: what was done is asked for where this does not say it.
+        // Parsed strictly: if this answer is unreadable, the effect is looked up elsewhere.
         serde_json::from_slice(&self.send(request).await?).map_err(|_| TwilioError::Unknown)
     }
 

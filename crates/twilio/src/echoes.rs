@@ -1,5 +1,5 @@
-//! Marks: Twilio sends each back once what came before it was played. How much later that is than it should be tells how
-//! far Twilio is behind.
+//! Marks: Twilio returns each one after it has played the audio before it. Their delay shows how far Twilio's playback
+//! lags behind.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,32 +7,32 @@ use std::time::Duration;
 use offhook_engine::ports::audio::SegmentId;
 use tokio::time::Instant;
 
-/// Marks that may be on their way; older ones are forgotten.
+/// Marks that may be pending; older ones are dropped.
 const MOST_WAITING: usize = 64;
 
-/// Twilio is never taken to be further behind: it would be no conversation.
+/// The largest lag that is assumed; with more, a conversation is impossible.
 const MOST_BEHIND: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Echoes {
     numbered: u64,
     waiting: VecDeque<Mark>,
-    /// The least time that an echo took beyond its sound: the way there and back.
+    /// The shortest delay of an echo beyond its audio: the round-trip time.
     least: Option<Duration>,
-    /// How far Twilio was behind at the last echo.
+    /// Twilio's lag at the last echo.
     behind: Duration,
 }
 
 #[derive(Debug)]
 struct Mark {
     name: String,
-    /// When what comes before it has been played, by our reckoning.
+    /// When the audio before the mark should have been played.
     played_at: Instant,
     ends_segment: bool,
 }
 
 impl Echoes {
-    /// A mark behind what was sent, which is played by `played_at`.
+    /// Creates a mark after audio that should be played by `played_at`.
     pub(crate) fn mark(&mut self, ends: Option<SegmentId>, played_at: Instant) -> String {
         self.numbered += 1;
         let name = match ends {
@@ -50,20 +50,20 @@ impl Echoes {
         name
     }
 
-    /// A mark came back. One that is not waited for says nothing.
+    /// Handles a returned mark. An unknown one is ignored.
     pub(crate) fn echo(&mut self, name: &str, now: Instant) {
         let Some(at) = self.waiting.iter().position(|mark| mark.name == name) else {
             return;
         };
         let took = now.saturating_duration_since(self.waiting[at].played_at);
-        // Those before it will not come any more.
+        // Earlier marks will not come any more.
         self.waiting.drain(..=at);
         let least = self.least.map_or(took, |least| least.min(took));
         self.least = Some(least);
         self.behind = took.saturating_sub(least).min(MOST_BEHIND);
     }
 
-    /// How far Twilio is behind, as far as that is known.
+    /// Twilio's lag as far as known.
     pub(crate) fn behind(&self, now: Instant) -> Duration {
         let Some(least) = self.least else {
             return Duration::ZERO;
@@ -75,12 +75,12 @@ impl Echoes {
         self.behind.max(overdue).min(MOST_BEHIND)
     }
 
-    /// What was sent is taken back: Twilio returns its marks without having played anything.
+    /// Audio was cleared: Twilio returns its marks without having played it.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Whether the end of something that was said is still to be played.
+    /// Whether the end of a segment is still to be played.
     pub(crate) fn is_saying(&self) -> bool {
         self.waiting.iter().any(|mark| mark.ends_segment)
     }

@@ -1,14 +1,14 @@
-//! What the customer says, till the engine takes it.
+//! The customer's audio until the engine takes it.
 
 use offhook_media::codec::Codec;
 use offhook_media::jitter::{JitterBuffer, Sound, Taken};
 use offhook_media::rtp::{Sequence, Timestamp};
 use offhook_media::{FRAME_SAMPLES, Frame, SILENCE};
 
-/// Sound that a message may hold: half a second.
+/// The longest audio of a message: half a second.
 const MOST_CODES: usize = 4_000;
 
-/// One call's sound on its way in. It holds a quarter of a second at most, whatever comes.
+/// The incoming audio of one call. It never holds more than a quarter of a second.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     jitter: JitterBuffer,
@@ -18,7 +18,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Takes µ-law of any length; `false` if it is none, or too much at once.
+    /// Adds µ-law audio; `false` if it is empty or too long.
     pub(crate) fn put(&mut self, codes: &[u8]) -> bool {
         if codes.is_empty() || codes.len() > MOST_CODES {
             return false;
@@ -39,7 +39,7 @@ impl Inbox {
         true
     }
 
-    /// The next 20 ms, and whether nothing came for them in time.
+    /// The next 20 ms, and whether nothing came in time.
     pub(crate) fn take(&mut self) -> (Frame, bool) {
         match self.jitter.take() {
             Taken::Sound(frame) => (frame, false),

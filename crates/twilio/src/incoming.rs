@@ -1,4 +1,4 @@
-//! Calls that come in: Twilio asks what to do with each, and waits for the answer while the caller hears it ring.
+//! Incoming calls: Twilio requests instructions for each, and waits for the answer while the caller hears ringing.
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164};
@@ -13,7 +13,7 @@ use crate::party::Form;
 use crate::settings::is_sid;
 use crate::stream::reject_twiml;
 
-/// The call that a signed form tells of; `None` if it tells of none.
+/// The call that a signed form announces; `None` if it announces none.
 pub(crate) fn waiting(carrier: TwilioCarrier, handle: CallHandle, form: &Form) -> Option<CameIn> {
     let sid = form.get("CallSid").filter(|sid| is_sid(sid, "CA"))?;
     let to: E164 = form.get("To")?.parse().ok()?;
@@ -34,7 +34,7 @@ pub(crate) fn waiting(carrier: TwilioCarrier, handle: CallHandle, form: &Form) -
     })
 }
 
-/// A call that waits for Twilio to be told what to do with it.
+/// A call that waits for our instructions.
 struct Waiting {
     carrier: TwilioCarrier,
     handle: CallHandle,
@@ -50,7 +50,7 @@ impl Waiting {
     }
 }
 
-/// Nobody answers it.
+/// Rejects a call that was not answered.
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.say(reject_twiml("busy"));
@@ -59,12 +59,12 @@ impl Drop for Waiting {
 
 #[async_trait]
 impl WaitingLine for Waiting {
-    /// Twilio has the caller hear it ring.
+    /// Twilio plays ringing to the caller.
     fn ring(&self) {}
 
     async fn answer(mut self: Box<Self>) -> Result<AudioLeg, DialError> {
         let (call, leg, twiml) = self.carrier.open(self.handle, self.ours.clone())?;
-        // The call goes by the id that it came with, whatever shows it.
+        // The call uses its original id, whatever signals come later.
         call.line.is_of(&self.sid);
         if !self.say(twiml) {
             call.forget();

@@ -1,9 +1,9 @@
-//! Calls over Twilio: its REST interface places and ends them, signed callbacks tell what becomes of them, and a WebSocket
-//! that Twilio opens carries their sound.
+//! Calls over Twilio. Its REST API places and ends calls, signed callbacks report their progress, and a WebSocket
+//! opened by Twilio carries their audio.
 //!
-//! There is no server here: whoever serves HTTP hands callbacks and messages to the [`TwilioCarrier`], which is the
-//! engine's [`CarrierDoor`](offhook_engine::ports::door::CarrierDoor). All that is known of a call is in the process that
-//! placed it, so Twilio is told an address of that very process.
+//! This crate has no server: the HTTP server passes callbacks and messages to the [`TwilioCarrier`], which implements
+//! the engine's [`CarrierDoor`](offhook_engine::ports::door::CarrierDoor). Only the process that placed a call knows
+//! about it, so Twilio gets the URL of exactly that process.
 
 mod call;
 mod carrier;
@@ -27,10 +27,10 @@ pub use settings::{SettingsError, TwilioSettings};
 pub use signature::Signatures;
 pub use status::{CallStatus, failure_of_code, failure_of_status};
 
-/// The path beneath which Twilio reaches this process.
+/// The path prefix under which Twilio reaches this process.
 pub const CALLBACK_PATH: &str = "/callbacks/twilio";
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

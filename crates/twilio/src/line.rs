@@ -1,4 +1,4 @@
-//! One call's line: what its task, its connection and the engine share.
+//! One call's line: the state that its task, its connection and the engine share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,55 +25,55 @@ use crate::stream::{self, dial_twiml};
 /// Signals that may wait for a call's task.
 pub(crate) const SIGNALS_WAITING: usize = 256;
 
-/// Messages that may wait for a connection that does not take them: two seconds of sound. What comes on top is dropped.
+/// Messages that may wait for a slow connection: two seconds of audio. Further ones are dropped.
 const MOST_WAITING: usize = 120;
 
-/// A message of the stream.
+/// A message to the stream.
 pub(crate) enum Text {
-    /// Sound, or a mark behind it: of no use once what was said is taken back.
+    /// Audio, or a mark after it: obsolete once audio is cleared.
     Speech(String),
-    /// Takes back what was said.
+    /// Clears the audio.
     Clear(String),
 }
 
-/// How long Twilio may take to confirm the end of a call before whoever asked for it goes on.
+/// How long the requester of a hangup waits for Twilio's confirmation.
 const HANG_UP_WITHIN: Duration = Duration::from_secs(4);
 
-/// How long Twilio's answer may be behind the end of the sound, which it caused.
+/// How long Twilio's answer may come after the end of the audio that it caused.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
-/// How long the sound of a call may take to end that may have been handed over.
+/// How long the audio of a call may take to end after a possible transfer.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
-/// What happens to a call.
+/// An event of a call.
 #[derive(Debug)]
 pub(crate) enum Signal {
-    /// Twilio says where it is.
+    /// Twilio reports the call's status.
     Status {
         sid: String,
         status: CallStatus,
         sip_code: Option<u16>,
-        /// Statuses are numbered, and may overtake each other.
+        /// Numbers the statuses, which may overtake each other.
         sequence: Option<u64>,
     },
-    /// Twilio knows nothing of it any more.
+    /// Twilio does not know the call any more.
     Forgotten,
-    /// Twilio has found out who answered.
+    /// Twilio's answering machine detection is done.
     Screened { sid: String, machine: bool },
-    /// Its sound begins.
+    /// The audio started.
     Started { sid: String },
     /// A key was pressed.
     Key(char),
-    /// Its sound has ended, as it should: the call is over, or went elsewhere.
+    /// The audio ended regularly: the call is over, or was transferred.
     Stopped,
-    /// Its connection is gone without a word.
+    /// The connection broke.
     Gone,
-    /// Its sound is of a kind that was not agreed on.
+    /// The audio has an unexpected format.
     Unusable { sid: String },
 }
 
 impl Signal {
-    /// The id of the call that it tells of, where it names one: so does all that can come before the id is known.
+    /// The call id in the signal; every signal that can come before the id is known has one.
     pub(crate) fn sid(&self) -> Option<&str> {
         match self {
             Self::Status { sid, .. }
@@ -85,31 +85,31 @@ impl Signal {
     }
 }
 
-/// A call, as all who have to do with it see it.
+/// The shared state of a call.
 pub(crate) struct Line {
     pub(crate) handle: CallHandle,
-    /// The number here that it goes by.
+    /// Our number of the call.
     ours: E164,
-    /// Whose call it is at Twilio.
+    /// The call's Twilio account.
     pub(crate) party: Arc<Party>,
     signals: mpsc::Sender<Signal>,
     pub(crate) queue: Mutex<Queue>,
     pub(crate) echoes: Mutex<Echoes>,
     pub(crate) inbox: Mutex<Inbox>,
     pub(crate) outbox: Outbox<Text>,
-    /// The call's id at Twilio, once it is known.
+    /// Twilio's id of the call, once it is known.
     sid: OnceLock<String>,
-    /// The stream's id, once its sound has begun.
+    /// The stream's id, once the audio has started.
     stream_sid: OnceLock<String>,
-    /// Connections that have not shown that they carry its sound.
+    /// Connections that have not proved that they carry its audio.
     pub(crate) unnamed: AtomicUsize,
-    /// Somebody else has the customer now.
+    /// The customer was transferred.
     is_handed_over: AtomicBool,
-    /// Its sound ended while it was being handed over.
+    /// The audio ended during the transfer.
     has_left: watch::Sender<bool>,
-    /// It is to be ended.
+    /// A hangup was requested.
     hang_up: watch::Sender<bool>,
-    /// It is over.
+    /// The call is over.
     done: watch::Sender<bool>,
 }
 
@@ -139,7 +139,7 @@ impl Line {
         }
     }
 
-    /// Tells the call's task. One that does not keep up cannot go on.
+    /// Sends a signal to the call's task. If the task does not keep up, the call is ended.
     pub(crate) fn signal(&self, signal: Signal) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.signals.try_send(signal) {
             tracing::warn!(call = %self.handle, "more happens to a call than can be taken in: it is ended");
@@ -147,17 +147,17 @@ impl Line {
         }
     }
 
-    /// The call's id at Twilio, as far as it is known.
+    /// Twilio's id of the call, if known.
     pub(crate) fn sid(&self) -> Option<&str> {
         self.sid.get().map(String::as_str)
     }
 
-    /// Whether this is the call of this id. The first one that is named is.
+    /// Whether this call has the id. An unknown id is set by the first call of this method.
     pub(crate) fn is_of(&self, sid: &str) -> bool {
         self.sid.get_or_init(|| sid.to_owned()) == sid
     }
 
-    /// Its sound goes by the stream of this id.
+    /// Sets the id of the audio stream.
     pub(crate) fn connected(&self, stream_sid: String) {
         let _ = self.stream_sid.set(stream_sid);
     }
@@ -170,7 +170,7 @@ impl Line {
         self.is_handed_over.load(Ordering::Relaxed)
     }
 
-    /// The sound of a call that is being handed over has ended.
+    /// The audio of a call ended during its transfer.
     pub(crate) fn has_left(&self) {
         self.has_left.send_replace(true);
     }
@@ -179,13 +179,13 @@ impl Line {
         self.hang_up.subscribe()
     }
 
-    /// Nothing is left of it.
+    /// The call is over.
     pub(crate) fn end(&self) {
         self.outbox.close();
         self.done.send_replace(true);
     }
 
-    /// Asks for its end; `false` if that was not confirmed in time.
+    /// Requests a hangup; `false` if it was not confirmed in time.
     pub(crate) async fn hang_up_and_wait(&self) -> bool {
         self.hang_up.send_replace(true);
         let mut done = self.done.subscribe();
@@ -193,7 +193,7 @@ impl Line {
         matches!(ended.await, Ok(Ok(_)))
     }
 
-    /// Has Twilio forget what it has not played.
+    /// Clears the audio that Twilio has not played.
     fn take_back(&self) {
         self.echoes.lock().clear();
         let clear = Text::Clear(stream::clear(self.stream_sid()));
@@ -202,12 +202,12 @@ impl Line {
     }
 }
 
-/// Waits for a flag, and holds nothing of it.
+/// Waits for a flag, without a borrow of its value.
 pub(crate) async fn is_set(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|set| *set).await;
 }
 
-/// The playout queue, as the engine knows it.
+/// The engine's playout queue.
 pub(crate) struct Mouth(pub(crate) Arc<Line>);
 
 impl Playout for Mouth {
@@ -220,7 +220,7 @@ impl Playout for Mouth {
     }
 
     fn pause(&self) {
-        // While it is locked nothing is sent that would come behind the message.
+        // The lock keeps audio from being sent after the clear message.
         let mut queue = self.0.queue.lock();
         let behind = self.0.echoes.lock().behind(Instant::now());
         if queue.pause(behind) {
@@ -247,8 +247,8 @@ impl Playout for Mouth {
     }
 }
 
-/// A call that is being handed over. Its sound ends as soon as Twilio has been told, which is not the customer's doing
-/// then. Unless it is done, or its sound has ended, the call is the agent's as before, also where nobody waits any more.
+/// A transfer in progress. The audio ends once Twilio has accepted it, which then does not count as a hangup by the
+/// customer. If the transfer fails or is dropped, the call stays the agent's.
 struct HandOver<'a> {
     line: &'a Line,
     is_done: bool,
@@ -270,7 +270,7 @@ impl Drop for HandOver<'_> {
     }
 }
 
-/// The way to do something to the call.
+/// The actions on the call.
 pub(crate) struct Control(pub(crate) Arc<Line>);
 
 #[async_trait]
@@ -284,14 +284,15 @@ impl Signalling for Control {
         let answer = tokio::select! {
             biased;
             answer = &mut redirect => answer,
-            // Twilio did it, or the customer hung up. The answer tells which of them, unless it is late or lost.
+            // Twilio transferred the call, or the customer hung up. Twilio's answer shows which, unless it is late or
+            // lost.
             () = is_set(&mut left) => {
                 let answer = timeout(ANSWERS_WITHIN, redirect).await;
                 answer.unwrap_or(Err(TwilioError::Unknown))
             }
         };
         handing.is_done = match &answer {
-            // The answer was lost: whether Twilio did it shows by the end of the sound.
+            // The answer was lost; the end of the audio shows whether Twilio transferred the call.
             Err(TwilioError::Unknown) => timeout(LEAVES_WITHIN, is_set(&mut left)).await.is_ok(),
             answer => answer.is_ok(),
         };
@@ -302,7 +303,7 @@ impl Signalling for Control {
         }
     }
 
-    /// A stream has no message for keys: their tones are in the sound.
+    /// A stream has no messages for keys: their tones are part of the audio.
     async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
         let line = &self.0;
         let frames = tones(digits).map_err(|_| LineError::Refused)?;

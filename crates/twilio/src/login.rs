@@ -1,10 +1,10 @@
-//! Accounts at Twilio, and what opens them.
+//! Twilio accounts and their credentials.
 
 use std::fmt;
 
 use crate::settings::{SettingsError, is_sid};
 
-/// An account at Twilio, and what opens it.
+/// A Twilio account with its credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     account: String,
@@ -12,7 +12,7 @@ pub struct Login {
     secret: String,
 }
 
-/// Without what is secret in it.
+/// Hides everything.
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Login(…)")
@@ -20,10 +20,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// An account's login by its token, or by a key of it.
-    ///
-    /// # Errors
-    /// An id is not of Twilio's form, or a secret cannot be sent.
+    /// An account's login by its auth token or an API key. Fails if an id is malformed, or a secret cannot be sent.
     pub fn new(
         account_sid: &str,
         auth_token: Option<&str>,
@@ -63,20 +60,20 @@ impl Login {
         })
     }
 
-    /// Reads an account's own credential: `AccountSid:AuthToken`. `None` if it is none: a key's secret opens the REST
-    /// interface, and does not sign what Twilio tells.
+    /// Parses an account's own credential: `AccountSid:AuthToken`. Returns `None` for anything else. An API key is not
+    /// accepted: it opens the REST API, but does not sign callbacks.
     pub fn read(credential: &str) -> Option<Self> {
         let (account, token) = credential.trim().split_once(':')?;
         let is_key = token.contains(':') || is_sid(token, "SK");
         Self::new(account, Some(token).filter(|_| !is_key), None).ok()
     }
 
-    /// Whose it is.
+    /// The account's id.
     pub fn account(&self) -> &str {
         &self.account
     }
 
-    /// The account's token, which signs what it tells; a key's secret does not.
+    /// The auth token, which signs callbacks; `None` for an API key.
     pub(crate) fn auth_token(&self) -> Option<&str> {
         (self.user == self.account).then_some(self.secret.as_str())
     }

@@ -1,4 +1,4 @@
-//! Whose calls they are at Twilio: the deployment's account there, or one of an account of ours.
+//! The Twilio account of a call: the deployment's, or a customer account's own.
 
 use reqwest::Url;
 use url::form_urlencoded;
@@ -12,14 +12,15 @@ use crate::signature::Signatures;
 /// The largest form that is read; Twilio's have a few KiB.
 const MOST_FORM_BYTES: usize = 64 * 1024;
 
-/// An account at Twilio: how it is asked, and what it signs with.
+/// A Twilio account with its client and its signature keys.
 pub(crate) struct Party {
     pub(crate) client: TwilioClient,
     pub(crate) signatures: Signatures,
 }
 
 impl Party {
-    /// The account of a login, asked as `client` asks another one. A login by a key signs nothing: no callback is believed.
+    /// The account of a login, with the settings of `client`. A login by API key cannot verify callbacks, so all are
+    /// rejected.
     pub(crate) fn of(login: Login, client: &TwilioClient) -> Self {
         Self {
             signatures: Signatures::new(login.auth_token(), None),
@@ -31,7 +32,8 @@ impl Party {
         self.client.account()
     }
 
-    /// The members of a form that came to an address below `root`; `None` if it is not signed by this account, or not its.
+    /// The fields of a callback form below `root`; `None` if it is not signed by this account, or belongs to another
+    /// one.
     pub(crate) fn verified(&self, root: &Url, callback: &Callback<'_>) -> Option<Form> {
         let mut url = root.clone();
         url.set_path(callback.path);
@@ -47,11 +49,11 @@ impl Party {
     }
 }
 
-/// A form's members, in their order.
+/// A form's fields, in order.
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Reads one, whoever sent it; `None` if it is too large.
+    /// Parses an unverified form; `None` if it is too large.
     pub(crate) fn read(callback: &Callback<'_>) -> Option<Self> {
         if callback.body.len() > MOST_FORM_BYTES {
             return None;
@@ -60,7 +62,7 @@ impl Form {
         Some(Self(members.into_owned().collect()))
     }
 
-    /// The first member of this name.
+    /// The first field with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())

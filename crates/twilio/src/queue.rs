@@ -1,9 +1,8 @@
-//! What is to be said, of which a little is at Twilio already. Each sample is queued, sent, played: what was sent and not
-//! played yet can be taken back, so that a pause or a cut counts what the customer heard.
+//! The playout queue, of which Twilio already has a small part. Each sample is queued, sent, and played. Samples that
+//! were sent and not played yet can be taken back, so that a pause or a cut reflects what the customer heard.
 //!
-//! Twilio plays without a gap what comes early enough, so a frame is taken to be played as long after the first one as the
-//! sound between them lasts. A message that takes as long to Twilio as the ones before takes nothing of that away: sound
-//! begins so much later there, and is cleared so much later.
+//! Twilio plays early audio without gaps. So a frame counts as played after the first one by the duration of the audio
+//! between them. A constant transmission delay does not matter: audio begins later by it, and is cleared later by it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use offhook_engine::ports::audio::{
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Frames that are at Twilio at most before they are played: 200 ms, so that a late tick makes no gap.
+/// Frames sent ahead of their time at most: 200 ms, so that a late tick causes no gap.
 pub(crate) const MOST_AHEAD: usize = 10;
 
 #[derive(Debug, Default)]
@@ -24,11 +23,12 @@ pub(crate) struct Queue {
     newest: Option<SegmentId>,
     paused: bool,
     background: Option<Background>,
-    /// The sound of keys, which goes before everything that is said.
+    /// The tones of keys, which take precedence over speech.
     keys: VecDeque<Key>,
-    /// Frames that were sent and are not played yet, the next one first.
+    /// Frames that were sent and not played yet, next one first.
     sent: VecDeque<Sent>,
-    /// A segment that was over before its end was told to whoever sends: it was finished when all of it had been played.
+    /// A segment that was over before the sender learned of its end: it was finished only after all its audio had been
+    /// played.
     end_untold: Option<SegmentId>,
     events: Vec<Played>,
 }
@@ -40,7 +40,7 @@ struct Entry {
     sent: usize,
     played: usize,
     finished: bool,
-    /// Its end was told to whoever sends.
+    /// The sender has learned of its end.
     end_sent: bool,
 }
 
@@ -50,16 +50,16 @@ struct Sent {
     holds: Holds,
 }
 
-/// What a frame is of.
+/// The content of a frame.
 #[derive(Debug)]
 enum Holds {
-    /// So many samples of these segments.
+    /// The number of samples of each segment.
     Speech(Vec<(SegmentId, usize)>),
-    /// Keys; whoever waits for the last of them is told once it was played.
+    /// Tones; the last frame has the channel that reports the end.
     Key(Option<oneshot::Sender<()>>),
 }
 
-/// 20 ms of the sound of keys.
+/// 20 ms of tones.
 #[derive(Debug)]
 struct Key {
     frame: Frame,
@@ -73,7 +73,7 @@ struct Background {
 }
 
 impl Queue {
-    /// [`Playout::enqueue`](offhook_engine::ports::audio::Playout::enqueue).
+    /// See [`Playout::enqueue`](offhook_engine::ports::audio::Playout::enqueue).
     pub(crate) fn enqueue(&mut self, segment: SegmentId, samples: &[i16]) {
         if let Some(entry) = self.entry(segment)
             && !entry.finished
@@ -82,7 +82,7 @@ impl Queue {
         }
     }
 
-    /// [`Playout::finish`](offhook_engine::ports::audio::Playout::finish).
+    /// See [`Playout::finish`](offhook_engine::ports::audio::Playout::finish).
     pub(crate) fn finish(&mut self, segment: SegmentId, now: Instant) {
         if let Some(entry) = self.entry(segment) {
             entry.finished = true;
@@ -90,19 +90,19 @@ impl Queue {
         }
     }
 
-    /// Falls silent. What is at Twilio and was not played is to be sent again; `true` if there is any of it, so that Twilio
-    /// is to be told.
+    /// Pauses. Sent audio that was not played will be sent again; `true` if there is any, so that Twilio's buffer must
+    /// be cleared.
     pub(crate) fn pause(&mut self, behind: Duration) -> bool {
         self.paused = true;
         self.take_back(behind)
     }
 
-    /// Goes on with the first sample that was not played.
+    /// Continues with the first sample that was not played.
     pub(crate) fn resume(&mut self) {
         self.paused = false;
     }
 
-    /// Sends the sound of keys in place of what is said, which goes on behind it. `told` is told once they were played.
+    /// Sends tones in place of speech, which continues afterwards. `told` resolves after they were played.
     pub(crate) fn send_keys(&mut self, frames: Vec<Frame>, told: oneshot::Sender<()>) {
         let keys = frames.into_iter().map(|frame| Key { frame, told: None });
         self.keys.extend(keys);
@@ -111,13 +111,14 @@ impl Queue {
         }
     }
 
-    /// What sounds beneath all that is said.
+    /// Sets the background sound.
     pub(crate) fn set_background(&mut self, samples: Arc<[i16]>) {
         let is_empty = samples.is_empty();
         self.background = (!is_empty).then_some(Background { samples, at: 0 });
     }
 
-    /// Empties the queue; a pause stays. Whether Twilio is to be told, and how far each segment was played.
+    /// Empties the queue; a pause stays in effect. Returns whether Twilio's buffer must be cleared, and how much of
+    /// each segment was played.
     pub(crate) fn clear(&mut self, behind: Duration) -> (bool, Vec<Cleared>) {
         let is_told = self.take_back(behind);
         let cleared = self.segments.drain(..).map(|entry| Cleared {
@@ -129,7 +130,7 @@ impl Queue {
         (is_told, cleared.collect())
     }
 
-    /// The next frame to send ahead of its time. `None`: enough is at Twilio, or there is nothing to say.
+    /// The next frame to send ahead of its time. `None`: Twilio has enough, or there is nothing to send.
     pub(crate) fn send(&mut self) -> Option<Frame> {
         if self.sent.len() >= MOST_AHEAD {
             return None;
@@ -175,8 +176,8 @@ impl Queue {
         Some(frame)
     }
 
-    /// The last segment of which all has been sent since the last look, if there is one. That there is no more of it may
-    /// be known only after its sound was sent, or played.
+    /// The last segment that was sent completely since the previous call. The end of a segment may become known only
+    /// after its audio was sent, or even played.
     pub(crate) fn sent_whole(&mut self) -> Option<SegmentId> {
         let mut last = self.end_untold.take();
         for entry in &mut self.segments {
@@ -190,13 +191,13 @@ impl Queue {
         last
     }
 
-    /// Lets 20 ms pass: what is played in them, if anything is.
+    /// Advances 20 ms; returns the frame that is played, if any.
     pub(crate) fn play(&mut self, now: Instant) -> Option<Frame> {
         let sent = self.sent.pop_front()?;
         let parts = match sent.holds {
             Holds::Speech(parts) => parts,
             Holds::Key(told) => {
-                // Nobody waits any more: the keys were sent all the same.
+                // The waiter may be gone; the keys were sent anyway.
                 let _ = told.map(|told| told.send(()));
                 Vec::new()
             }
@@ -214,18 +215,18 @@ impl Queue {
         Some(sent.frame)
     }
 
-    /// What became of segments since the last look, in order.
+    /// The reports since the previous call, in order.
     pub(crate) fn events(&mut self) -> Vec<Played> {
         std::mem::take(&mut self.events)
     }
 
-    /// Frames that are at Twilio and were not played yet.
+    /// Frames that Twilio has not played yet.
     pub(crate) fn ahead(&self) -> usize {
         self.sent.len()
     }
 
-    /// Whether there is sound for a whole frame, or all that is left of a segment that is finished: a part of a frame that
-    /// goes out too soon would be a gap in the middle of a word.
+    /// Whether there is audio for a whole frame, or the rest of a finished segment. A partial frame sent too early
+    /// would be a gap in the middle of a word.
     fn fills_a_frame(&self) -> bool {
         let mut samples = 0;
         for entry in &self.segments {
@@ -240,8 +241,8 @@ impl Queue {
         samples > 0
     }
 
-    /// Forgets what was sent and not played, and what Twilio has not played yet though it should have. Keys are never
-    /// taken back, nor what is among them: one that is cut in two is heard as two.
+    /// Takes back audio that was sent and not played, and audio that Twilio should have played but has not. Tones, and
+    /// audio between them, are never taken back, because a key cut in two is heard as two.
     fn take_back(&mut self, behind: Duration) -> bool {
         if self
             .sent
@@ -288,7 +289,7 @@ impl Queue {
         self.segments.iter_mut().find(|it| it.segment == segment)
     }
 
-    /// Takes out what is over.
+    /// Removes segments that are over.
     fn settle(&mut self, now: Instant) {
         let is_over = |entry: &Entry| entry.finished && entry.played == entry.samples.len();
         while let Some(entry) = self.segments.front().filter(|entry| is_over(entry)) {

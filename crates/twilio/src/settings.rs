@@ -1,4 +1,4 @@
-//! How Twilio is reached, and how Twilio reaches us.
+//! The settings for requests to Twilio, and for Twilio's callbacks.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,37 +6,37 @@ use std::time::Duration;
 use offhook_egress::{http_url, trusted_client};
 use reqwest::Url;
 
-/// The address of Twilio's REST interface.
+/// The URL of Twilio's REST API.
 pub(crate) const BASE_URL: &str = "https://api.twilio.com";
 
-/// How long a connection is kept for the next request.
+/// How long an idle connection is kept.
 const IDLE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The deployment's account at Twilio.
+/// The deployment's Twilio account.
 #[derive(Clone)]
 pub struct TwilioSettings {
-    /// The address that Twilio's paths follow; a service with the same interface may stand there.
+    /// The base URL of the REST API; a compatible service may have another one.
     pub base_url: String,
-    /// The account, `AC…`.
+    /// The account's id, `AC…`.
     pub account_sid: String,
-    /// The account's token: it signs callbacks, and opens the REST interface where no key does.
+    /// The account's auth token: it verifies callbacks, and authenticates REST requests if there is no API key.
     pub auth_token: Option<String>,
-    /// A key of the account and its secret, which open the REST interface in the token's place.
+    /// An API key of the account and its secret, for REST requests.
     pub api_key: Option<(String, String)>,
-    /// The shared key that callbacks are signed with (HMAC-SHA256), where Twilio was told one.
+    /// The shared key that signs callbacks (HMAC-SHA256), if one is configured at Twilio.
     pub signing_key: Option<String>,
-    /// The address at which Twilio reaches this process: scheme and host.
+    /// The URL at which Twilio reaches this process: scheme and host.
     pub our_url: String,
-    /// The address at which Twilio reaches any process of the deployment: calls that come in are asked about there.
+    /// The URL at which Twilio reaches any process of the deployment, for incoming calls.
     pub public_url: String,
 }
 
 impl TwilioSettings {
-    /// The usual address of the REST interface.
+    /// The default URL of the REST API.
     pub const BASE_URL: &'static str = BASE_URL;
 }
 
-/// Without what is secret in it.
+/// Hides the secrets.
 impl fmt::Debug for TwilioSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TwilioSettings")
@@ -46,13 +46,13 @@ impl fmt::Debug for TwilioSettings {
     }
 }
 
-/// A setting cannot be used.
+/// A setting is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {fault}")]
 pub struct SettingsError {
-    /// Which.
+    /// The name of the setting.
     pub field: &'static str,
-    /// Why, and what to do.
+    /// What is wrong, and how to correct it.
     pub fault: &'static str,
 }
 
@@ -62,13 +62,13 @@ impl SettingsError {
     }
 }
 
-/// An id of Twilio's: two letters and 32 hexadecimal digits. Nothing else may become a part of a path.
+/// A Twilio id: two letters and 32 hexadecimal digits. Only validated ids become part of a path.
 pub(crate) fn is_sid(text: &str, letters: &str) -> bool {
     text.strip_prefix(letters)
         .is_some_and(|rest| rest.len() == 32 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// An http or https address, without a slash at its end.
+/// An http or https URL, without a trailing slash.
 pub(crate) fn address(field: &'static str, text: &str) -> Result<Url, SettingsError> {
     http_url(text.trim_end_matches('/')).ok_or(SettingsError::new(
         field,
@@ -76,14 +76,14 @@ pub(crate) fn address(field: &'static str, text: &str) -> Result<Url, SettingsEr
     ))
 }
 
-/// The client of the REST interface.
+/// The HTTP client of the REST API.
 pub(crate) fn http_client() -> Result<reqwest::Client, SettingsError> {
     let unusable = SettingsError::new("base_url", "cannot be asked: TLS cannot be set up here");
     trusted_client()
         .map_err(|_| unusable.clone())?
         .connect_timeout(crate::client::CONNECT_WITHIN)
         .timeout(crate::client::ANSWER_WITHIN)
-        // A request on a connection that Twilio has just closed is one of which nobody knows what became.
+        // If Twilio has just closed a connection, the effect of a request on it is unknown.
         .pool_idle_timeout(IDLE_LIMIT)
         .build()
         .map_err(|_| unusable)

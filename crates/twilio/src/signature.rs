@@ -1,13 +1,13 @@
-//! Whether a callback is Twilio's: signed with the account's token (HMAC-SHA1), or with a shared key (HMAC-SHA256) where
-//! the header `X-Twilio-Webhooks-Signature-Settings` says so. Signed are the URL as Twilio knows it and the form's members,
-//! sorted, each name followed by its value.
+//! Verifies callbacks: signed with the account's auth token (HMAC-SHA1), or with a shared key (HMAC-SHA256) if the
+//! header `X-Twilio-Webhooks-Signature-Settings` says so. The signature covers the URL as Twilio knows it and the
+//! form's fields, sorted by name, each name followed by its value.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Url;
 use ring::hmac;
 
-/// What signatures are checked with.
+/// The keys that verify signatures.
 pub struct Signatures {
     token: Option<hmac::Key>,
     shared: Option<hmac::Key>,
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Signatures {
 }
 
 impl Signatures {
-    /// The account's token, and the shared key; without either no callback is believed.
+    /// The account's auth token, and the shared key; without either, all callbacks are rejected.
     pub fn new(auth_token: Option<&str>, signing_key: Option<&str>) -> Self {
         let key = |algorithm, secret: Option<&str>| {
             secret.map(|secret| hmac::Key::new(algorithm, secret.as_bytes()))
@@ -31,8 +31,8 @@ impl Signatures {
         }
     }
 
-    /// Whether a form that came to `url` is signed by whoever knows the secret. `settings` is the value of
-    /// `X-Twilio-Webhooks-Signature-Settings`: it chooses among the secrets that we have, and none is taken for another.
+    /// Whether a form sent to `url` has a valid signature. `settings` is the value of
+    /// `X-Twilio-Webhooks-Signature-Settings`: it selects one of our keys, and no other key is tried.
     pub fn verify(
         &self,
         url: &Url,
@@ -48,7 +48,7 @@ impl Signatures {
         let (Some(key), Ok(signature)) = (key, STANDARD.decode(signature)) else {
             return false;
         };
-        // With and without the port: Twilio writes it, or not, whatever stands in the address that it was told.
+        // Try with and without the port: Twilio may add or omit it, whatever the configured URL has.
         let mut verified = false;
         for url in [with_port(url), without_port(url)] {
             let signed = signed_text(&url, form);
@@ -58,7 +58,7 @@ impl Signatures {
     }
 }
 
-/// The algorithm that the header names: `key=…,algorithm=HMAC_SHA256`.
+/// The algorithm in the header: `key=…,algorithm=HMAC_SHA256`.
 fn algorithm(settings: &str) -> Option<&str> {
     settings
         .split([',', ';'])
@@ -120,12 +120,12 @@ mod tests {
         STANDARD.encode(hmac::sign(&key, signed_text(url, &form()).as_bytes()))
     }
 
-    /// As Twilio signs with the account's token.
+    /// Signs like Twilio with the account's auth token.
     fn by_token(url: &str) -> String {
         by_key(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN, url)
     }
 
-    /// The example of Twilio's documentation, "Webhooks security".
+    /// The example in Twilio's documentation, "Webhooks security".
     #[test]
     fn the_documented_example_is_twilios() {
         let signatures = Signatures::new(Some(TOKEN), None);

@@ -1,32 +1,29 @@
-//! What Twilio says of a call, in this service's words.
+//! Maps Twilio's call statuses to this service's types.
 
 use offhook_domain::FailureReason;
 
-/// Where a call is, as Twilio sees it.
+/// Twilio's status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStatus {
-    /// It waits for its turn: an account makes one call a second, unless Twilio was asked for more.
+    /// Queued: an account places one call a second, unless it has a higher limit.
     Queued,
-    /// It is being made.
+    /// Being placed.
     Initiated,
-    /// The other side's phone rings.
     Ringing,
-    /// Somebody, or something, answered.
+    /// A human or a machine answered.
     InProgress,
     /// It was answered, and is over.
     Completed,
-    /// The line was busy.
     Busy,
-    /// It could not be made.
+    /// It could not be placed.
     Failed,
-    /// Nobody answered.
     NoAnswer,
-    /// It was taken back before it was answered.
+    /// Canceled before it was answered.
     Canceled,
 }
 
 impl CallStatus {
-    /// Reads `CallStatus`; `None` if it is no status that is known.
+    /// Parses `CallStatus`; `None` if it is unknown.
     pub fn read(text: &str) -> Option<Self> {
         Some(match text {
             "queued" => Self::Queued,
@@ -42,7 +39,7 @@ impl CallStatus {
         })
     }
 
-    /// How far a call is: it never goes back.
+    /// The order of statuses; a call never goes back.
     pub(crate) const fn rank(self) -> u8 {
         match self {
             Self::Queued | Self::Initiated => 0,
@@ -52,13 +49,13 @@ impl CallStatus {
         }
     }
 
-    /// Nothing comes after it.
     pub const fn is_final(self) -> bool {
         self.rank() == 3
     }
 }
 
-/// Why a call was not answered, by its last status and the answer of the carrier behind Twilio, if it named one.
+/// The failure reason of an unanswered call, by its last status and the SIP status of the carrier behind Twilio, if
+/// there is one.
 pub const fn failure_of_status(status: CallStatus, sip_code: Option<u16>) -> FailureReason {
     match status {
         CallStatus::Busy => FailureReason::Busy,
@@ -70,19 +67,19 @@ pub const fn failure_of_status(status: CallStatus, sip_code: Option<u16>) -> Fai
             Some(401 | 403 | 407 | 603 | 607 | 608) => FailureReason::Rejected,
             _ => FailureReason::CarrierError,
         },
-        // It is said to have been answered, and no sound ever came.
+        // It was reported as answered, but no audio came.
         _ => FailureReason::CarrierError,
     }
 }
 
-/// Why Twilio would not place a call, by the status of its answer and the code of the error in it.
+/// The failure reason of a call that Twilio refused to place, by the HTTP status and Twilio's error code.
 pub const fn failure_of_code(status: u16, code: Option<u32>) -> FailureReason {
     match code {
-        // No number, or none that can be called.
+        // The number is invalid, or cannot be called.
         Some(13_223 | 13_224 | 21_201 | 21_211 | 21_214 | 21_217 | 21_401) => {
             FailureReason::InvalidNumber
         }
-        // The number that calls is not the account's, or the country is not allowed to it, or the account is not.
+        // The caller ID does not belong to the account, or the country or the account is not permitted.
         Some(
             10_001..=10_005
             | 13_225

@@ -1,4 +1,4 @@
-//! The messages of a media stream, and the connection that they come by.
+//! The messages of a media stream, and its connection.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,15 +18,15 @@ use crate::carrier::Lines;
 use crate::line::{Line, Signal, Text};
 use crate::settings::is_sid;
 
-/// How long a connection may take to say whose it is.
+/// How long a connection may take to name its call.
 const START_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connections that have not shown that they carry a call's sound, of a call and in all: who knows the call's handle can
-/// open one.
+/// Connections that have not proved that they carry a call's audio, per call and in total. Anyone with the call's
+/// handle can open one.
 const MOST_UNNAMED_OF_CALL: usize = 4;
 const MOST_UNNAMED: usize = 256;
 
-/// Messages that are none, of a call that is known: more of them, and the connection is no stream.
+/// Invalid messages of a known call at most; with more, the connection is closed.
 const MOST_FAULTS: u32 = 50;
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ struct MediaFormat {
 }
 
 impl MediaFormat {
-    /// Numbers come as texts, too.
+    /// Numbers may be sent as text.
     fn is_telephony(&self) -> bool {
         let is = |value: &Value, number: u64| {
             value.as_u64() == Some(number) || value.as_str() == Some(&number.to_string())
@@ -85,10 +85,10 @@ struct Mark {
     name: String,
 }
 
-/// The name of the parameter that names a call; only who placed the call knows its value.
+/// The stream parameter with the secret token of a call, which only its process knows.
 const TOKEN: &str = "token";
 
-/// What Twilio is to do with a call that is answered: open a connection for its sound.
+/// The TwiML for an answered call: open a connection for its audio.
 pub(crate) fn connect_twiml(url: &str, token: &str) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?><Response><Connect><Stream url="{}"><Parameter name="{TOKEN}" value="{}"/></Stream></Connect></Response>"#,
@@ -97,7 +97,7 @@ pub(crate) fn connect_twiml(url: &str, token: &str) -> String {
     )
 }
 
-/// What Twilio is to do with a call that is handed over.
+/// The TwiML for a transferred call.
 pub(crate) fn dial_twiml(from: &str, to: &str) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?><Response><Dial callerId="{}">{}</Dial></Response>"#,
@@ -106,7 +106,7 @@ pub(crate) fn dial_twiml(from: &str, to: &str) -> String {
     )
 }
 
-/// What Twilio is to do with a call that nobody answers: `reason` is `busy` or `rejected`, each a sound of its own.
+/// The TwiML for a rejected call: `reason` is `busy` or `rejected`, with different tones.
 pub(crate) fn reject_twiml(reason: &str) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?><Response><Reject reason="{reason}"/></Response>"#
@@ -120,7 +120,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// 20 ms of sound for a stream.
+/// 20 ms of audio for a stream.
 pub(crate) fn media(stream_sid: &str, frame: &Frame) -> String {
     let mut codes = Vec::with_capacity(frame.len());
     Codec::Pcmu.encode_into(frame, &mut codes);
@@ -133,15 +133,15 @@ pub(crate) fn mark(stream_sid: &str, name: &str) -> String {
     json!({"event": "mark", "streamSid": stream_sid, "mark": {"name": name}}).to_string()
 }
 
-/// What was sent to a stream and not played is not to be played any more.
+/// Clears the audio that was sent to a stream and not played.
 pub(crate) fn clear(stream_sid: &str) -> String {
     json!({"event": "clear", "streamSid": stream_sid}).to_string()
 }
 
-/// One of the places for connections that have not shown that they carry a call's sound.
+/// The reservation of a connection that has not proved that it carries a call's audio.
 struct Place {
     lines: Arc<Lines>,
-    /// The call that they were opened for.
+    /// The call that it was opened for.
     line: Arc<Line>,
 }
 
@@ -150,7 +150,7 @@ impl Place {
         let of_call = line.unnamed.fetch_add(1, Ordering::Relaxed);
         let of_all = lines.unnamed.fetch_add(1, Ordering::Relaxed);
         let lines = Arc::clone(lines);
-        // Dropped, it counts down again.
+        // Dropping it decrements the counters again.
         let place = Self { lines, line };
         (of_call < MOST_UNNAMED_OF_CALL && of_all < MOST_UNNAMED).then_some(place)
     }
@@ -163,20 +163,20 @@ impl Drop for Place {
     }
 }
 
-/// A connection that Twilio, or anybody who knows a call's handle, has opened.
+/// A connection opened by Twilio, or by anyone with a call's handle.
 pub(crate) struct Connection {
     lines: Arc<Lines>,
-    /// The call whose sound it carries, once it has shown that.
+    /// The call whose audio it carries, once proved.
     line: Option<Arc<Line>>,
     opened_at: Instant,
     has_stopped: bool,
     faults: u32,
-    /// Its place until then.
+    /// Its reservation until then.
     place: Option<Place>,
 }
 
 impl Connection {
-    /// A connection for the sound of a call; `None` if there is no place for it.
+    /// A connection for a call's audio; `None` if there is no room for it.
     pub(crate) fn open(lines: Arc<Lines>, line: Arc<Line>) -> Option<Self> {
         let place = Place::take(&lines, line)?;
         Some(Self {
@@ -189,14 +189,14 @@ impl Connection {
         })
     }
 
-    /// Before the call is known, nothing may be wrong; after it, little may.
+    /// Before the call is known, no fault is tolerated; afterwards, a few are.
     fn fault(&mut self) -> bool {
         self.faults += 1;
         self.line.is_some() && self.faults <= MOST_FAULTS
     }
 
     fn start(&mut self, start: Start, stream_sid: Option<String>) -> bool {
-        // The call may go by this id from here on.
+        // From here on the call may use this id.
         if self.line.is_some() || !is_sid(&start.call_sid, "CA") {
             return self.fault();
         }
@@ -282,7 +282,7 @@ impl MediaConnection for Connection {
                 line.signal(Signal::Stopped);
                 true
             }
-            // What is said before a call is named, and what is not known yet.
+            // Messages before the call is known, and unknown message types.
             ("connected", _) => true,
             (_, known) => known.is_some() || self.fault(),
         }

@@ -1,4 +1,4 @@
-//! The client of a simulator that runs as a process of its own.
+//! The client of a simulator in a separate process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,7 +29,7 @@ use crate::simulator::wire::{
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often a simulator that is down is asked whether it is back.
+/// How often to probe a simulator that is down.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that may wait for the session.
@@ -42,16 +42,14 @@ const MAX_LINE_BYTES: usize = 256 * 1024;
 #[derive(Clone)]
 pub struct RemoteSimulator(Arc<Remote>);
 
-/// The simulator's URL is none.
+/// The simulator's URL is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a URL such as http://127.0.0.1:8090")]
 pub struct UrlError;
 
 impl RemoteSimulator {
-    /// The network at `url`, such as `http://127.0.0.1:8090`. Nothing is connected yet.
-    ///
-    /// # Errors
-    /// [`UrlError`] for anything but a plain http URL.
+    /// The network at `url`, such as `http://127.0.0.1:8090`. It does not connect yet. Returns [`UrlError`] for
+    /// anything but a plain http URL.
     pub fn new(url: &str) -> Result<Self, UrlError> {
         let base: Uri = url.trim_end_matches('/').parse().map_err(|_| UrlError)?;
         let is_plain = base.scheme_str() == Some("http") && base.host().is_some();
@@ -170,7 +168,7 @@ impl Remote {
         }
     }
 
-    /// Finds out whether the simulator is there, until it is. One probe at a time.
+    /// Probes the simulator until it answers. Only one probe runs at a time.
     fn probe(self: &Arc<Self>) {
         if self.probing.swap(true, Ordering::Relaxed) {
             return;
@@ -217,9 +215,9 @@ impl Remote {
 struct LineState {
     handle: CallHandle,
     said: AtomicU64,
-    /// The text under way, and who waits for it.
+    /// The text being spoken, and the channel of its result.
     awaited: Mutex<Option<(u64, oneshot::Sender<Spoken>)>>,
-    /// The call has ended at the other side.
+    /// The other side has ended the call.
     over: AtomicBool,
 }
 

@@ -16,49 +16,49 @@ use crate::simulator::numbers::{self, Behaviour, OURS};
 use crate::simulator::pace::Pace;
 use crate::simulator::person::{Command, Person};
 
-/// Dials remembered, and transfers, and digits; the oldest forgotten first.
+/// Dials, transfers and digits kept at most; the oldest are dropped first.
 const REMEMBERED: usize = 10_000;
 
 /// Events that may wait for the session.
 const EVENTS_WAITING: usize = 8;
 
-/// A phone network of scripted people, in this process. Clones are the same network.
+/// A phone network of scripted people, in this process. Clones share the network.
 #[derive(Clone)]
 pub struct Simulator(Arc<Exchange>);
 
-/// A call that the network was asked for.
+/// A call that was placed on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dial {
     /// The caller's reference.
     pub handle: CallHandle,
-    /// The number called.
+    /// The called number.
     pub to: E164,
-    /// Who asked.
+    /// The node that placed the call.
     pub node: NodeId,
 }
 
 impl Simulator {
-    /// A network whose people are `speed` times faster than real ones.
+    /// A network whose people are `speed` times faster than real time.
     pub fn new(speed: f64) -> Self {
         Self(Exchange::new(speed))
     }
 
-    /// What was dialed so far, in order; each dial of a handle counts. Only the last 10,000 are remembered.
+    /// The dials so far, in order, including repeated dials of a handle. Only the last 10,000 are kept.
     pub fn dials(&self) -> Vec<Dial> {
         self.0.dials.lock().iter().cloned().collect()
     }
 
-    /// Who was handed over to which number so far, in order. Only the last 10,000 are remembered.
+    /// The transfers so far, in order. Only the last 10,000 are kept.
     pub fn transfers(&self) -> Vec<(CallHandle, E164)> {
         self.0.transfers.lock().iter().cloned().collect()
     }
 
-    /// The tones sent so far, in order. Only the last 10,000 are remembered.
+    /// The tones sent so far, in order. Only the last 10,000 are kept.
     pub fn digits(&self) -> Vec<(CallHandle, String)> {
         self.0.digits.lock().iter().cloned().collect()
     }
 
-    /// How many calls go on.
+    /// The number of calls in progress.
     pub fn live(&self) -> usize {
         self.0.live().len()
     }
@@ -121,7 +121,7 @@ impl Exchange {
         })
     }
 
-    /// Places a call. A handle that is dialed again is another call.
+    /// Places a call. Dialing a handle again places another call.
     pub(crate) fn dial(
         self: &Arc<Self>,
         request: &DialRequest,
@@ -146,7 +146,7 @@ impl Exchange {
         (events, commands)
     }
 
-    /// Sends a command to a call. `false` if there is no such call.
+    /// Sends a command to a call. `false` if the call does not exist.
     pub(crate) fn command(&self, handle: CallHandle, command: Command) -> bool {
         self.call(handle)
             .is_some_and(|call| call.send(command).is_ok())
@@ -156,7 +156,7 @@ impl Exchange {
         self.calls.lock().keys().copied().collect()
     }
 
-    /// Hands a call's person over to `to`.
+    /// Transfers a call's person to `to`.
     pub(crate) fn transfer(
         &self,
         call: &mpsc::UnboundedSender<Command>,
@@ -182,7 +182,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The way to a call's person, if the call goes on.
+    /// The command channel of a call in progress.
     pub(crate) fn call(&self, handle: CallHandle) -> Option<mpsc::UnboundedSender<Command>> {
         self.calls.lock().get(&handle).cloned()
     }

@@ -1,16 +1,16 @@
-//! How long things take in the simulated network.
+//! The timing of the simulated network.
 
 use std::time::Duration;
 
-/// What a spoken character takes.
+/// The duration of a spoken character.
 const PER_CHAR: Duration = Duration::from_millis(60);
 
-/// The speed of a network's people, against real life.
+/// The speed of a network's people, relative to real time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace(f64);
 
 impl Pace {
-    /// A speed that is not a positive number is real life's.
+    /// Anything but a positive number means real time.
     pub(crate) fn new(speed: f64) -> Self {
         Self(if speed.is_finite() && speed > 0.0 {
             speed
@@ -23,12 +23,12 @@ impl Pace {
         self.0
     }
 
-    /// What `real` takes at this speed.
+    /// The duration of `real` at this speed.
     pub(crate) fn of(self, real: Duration) -> Duration {
         Duration::try_from_secs_f64(real.as_secs_f64() / self.0).unwrap_or(real)
     }
 
-    /// What it takes to say `text`.
+    /// The duration of saying `text`.
     pub(crate) fn speech(self, text: &str) -> Duration {
         let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
         self.of(PER_CHAR.saturating_mul(chars))

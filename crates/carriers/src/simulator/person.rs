@@ -14,27 +14,27 @@ const RINGS: Duration = Duration::from_secs(2);
 const RINGS_OUT: Duration = Duration::from_secs(30);
 const BUSY_TONE: Duration = Duration::from_millis(500);
 
-/// The pause that tells a person that the agent is done, and its floor, so that a hurried person does not take the
-/// moment between two sentences for the end.
+/// The pause after which a person takes the agent's turn as over, and its minimum, so that a fast person does not
+/// mistake the gap between two sentences for the end.
 const REACTION: (Duration, Duration) = (Duration::from_millis(600), Duration::from_millis(30));
 
-/// How long a person waits for a first word before saying one.
+/// How long a person waits for a first word before speaking, and its minimum.
 const FIRST_WORD: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(2));
 
-/// How long a person who said goodbye waits for the agent's.
+/// How long a person who said goodbye waits for the agent's goodbye, and its minimum.
 const LAST_WORD: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(1));
 
-/// How long a machine records.
+/// How long an answering machine records, and its minimum.
 const RECORDS: (Duration, Duration) = (Duration::from_secs(120), Duration::from_secs(2));
 
-/// How long a line without any speech stays open. It is real time: nothing else ends a call whose owner died.
+/// How long a line without any speech stays open. It is real time, because nothing else ends a call whose owner died.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 const HELLO: &str = "Hello?";
 const MACHINE: &str = "You have reached my voicemail. Please leave a message after the tone.";
 const INTERRUPTION: &str = "Sorry, one moment. Could you say that again, please?";
 
-/// What a person says in turn, to a question and to anything else.
+/// The person's replies in order, to a question and to anything else.
 const LINES: [(&str, &str); 4] = [
     (
         "Yes, this is a good moment.",
@@ -48,19 +48,19 @@ const LINES: [(&str, &str); 4] = [
     ("Goodbye!", "Goodbye!"),
 ];
 
-/// What the agent's side does to the line.
+/// A command of the agent's side to the line.
 pub(crate) enum Command {
-    /// Says a text. Ids rise by one.
+    /// Says a text. Ids increase by one.
     Say {
         id: u64,
         text: String,
         done: Box<dyn FnOnce(Spoken) + Send>,
     },
-    /// Cuts every text up to this one short.
+    /// Cuts every text up to this id.
     Stop { id: u64 },
     /// Sends tones, which the person only hears.
     Digits,
-    /// Hands the person over to somebody else: this call is over.
+    /// Transfers the person: this call is over.
     Transfer,
     /// Ends the call.
     HangUp,
@@ -72,7 +72,7 @@ struct Gone;
 enum Happening {
     AgentBegan,
     AgentEnded,
-    /// The agent fell silent because the person spoke.
+    /// The agent went silent because the person spoke.
     AgentYielded,
     TimeUp,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Person {
     pace: Pace,
     speech: Option<Speech>,
     stopped_up_to: Option<u64>,
-    /// The agent's last words, until they are answered.
+    /// The agent's last words, until the person answers them.
     heard: String,
 }
 
@@ -111,7 +111,7 @@ impl Person {
         }
     }
 
-    /// Lives the call to its end.
+    /// Runs the call to its end.
     pub(crate) async fn live(mut self, behaviour: Behaviour) {
         let last = self.act(behaviour).await;
         self.cut();
@@ -141,7 +141,7 @@ impl Person {
                 return fails(FailureReason::Rejected);
             }
             Behaviour::NeverReports | Behaviour::Unreachable => {
-                // Only the agent's side ends this.
+                // Only the agent's side ends this call.
                 loop {
                     self.wait(PATIENCE).await?;
                 }
@@ -226,7 +226,7 @@ impl Person {
         }
     }
 
-    /// Waits until the agent has spoken and is quiet. `false` if it does not begin in time.
+    /// Waits until the agent has spoken and is silent. `false` if it does not begin in time.
     async fn listen(&mut self, patience: Duration) -> Result<bool, Gone> {
         let mut quiet_at = Instant::now() + patience;
         let mut began = self.speech.is_some() || !self.heard.is_empty();
@@ -244,7 +244,7 @@ impl Person {
                 Happening::AgentBegan => began = true,
                 Happening::AgentEnded => quiet_at = Instant::now() + self.no_less(REACTION),
                 Happening::AgentYielded => {
-                    // These were its last words before the person's own: the answer is to come.
+                    // These were its last words before the person spoke: the answer is still to come.
                     began = false;
                     quiet_at = Instant::now() + patience;
                 }
@@ -253,7 +253,7 @@ impl Person {
         }
     }
 
-    /// Speaks; the agent may speak meanwhile, but what it ends meanwhile is no answer.
+    /// Speaks. The agent may speak meanwhile, but words that it ends meanwhile are no answer.
     async fn say(&mut self, text: &str) -> Result<(), Gone> {
         let takes = self.pace.speech(text);
         self.tell(LegEvent::CustomerStarted).await;
@@ -275,7 +275,7 @@ impl Person {
         Ok(())
     }
 
-    /// The next thing that happens on the line.
+    /// The next event on the line.
     async fn next(&mut self, until: Instant) -> Result<Happening, Gone> {
         loop {
             let speech_ends = self.speech.as_ref().map(|speech| speech.ends);
@@ -313,7 +313,7 @@ impl Person {
     fn begin(&mut self, id: u64, text: String, done: Box<dyn FnOnce(Spoken) + Send>) -> Happening {
         self.cut();
         if self.stopped_up_to.is_some_and(|stopped| id <= stopped) {
-            // The stop overtook the text it was meant for.
+            // The stop command overtook its text.
             done(Spoken::default());
             return Happening::AgentYielded;
         }
@@ -355,7 +355,7 @@ impl Person {
         }
     }
 
-    /// Nobody may be listening any more: the call goes on all the same.
+    /// A closed channel is ignored: the call goes on.
     async fn tell(&mut self, event: LegEvent) {
         let _ = self.events.send(event).await;
     }

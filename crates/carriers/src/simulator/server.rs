@@ -1,14 +1,14 @@
-//! The simulated network as a process of its own, spoken to over HTTP/1.1 on loopback.
+//! The simulated network as a separate process, with an HTTP/1.1 API on loopback.
 //!
 //! | Request | Answer |
 //! |---|---|
-//! | `POST /dial` | 200, the call's events as they happen, one JSON object a line; 421 for the number that cannot be connected |
+//! | `POST /dial` | 200, the call's events as they happen, one JSON object per line; 421 for the unreachable number |
 //! | `POST /calls/{handle}/say`, `…/stop`, `…/hangup` | 204, also for a call that is over |
 //! | `POST /calls/{handle}/transfer`, `…/digits` | 204; 410 for a call that is over |
-//! | `GET /calls` | 200, the handles of the calls that go on |
+//! | `GET /calls` | 200, the handles of the calls in progress |
 //! | `GET /healthz` | 204 |
 //!
-//! What became of a text comes as an event line, so that a call holds one connection and the rest are short requests.
+//! The result of a text is an event line, so that a call holds only one connection, and all other requests are short.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -44,23 +44,21 @@ use crate::simulator::wire::{
 /// The largest request.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// How a simulator's process is set up.
+/// The settings of a simulator process.
 #[derive(Clone)]
 pub struct SimulatorSettings {
-    /// How many times faster than real life its people are.
+    /// How many times faster than real time its people are.
     pub speed: f64,
-    /// The file to which each dial is appended, as one JSON line, before it is answered.
+    /// The file to which each dial is appended as a JSON line, before the dial is answered.
     pub dial_log: Option<PathBuf>,
-    /// The file to which each text that one side of a call heard is appended, as one JSON line, before the caller is told.
+    /// The file to which each text that a side heard is appended as a JSON line, before the caller gets the event.
     pub heard_log: Option<PathBuf>,
-    /// What dials are stamped with.
+    /// Timestamps the dials.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Serves the network on `listener`; it returns only with an error. Dropping the future stops taking connections.
-///
-/// # Errors
-/// A log cannot be opened.
+/// Serves the network on `listener`; returns only with an error. Dropping the future stops accepting connections. Fails
+/// if a log cannot be opened.
 pub async fn serve(listener: TcpListener, settings: SimulatorSettings) -> std::io::Result<()> {
     let log = settings.dial_log.as_deref().map(open_log).transpose()?;
     let heard = settings.heard_log.as_deref().map(open_log).transpose()?;
@@ -103,7 +101,7 @@ struct Network {
     log: Option<Mutex<File>>,
     heard: Option<Mutex<File>>,
     clock: Arc<dyn Clock>,
-    /// Where what became of the agent's texts is told, by call.
+    /// The channels for the results of the agent's texts, by call.
     speakers: Mutex<HashMap<CallHandle, mpsc::UnboundedSender<EventLine>>>,
 }
 
@@ -118,7 +116,7 @@ struct LogLine<'a> {
 #[derive(Serialize)]
 struct HeardLine<'a> {
     handle: CallHandle,
-    /// Who spoke: `user` or `agent`.
+    /// The speaker: `user` or `agent`.
     role: &'static str,
     text: &'a str,
 }
@@ -200,7 +198,7 @@ impl Network {
         }
     }
 
-    /// The call's events, until it is over or the client is gone. The call itself does not depend on it.
+    /// Streams the call's events until it is over or the client is gone. The call itself does not depend on the stream.
     fn event_lines(self: Arc<Self>, handle: CallHandle, events: mpsc::Receiver<LegEvent>) -> Body {
         let (speaker, spoken) = mpsc::unbounded_channel();
         self.speakers.lock().insert(handle, speaker.clone());
@@ -248,7 +246,7 @@ impl Network {
         }
     }
 
-    /// What has to be told whether it was done.
+    /// Actions whose result the client needs.
     async fn ask_line(
         &self,
         handle: CallHandle,
@@ -309,14 +307,14 @@ impl Lines {
                         return Some(line);
                     }
                 }
-                // The person told what was heard before leaving.
+                // The person reported what was heard before leaving.
                 None => return self.spoken.try_recv().ok(),
             }
         }
     }
 }
 
-/// Takes a call's speaker out when its event lines end.
+/// Removes a call's channel when its event stream ends.
 struct Entry {
     network: Arc<Network>,
     handle: CallHandle,

@@ -1,10 +1,10 @@
-//! What the simulator's process and its clients say to each other: JSON, one object per request or line.
+//! The messages between the simulator process and its clients: JSON, one object per request or line.
 
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 use offhook_engine::ports::{DialRequest, LegEvent, Spoken};
 use serde::{Deserialize, Serialize};
 
-/// The header that tells the network's speed.
+/// The header with the network's speed.
 pub(crate) const SPEED_HEADER: &str = "x-simulator-speed";
 
 /// The body of `POST /dial`.
@@ -28,7 +28,7 @@ impl From<&DialRequest> for DialBody {
 }
 
 impl DialBody {
-    /// `None` if a member is not of its form.
+    /// `None` if a field is invalid.
     pub(crate) fn request(&self) -> Option<DialRequest> {
         Some(DialRequest {
             handle: self.handle.parse::<CallHandle>().ok()?,
@@ -92,7 +92,7 @@ pub(crate) enum EventLine {
 }
 
 impl EventLine {
-    /// `None` for events that the simulated network does not know.
+    /// `None` for events that the simulated network does not have.
     pub(crate) fn of_leg(event: LegEvent) -> Option<Self> {
         Some(match event {
             LegEvent::Ringing => Self::Ringing,
@@ -116,7 +116,7 @@ impl EventLine {
         }
     }
 
-    /// The line with its end.
+    /// The JSON text with a line end.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.push(b'\n');
@@ -124,7 +124,7 @@ impl EventLine {
     }
 }
 
-/// What a line tells the client.
+/// What a line means for the client.
 pub(crate) enum Told {
     Leg(LegEvent),
     Spoken(u64, Spoken),

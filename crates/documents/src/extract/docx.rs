@@ -1,4 +1,4 @@
-//! Word's documents: XML in a zip archive.
+//! Word documents: XML in a zip archive.
 
 use std::io::{Cursor, Read as _};
 
@@ -10,16 +10,16 @@ use zip::ZipArchive;
 use super::{Unreadable, too_long};
 use crate::MAX_TEXT_BYTES;
 
-/// The part that holds the text.
+/// The archive member with the text.
 const BODY: &str = "word/document.xml";
 
-/// The most that the text's part may unpack to.
+/// The largest unpacked size of the text.
 const MAX_XML_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How many times its packed size a part may unpack to: honest XML stays below a hundred.
+/// The highest compression ratio; real XML stays below one hundred.
 const MAX_RATIO: u64 = 200;
 
-/// Below this size no ratio is suspicious.
+/// Below this size every ratio is allowed.
 const SMALL: u64 = 1024 * 1024;
 
 const BROKEN: Unreadable = Unreadable::new(
@@ -38,7 +38,7 @@ pub(super) fn text(content: &[u8]) -> Result<String, Unreadable> {
     }
     let mut archive = ZipArchive::new(Cursor::new(content)).map_err(|_| BROKEN)?;
     let part = archive.by_name(BODY).map_err(|_| BROKEN)?;
-    // The archive's own word on the size may be a lie, so what comes out is counted too.
+    // The archive may lie about the size, so the output is counted too.
     let most = MAX_XML_BYTES.min((part.compressed_size() * MAX_RATIO).max(SMALL));
     if part.size() > most {
         return Err(BOMB);
@@ -54,7 +54,7 @@ pub(super) fn text(content: &[u8]) -> Result<String, Unreadable> {
     paragraphs(&xml)
 }
 
-/// The runs of text of the body; paragraphs and rows end lines. No entity but XML's own five is looked up.
+/// The text runs of the body; paragraphs and rows end lines. Only the five entities of XML itself are resolved.
 fn paragraphs(xml: &str) -> Result<String, Unreadable> {
     let mut reader = Reader::from_str(xml);
     let mut text = String::new();

@@ -1,11 +1,11 @@
-//! Pages: what a reader sees of them, block by block.
+//! Web pages: the visible text, block by block.
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
 use super::{Unreadable, too_long};
 use crate::MAX_TEXT_BYTES;
 
-/// What these hold nobody reads.
+/// Elements with invisible content.
 const HIDDEN: [&[u8]; 9] = [
     b"head",
     b"iframe",
@@ -18,7 +18,7 @@ const HIDDEN: [&[u8]; 9] = [
     b"title",
 ];
 
-/// Blocks that stand by themselves.
+/// Blocks that are separated by an empty line.
 const APART: [&[u8]; 15] = [
     b"blockquote",
     b"details",
@@ -37,7 +37,7 @@ const APART: [&[u8]; 15] = [
     b"table",
 ];
 
-/// Blocks that begin a line.
+/// Blocks that start a new line.
 const LINES: [&[u8]; 24] = [
     b"address",
     b"article",
@@ -89,14 +89,14 @@ pub(super) fn text(html: &str) -> Result<String, Unreadable> {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// Line ends, or a space or a tab, that stand before the next word.
+    /// Line ends, or a space or a tab, before the next word.
     breaks: usize,
     gap: &'static str,
-    /// The element that hides all until its end.
+    /// The element that hides everything until its end tag.
     hidden: Option<Vec<u8>>,
-    /// How deep text stands in `<pre>`.
+    /// The nesting depth of `<pre>`.
     preformatted: usize,
-    /// The lists that are open: the number of the next item, if they are numbered.
+    /// The open lists: the number of the next item, if they are numbered.
     lists: Vec<Option<i64>>,
 }
 
@@ -104,7 +104,7 @@ impl Page {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = &tag.name[..];
         if self.hidden.as_deref() == Some(b"head") && !is_of_head(name) {
-            // Nobody need write where the head ends.
+            // The end tag of `head` is optional.
             self.hidden = None;
         }
         if self.hidden.is_some() {
@@ -166,7 +166,7 @@ impl Page {
         }
     }
 
-    /// Begins an item of the innermost list.
+    /// Starts an item of the innermost list.
     fn item(&mut self) {
         let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(8));
         let mark = match self.lists.last_mut() {
@@ -180,7 +180,7 @@ impl Page {
         self.gap = " ";
     }
 
-    /// Adds text as it is laid out: spaces count once, but in what is preformatted.
+    /// Adds text as displayed: white space collapses, except in preformatted text.
     fn add(&mut self, text: &str) {
         if self.preformatted > 0 {
             return self.push(text);
@@ -195,7 +195,7 @@ impl Page {
         }
     }
 
-    /// Adds text, and before it what it is apart from the text before by.
+    /// Adds text after the pending separator.
     fn push(&mut self, text: &str) {
         let gap = std::mem::take(&mut self.gap);
         let breaks = std::mem::take(&mut self.breaks);
@@ -208,7 +208,7 @@ impl Page {
     }
 }
 
-/// A space of HTML's; one that does not break is a character.
+/// HTML white space; a no-break space is an ordinary character.
 const fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r' | '\x0c')
 }

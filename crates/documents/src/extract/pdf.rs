@@ -16,7 +16,7 @@ pub(super) fn text(content: &[u8]) -> Result<String, Unreadable> {
         Err(_) if names_encryption(content) => return Err(ENCRYPTED),
         Err(_) => return Err(BROKEN),
     };
-    // One that anyone may read has the empty password.
+    // A file that needs no password to open has the empty password.
     if document.is_encrypted() && document.decrypt("").is_err() {
         return Err(ENCRYPTED);
     }
@@ -25,7 +25,7 @@ pub(super) fn text(content: &[u8]) -> Result<String, Unreadable> {
     Ok(text)
 }
 
-/// Whether the file's trailer names an encryption, for those that do not even load because of it.
+/// Whether the file names an encryption, for files that do not load because of it.
 fn names_encryption(content: &[u8]) -> bool {
     let word = b"/Encrypt";
     content.windows(word.len()).any(|bytes| bytes == word)

@@ -1,4 +1,4 @@
-//! Tables: each row becomes a line that names its columns, so that a passage is understood without the first line.
+//! Tables: each row becomes a line with its column names, so that a passage is understandable without the first line.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use csv::{ReaderBuilder, StringRecord};
 use super::{Unreadable, too_long};
 use crate::MAX_TEXT_BYTES;
 
-/// What separates columns, by how often it is in the first line.
+/// Column delimiters; the most frequent one in the first line is used.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 pub(super) fn text(content: &str) -> Result<String, Unreadable> {
     let first = content.lines().next().unwrap_or_default().as_bytes();
     let count = |delimiter: &u8| first.iter().filter(|byte| *byte == delimiter).count();
-    // Of equals the last is the maximum: the comma is to win.
+    // `max_by_key` returns the last maximum, and the comma must win a tie.
     let delimiter = DELIMITERS.iter().rev().max_by_key(|d| count(d));
     let mut rows = ReaderBuilder::new()
         .delimiter(delimiter.copied().unwrap_or(b','))
@@ -31,7 +31,7 @@ pub(super) fn text(content: &str) -> Result<String, Unreadable> {
         }
     }
     if text.is_empty() {
-        // The one line there is.
+        // The only line.
         text = names.iter().collect::<Vec<_>>().join(", ");
     }
     Ok(text)
@@ -48,7 +48,7 @@ fn line(names: &StringRecord, row: &StringRecord, text: &mut String) {
             text.push_str("; ");
         }
         match names.get(at).map(str::trim).filter(|name| !name.is_empty()) {
-            // Writing to a String does not fail.
+            // Writing to a String cannot fail.
             Some(name) => drop(write!(text, "{name}: {value}")),
             None => text.push_str(value),
         }

@@ -1,7 +1,7 @@
-//! The shape of language tags.
+//! The syntax of language tags.
 
-/// Whether a text has the shape of a BCP 47 language tag (RFC 5646: `langtag` or private use), such as `es-MX`. Whether
-/// its parts are registered is not asked.
+/// Returns whether a text has the syntax of a BCP 47 language tag (RFC 5646: `langtag` or private use), such as
+/// `es-MX`. It does not check that its parts are registered.
 #[must_use]
 pub fn is_bcp47_shape(text: &str) -> bool {
     const MAX_CHARS: usize = 64;
@@ -44,7 +44,7 @@ pub fn is_bcp47_shape(text: &str) -> bool {
     }
 }
 
-/// Takes up to `most` parts that fit from the end of the list, and counts them.
+/// Removes up to `most` matching parts from the end of the list, and counts them.
 fn skip(rest: &mut Vec<&str>, most: usize, fits: impl Fn(&str) -> bool) -> usize {
     let count = rest
         .iter()

@@ -1,4 +1,4 @@
-//! Reading `conversation.pronunciation`: each term is one that a text may hold, and none is in the shadow of another.
+//! Parses `conversation.pronunciation`: each term can occur in a text, and no term makes another one unreachable.
 
 use super::Pronunciation;
 use super::read::{NAME, list};
@@ -32,7 +32,7 @@ fn rule(mut fields: Fields<'_>) -> Result<Pronunciation> {
     Ok(rule)
 }
 
-/// Whether wherever `later` would apply, `earlier` has.
+/// Whether `earlier` applies wherever `later` would.
 fn shadows(earlier: &Pronunciation, later: &Pronunciation) -> bool {
     let (first, second) = (earlier.term.trim(), later.term.trim());
     if earlier.match_case {

@@ -1,4 +1,4 @@
-//! Reading a configuration, field by field in the table's order.
+//! Parses a configuration field by field, in the documented order.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -20,7 +20,7 @@ use crate::metadata::check_scalar;
 pub(super) const NAME: RangeInclusive<usize> = 1..=200;
 const TEXT_CHARS: usize = 2_000;
 const PROMPT_CHARS: usize = 100_000;
-/// Each may put in 2000 characters, so this bounds what a prompt grows to.
+/// Each placeholder may expand to 2000 characters, so this limits the size of a prompt.
 const MAX_PLACEHOLDERS: usize = 500;
 const URL: RangeInclusive<usize> = 1..=2_048;
 const MAX_FALLBACKS: usize = 5;
@@ -28,7 +28,7 @@ const MAX_FALLBACK_VOICES: usize = 10;
 const MAX_VARIABLES: usize = 100;
 const MAX_DOCUMENTS: usize = 1_000;
 const MAX_TOOLS: usize = 64;
-/// Bytes of compact JSON of a provider's `settings`.
+/// The size of a provider's `settings` as compact JSON, in bytes.
 const MAX_SETTINGS_BYTES: usize = 16_384;
 
 pub(super) fn config(json: &Json, path: &str, default_language: &str) -> Result<ConfigWrite> {
@@ -67,7 +67,7 @@ fn llm(mut fields: Fields<'_>) -> Result<Llm> {
         model: owned(&mut fields, "model", NAME)?,
         temperature: fields
             .optional_number("temperature", 0.0..=2.0)?
-            // -0 is 0, and would not come back as it is printed.
+            // -0 would not survive a round trip through its text, so it becomes 0.
             .map_or(default.temperature, |number| number + 0.0),
         routing: fields
             .optional_choice("routing", Routing::choices)?
@@ -329,7 +329,7 @@ pub(super) fn list<T>(
     items.iter().enumerate().map(read).collect()
 }
 
-/// An array of different UUIDs, written with hyphens; empty by default.
+/// An array of distinct UUIDs with hyphens; empty by default.
 fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>> {
     let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
     let path = fields.path_of(name);
@@ -350,7 +350,7 @@ fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>> 
     items.iter().enumerate().map(read).collect()
 }
 
-/// The members of an object whose names are the client's to choose; none by default.
+/// The members of an object with client-defined names; empty by default.
 fn members<'a>(fields: &mut Fields<'a>, name: &str, most: usize) -> Result<&'a [(String, Json)]> {
     let Some(value) = fields.present(name) else {
         return Ok(&[]);
@@ -364,7 +364,7 @@ fn members<'a>(fields: &mut Fields<'a>, name: &str, most: usize) -> Result<&'a [
     Ok(members)
 }
 
-/// Those that are not null: null is as good as absent.
+/// The members that are not null: null means absent.
 fn present(members: &[(String, Json)]) -> impl Iterator<Item = &(String, Json)> {
     members.iter().filter(|(_, value)| *value != Json::Null)
 }

@@ -1,4 +1,4 @@
-//! The parts of a configuration and their defaults.
+//! The sections of a configuration and their defaults.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,99 +13,99 @@ use crate::json::Json;
 /// `llm`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Llm {
-    /// A provider of the models catalog, or `custom`.
+    /// A provider in the models catalog, or `custom`.
     pub provider: Option<String>,
-    /// The provider's model.
+    /// The provider's name of the model.
     pub model: Option<String>,
-    /// 0 to 2.
+    /// The sampling temperature, 0 to 2.
     #[serde(serialize_with = "write::number")]
     pub temperature: f64,
-    /// How a model is chosen among `provider`/`model` and `fallback`.
+    /// How to choose among `provider`/`model` and `fallback`.
     pub routing: Routing,
-    /// Models to use when the first fails.
+    /// Models to use if the first one fails.
     pub fallback: Vec<ModelRef>,
-    /// Base URL of the `custom` provider.
+    /// The base URL of the `custom` provider.
     pub endpoint: Option<String>,
 }
 
 /// A model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelRef {
-    /// A provider of the models catalog, or `custom`.
+    /// A provider in the models catalog, or `custom`.
     pub provider: String,
-    /// The provider's model.
+    /// The provider's name of the model.
     pub model: String,
 }
 
 /// `stt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stt {
-    /// A provider of the models catalog; null: the only one of the deployment.
+    /// A provider in the models catalog; null: the deployment's only one.
     pub provider: Option<String>,
     /// The provider's model; null: its first in the catalog.
     pub model: Option<String>,
-    /// The language heard; null: the agent's.
+    /// The recognized language; null: the agent's.
     pub language: Option<String>,
-    /// An object that the provider's adapter checks.
+    /// Provider-specific settings, which the provider's adapter validates.
     pub settings: Json,
-    /// The rate of the call's sound: 8000, 16000 or 24000 Hz; null: whatever the call has.
+    /// The sample rate of the call: 8000, 16000 or 24000 Hz; null: the call's own rate.
     pub sample_rate: Option<i64>,
 }
 
 /// `voice`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Voice {
-    /// The voice's provider; null: the deployment's own, if it has no other.
+    /// The voice's provider; null: the deployment's only one.
     pub provider: Option<String>,
     /// The provider's model; null: its first in the catalog.
     pub model: Option<String>,
     /// The provider's id of the voice.
     pub voice_id: Option<String>,
-    /// The language spoken; null: the agent's.
+    /// The spoken language; null: the agent's.
     pub language: Option<String>,
-    /// Provider and voice id of the voices to use when the first fails.
+    /// Provider and voice id of the voices to use if the first one fails.
     #[serde(serialize_with = "write::map")]
     pub fallback_voices: Vec<(String, String)>,
-    /// An object that the provider's adapter checks.
+    /// Provider-specific settings, which the provider's adapter validates.
     pub settings: Json,
-    /// The rate of the call's sound: 8000, 16000 or 24000 Hz; null: whatever the call has.
+    /// The sample rate of the call: 8000, 16000 or 24000 Hz; null: the call's own rate.
     pub sample_rate: Option<i64>,
 }
 
 /// `knowledge_base`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnowledgeBase {
-    /// Documents.
+    /// The documents.
     pub doc_ids: Vec<Uuid>,
-    /// Folders, all of whose documents count.
+    /// The folders whose documents are included.
     pub folder_ids: Vec<Uuid>,
-    /// When the agent looks things up.
+    /// When the agent searches.
     pub mode: KnowledgeMode,
-    /// Passages per look-up, 1 to 20.
+    /// Passages per search, 1 to 20.
     pub top_k: i64,
 }
 
-/// One of `dynamic_variables`.
+/// An entry of `dynamic_variables`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DynamicVariable {
     /// The name between the braces.
     pub name: String,
-    /// A string, number, boolean or null: what stands in where the call's metadata has no such key.
+    /// A string, number, boolean or null, used if the call's metadata does not have the key.
     pub default: Json,
 }
 
 /// `conversation`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Conversation {
-    /// Seconds after which a call ends, 10 to 7200.
+    /// The longest call, 10 to 7200 seconds.
     pub max_duration_s: i64,
-    /// Recording of calls.
+    /// The recording of calls.
     pub recording: Recording,
-    /// Who speaks when.
+    /// Turn-taking.
     pub turns: Turns,
-    /// How a call sounds.
+    /// Audio settings.
     pub audio: Audio,
-    /// How words are said.
+    /// Pronunciation rules.
     pub pronunciation: Vec<Pronunciation>,
     /// When calls may be placed; `None`: at any time.
     pub calling_hours: Option<CallingHours>,
@@ -116,7 +116,7 @@ pub struct Conversation {
 pub struct Recording {
     /// Whether calls are recorded.
     pub enabled: bool,
-    /// What is said about it at the beginning.
+    /// What the agent says about it at the beginning.
     pub consent_text: Option<String>,
 }
 
@@ -129,7 +129,7 @@ pub struct Turns {
     pub interruptions: bool,
     /// Seconds of silence that end the call, 5 to 120.
     pub silence_timeout_s: i64,
-    /// What to do when a machine answers.
+    /// What to do when an answering machine picks up.
     pub voicemail: Voicemail,
 }
 
@@ -138,41 +138,41 @@ pub struct Turns {
 pub struct Audio {
     /// The name of a background sound.
     pub ambient: Option<String>,
-    /// Speed of speech, 0.5 to 2.
+    /// The speaking rate, 0.5 to 2.
     #[serde(serialize_with = "write::number")]
     pub speed: f64,
 }
 
-/// One of `conversation.pronunciation`.
+/// An entry of `conversation.pronunciation`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pronunciation {
-    /// The written word.
+    /// The written term.
     pub term: String,
-    /// How it is said.
+    /// Its pronunciation as text.
     pub say: String,
-    /// Whether upper and lower case matter.
+    /// Whether matching is case-sensitive.
     pub match_case: bool,
 }
 
-/// `conversation.calling_hours`. `end` before `start` crosses midnight.
+/// `conversation.calling_hours`. If `end` is before `start`, the hours cross midnight.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallingHours {
-    /// IANA name; its existence is checked where time zones are known.
+    /// The IANA name; its existence is checked elsewhere, with a time zone database.
     pub timezone: String,
-    /// 1 = Monday … 7, each once, in the client's order.
+    /// 1 = Monday … 7, each at most once, in the client's order.
     pub days: Vec<u8>,
-    /// First minute of a day's hours.
+    /// The first minute of the calling hours.
     pub start: TimeOfDay,
-    /// The minute at which they end.
+    /// The minute when the calling hours end.
     pub end: TimeOfDay,
 }
 
-/// A time of day, printed `HH:MM`.
+/// A time of day, formatted as `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeOfDay(pub(super) u16);
 
 impl TimeOfDay {
-    /// Minutes since midnight, 0 to 1439.
+    /// Returns the minutes since midnight, 0 to 1439.
     #[must_use]
     pub const fn minutes(self) -> u16 {
         self.0
@@ -182,7 +182,7 @@ impl TimeOfDay {
 impl FromStr for TimeOfDay {
     type Err = UnknownWord;
 
-    /// Exactly `HH:MM`, 00:00 to 23:59.
+    /// Parses exactly `HH:MM`, 00:00 to 23:59.
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
         let digit = |byte: u8| u16::from(byte - b'0');
         match *text.as_bytes() {
@@ -229,7 +229,7 @@ vocabulary! {
         Off => "off",
         /// Before each answer.
         Auto => "auto",
-        /// When the model asks.
+        /// When the model requests it.
         Tool => "tool",
     }
 }
@@ -241,7 +241,7 @@ vocabulary! {
         HangUp => "hang_up",
         /// Say the first message, then end the call.
         LeaveMessage => "leave_message",
-        /// Go on as if a person had answered.
+        /// Continue as if a person had answered.
         Ignore => "ignore",
     }
 }

@@ -6,9 +6,8 @@ use super::AgentConfig;
 use crate::Metadata;
 use crate::metadata::scalar_text;
 
-/// Replaces each `{{name}}` (white space inside the braces is allowed) by what `lookup` says of the name. An identifier that
-/// `lookup` does not know becomes nothing; braces around anything else that it does not know stay as they are. What was put in is not rendered
-/// again.
+/// Replaces each `{{name}}` (spaces inside the braces are allowed) by the result of `lookup`. An identifier unknown to
+/// `lookup` is removed; braces with any other unknown content stay. Replacements are not expanded again.
 pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -26,7 +25,7 @@ pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String
                 out.push_str(&value);
                 rest = &inside[end + 2..];
             }
-            // One brace on: in `{{{name}}}` the inner two belong together.
+            // Advance by one brace: in `{{{name}}}` the inner two form the pair.
             None => {
                 out.push_str(&rest[..=open]);
                 rest = &rest[open + 1..];
@@ -37,12 +36,12 @@ pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String
     out
 }
 
-/// Whether `{{name}}` can stand for a variable: every key of metadata that braces can hold.
+/// Whether `{{name}}` can be a variable: any metadata key that fits between braces.
 pub(super) fn is_variable_name(name: &str) -> bool {
     (1..=64).contains(&name.chars().count()) && name.trim() == name && !name.contains(['{', '}'])
 }
 
-/// `^[A-Za-z_][A-Za-z0-9_]{0,63}$`: such a name is a variable, whether anybody knows it or not.
+/// `^[A-Za-z_][A-Za-z0-9_]{0,63}$`: such a name is a variable even if it is unknown.
 fn is_identifier(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -51,16 +50,16 @@ fn is_identifier(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// What an agent is told and says first in one call.
+/// The prompt and the greeting of one call.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rendered {
     /// The instructions for the model.
     pub system_prompt: String,
-    /// What the agent says first; empty: the other side begins.
+    /// The agent's greeting; if empty, the other side speaks first.
     pub first_message: String,
 }
 
-/// Redacted: it holds the call's metadata.
+/// Redacted, because it contains the call's metadata.
 impl fmt::Debug for Rendered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Rendered(…)")
@@ -68,7 +67,8 @@ impl fmt::Debug for Rendered {
 }
 
 impl AgentConfig {
-    /// The prompt and first message of one call: each variable is the call's metadata, else its `default`, else empty.
+    /// Renders the prompt and the first message of one call. Each variable is replaced by the call's metadata, or else
+    /// its `default`, or else nothing.
     #[must_use]
     pub fn rendered(&self, metadata: &Metadata) -> Rendered {
         Rendered {
@@ -77,8 +77,7 @@ impl AgentConfig {
         }
     }
 
-    /// What is said of the recording at the beginning of one call, its variables filled in; empty if it is not recorded,
-    /// or nothing is to be said.
+    /// Renders the recording notice of one call; empty if the call is not recorded, or there is no notice.
     #[must_use]
     pub fn rendered_consent(&self, metadata: &Metadata) -> String {
         let recording = &self.conversation.recording;

@@ -319,7 +319,7 @@ fn conversations() -> impl Strategy<Value = Conversation> {
                 pronunciation: words
                     .into_iter()
                     .enumerate()
-                    // No term is another's.
+                    // All terms differ.
                     .map(|(at, (term, say, match_case))| Pronunciation {
                         term: format!("{at}{term}"),
                         say,

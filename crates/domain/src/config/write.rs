@@ -1,11 +1,11 @@
-//! Printing what JSON has in a form of its own.
+//! Serializes fields whose JSON form differs from their type.
 
 use serde::{Serialize, Serializer};
 
 use super::DynamicVariable;
 use crate::json::Json;
 
-/// A number as [`Json`] writes it: 1, and not 1.0.
+/// A number in [`Json`]'s form: 1, not 1.0.
 pub(super) fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Json::from(*value).serialize(serializer)
 }
@@ -18,7 +18,7 @@ pub(super) fn map<S: Serializer>(
     serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
 }
 
-/// Variables as an object of `{default}` by their names.
+/// Variables as an object of `{default}` by name.
 pub(super) fn variables<S: Serializer>(
     variables: &[DynamicVariable],
     serializer: S,

@@ -1,4 +1,4 @@
-//! Numbers by value, and the one text of all equal values.
+//! Numbers by value, and the canonical text.
 
 use super::Json;
 use super::text::{compact, write_list};
@@ -64,14 +64,14 @@ fn write_number(out: &mut String, literal: &str) {
     out.push_str(&decimal.exponent.to_string());
 }
 
-/// The value of a number literal where it is an integer within 64 bits.
+/// The value of a number literal, if it is an integer within 64 bits.
 pub(super) fn integer(literal: &str) -> Option<i64> {
     let decimal = Decimal::read(literal)?;
     if decimal.digits.is_empty() {
         return Some(0);
     }
     let zeros = usize::try_from(decimal.exponent).ok()?;
-    // 19 digits hold every i64; this also bounds what is allocated.
+    // 19 digits are enough for every i64; this also limits the allocation.
     if decimal.digits.len().checked_add(zeros)? > 19 {
         return None;
     }
@@ -81,8 +81,8 @@ pub(super) fn integer(literal: &str) -> Option<i64> {
         .ok()
 }
 
-/// The number ±`digits` × 10^`exponent`. The digits neither begin nor end in 0, so equal numbers are equal here; zero
-/// has none. Nothing is expanded: 1e999999999 is one digit.
+/// The number ±`digits` × 10^`exponent`. The digits have no leading or trailing zeros, so equal numbers are equal here;
+/// zero has no digits. Nothing is expanded: 1e999999999 is one digit.
 struct Decimal {
     negative: bool,
     digits: String,
@@ -90,7 +90,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// `None` where the exponent does not fit.
+    /// `None` if the exponent is too large.
     fn read(literal: &str) -> Option<Self> {
         let (negative, rest) = match literal.strip_prefix('-') {
             Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! What may be wrong with a field.
+//! The faults of a field.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,8 +6,8 @@ use std::fmt;
 use super::Rule;
 use crate::{E164Error, TimestampError};
 
-/// What is wrong with a field. The faults that any field may have are told apart, so that a page can say them in its
-/// reader's language; the text of each is the message for the client.
+/// A fault of a field. Common faults have their own variants, so that a page can translate them; the text of each is
+/// the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// `is required`
@@ -24,16 +24,16 @@ pub enum Fault {
     NotArray,
     /// `must be an integer from A to B`
     NotInteger {
-        /// The least.
+        /// The minimum.
         low: i64,
-        /// The most.
+        /// The maximum.
         high: i64,
     },
     /// `must be a number from A to B`
     NotNumber {
-        /// The least, as it is written.
+        /// The minimum, as written.
         low: String,
-        /// The most, as it is written.
+        /// The maximum, as written.
         high: String,
     },
     /// `longer than N characters`
@@ -46,9 +46,9 @@ pub enum Fault {
     TooFew(usize),
     /// `unknown field`
     Unknown,
-    /// A rule of fields of this kind; boxed, as most results carry an error and no fault.
+    /// A rule for fields of one kind. Boxed, because most results carry an error type but no fault.
     Rule(Box<Rule>),
-    /// A rule of this field alone.
+    /// A rule for this field only.
     Own(String),
 }
 

@@ -1,11 +1,11 @@
-//! Reading an object field by field, in documented order, so that of several faults the first is reported.
+//! Parses an object field by field in the documented order, so that the first of several errors is reported.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::{Fault, FieldError, Json, Result, Rule, member_path};
 
-/// The members of an object that are still to be read.
+/// The unread members of an object.
 #[derive(Debug)]
 pub struct Fields<'a> {
     members: &'a [(String, Json)],
@@ -14,10 +14,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the object at `path` (empty for the body itself).
-    ///
-    /// # Errors
-    /// `must be an object`.
+    /// Creates a reader of the object at `path` (empty for the body itself). Fails with `must be an object`.
     pub fn of(json: &'a Json, path: &str) -> Result<Self> {
         let Json::Object(members) = json else {
             return Err(FieldError::new(path, Fault::NotObject));
@@ -29,58 +26,51 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The path of the object itself.
+    /// Returns the path of the object.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path of a member.
+    /// Returns the path of a member.
     #[must_use]
     pub fn path_of(&self, name: &str) -> String {
         member_path(&self.path, name)
     }
 
-    /// A fault of a member.
+    /// Creates an error for a member.
     #[must_use]
     pub fn fault(&self, name: &str, fault: impl Into<Fault>) -> FieldError {
         FieldError::new(self.path_of(name), fault)
     }
 
-    /// The member as sent, null included.
+    /// Returns the member as sent, including null.
     pub fn take(&mut self, name: &str) -> Option<&'a Json> {
         let at = self.members.iter().position(|(n, _)| n == name)?;
         self.taken[at] = true;
         Some(&self.members[at].1)
     }
 
-    /// The member; null is as good as absent.
+    /// Returns the member; null means absent.
     pub fn present(&mut self, name: &str) -> Option<&'a Json> {
         self.take(name).filter(|value| **value != Json::Null)
     }
 
-    /// The member, which must not be missing.
-    ///
-    /// # Errors
-    /// `is required`.
+    /// Returns a required member. Fails with `is required`.
     pub fn required(&mut self, name: &str) -> Result<&'a Json> {
         self.present(name)
             .ok_or_else(|| self.fault(name, Fault::Required))
     }
 
-    /// A string of so many characters (Unicode scalar values), which must not be missing.
-    ///
-    /// # Errors
-    /// `is required`, `must be a string`, `must not be empty`, `longer than N characters`.
+    /// Returns a required string with this number of characters (Unicode scalar values). Fails with `is required`,
+    /// `must be a string`, `must not be empty` or `longer than N characters`.
     pub fn required_string(&mut self, name: &str, chars: RangeInclusive<usize>) -> Result<&'a str> {
         let value = self.required(name)?;
         self.string(name, value, &chars)
     }
 
-    /// A string of so many characters (Unicode scalar values).
-    ///
-    /// # Errors
-    /// As [`Fields::required_string`], but for absence.
+    /// Returns a string with this number of characters (Unicode scalar values). Fails like [`Fields::required_string`],
+    /// except for absence.
     pub fn optional_string(
         &mut self,
         name: &str,
@@ -100,10 +90,7 @@ impl<'a> Fields<'a> {
         check_string(value, chars).map_err(|fault| self.fault(name, fault))
     }
 
-    /// A string that is one of few words; `choices` lists them for the message.
-    ///
-    /// # Errors
-    /// `must be a string`, `must be …`.
+    /// Returns one of a few values; `choices` lists them for the message. Fails with `must be a string` or `must be …`.
     pub fn optional_choice<T: FromStr>(
         &mut self,
         name: &str,
@@ -118,10 +105,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An integer; `5.0` counts as 5.
-    ///
-    /// # Errors
-    /// `must be an integer from A to B`.
+    /// Returns an integer; `5.0` counts as 5. Fails with `must be an integer from A to B`.
     pub fn optional_integer(
         &mut self,
         name: &str,
@@ -139,10 +123,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number.
-    ///
-    /// # Errors
-    /// `must be a number from A to B`.
+    /// Returns a number. Fails with `must be a number from A to B`.
     pub fn optional_number(
         &mut self,
         name: &str,
@@ -161,10 +142,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A boolean.
-    ///
-    /// # Errors
-    /// `must be true or false`.
+    /// Returns a boolean. Fails with `must be true or false`.
     pub fn optional_bool(&mut self, name: &str) -> Result<Option<bool>> {
         self.present(name)
             .map(|value| {
@@ -175,20 +153,15 @@ impl<'a> Fields<'a> {
             .transpose()
     }
 
-    /// An object, to be read in its turn.
-    ///
-    /// # Errors
-    /// `must be an object`.
+    /// Returns a reader of a nested object. Fails with `must be an object`.
     pub fn optional_object(&mut self, name: &str) -> Result<Option<Fields<'a>>> {
         self.present(name)
             .map(|value| Fields::of(value, &self.path_of(name)))
             .transpose()
     }
 
-    /// An array of so many items; the path of one is [`item_path`](super::item_path).
-    ///
-    /// # Errors
-    /// `must be an array`, `must not be empty`, `fewer than N items`, `more than N items`.
+    /// Returns an array with this number of items; [`item_path`](super::item_path) builds the path of one. Fails with
+    /// `must be an array`, `must not be empty`, `fewer than N items` or `more than N items`.
     pub fn optional_array(
         &mut self,
         name: &str,
@@ -209,10 +182,7 @@ impl<'a> Fields<'a> {
         Err(self.fault(name, fault))
     }
 
-    /// Ends the reading.
-    ///
-    /// # Errors
-    /// The first member that nobody asked for: `unknown field`.
+    /// Finishes the object. Fails with `unknown field` for the first unread member.
     pub fn finish(self) -> Result<()> {
         match self.taken.iter().position(|taken| !taken) {
             Some(at) => Err(self.fault(&self.members[at].0, Fault::Unknown)),
@@ -221,13 +191,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The text of a string value of so many characters, or what is wrong with it.
+/// Returns the text of a string with this number of characters, or its fault.
 pub(crate) fn check_string<'a>(
     value: &'a Json,
     chars: &RangeInclusive<usize>,
 ) -> Result<&'a str, Fault> {
     let text = value.as_str().ok_or(Fault::NotText)?;
-    // Parsed JSON has none; what was put together here may.
+    // The parser rejects it, but a value built here may contain it.
     if text.contains('\0') {
         return Err(Fault::Own("must not contain U+0000".to_owned()));
     }
@@ -239,7 +209,7 @@ pub(crate) fn check_string<'a>(
     }
 }
 
-/// How a size stands to its bounds.
+/// A size compared with its bounds.
 enum Size {
     Fits,
     None,
@@ -265,7 +235,7 @@ mod tests {
         Json::parse(text.as_bytes()).unwrap()
     }
 
-    /// What `read` says of the object `text` at the path `p`.
+    /// The message of `read` for the object `text` at the path `p`.
     fn message<T>(text: &str, read: impl FnOnce(&mut Fields<'_>) -> Result<T>) -> String {
         let json = parsed(text);
         let mut fields = Fields::of(&json, "p").unwrap();

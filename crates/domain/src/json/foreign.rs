@@ -1,11 +1,9 @@
-//! JSON that others write.
+//! JSON from other services.
 
 use serde::de::DeserializeOwned;
 
-/// Reads JSON of somebody who need not write it well: bytes that are no UTF-8 become U+FFFD.
-///
-/// # Errors
-/// The text is no JSON, or not of this form.
+/// Parses JSON from another service: invalid UTF-8 becomes U+FFFD. Fails if the text is no JSON, or does not fit the
+/// type.
 pub fn read_foreign<T: DeserializeOwned>(body: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_str(&String::from_utf8_lossy(body))
 }

@@ -1,8 +1,8 @@
-//! Reading JSON text.
+//! Parses JSON text.
 //!
-//! `serde_json` judges the syntax of the whole text first, without recursion. The tree is then cut out of text that is
-//! known to be valid, which keeps each number's literal and takes linear time. Half a surrogate pair, `"\ud800"`, is
-//! valid syntax (RFC 8259, section 8.2) but no text: a fault of its field, as U+0000 is.
+//! First `serde_json` validates the whole text, without recursion. The tree is then cut out of the valid text, which
+//! keeps each number's literal and takes linear time. Half a surrogate pair, `"\ud800"`, is valid syntax (RFC 8259,
+//! section 8.2) but no text, so it is a fault of its field, like U+0000.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::{FieldError, Json, JsonError, MAX_DEPTH, item_path, member_path};
 
-/// The fault of a string that is no Unicode text.
+/// The fault of a string that is not valid Unicode.
 const HALF_A_PAIR: &str =
     "contains half of a surrogate pair: \\ud800 to \\udbff must be followed by \\udc00 to \\udfff";
 const HALF_A_PAIR_IN_A_NAME: &str = "a member's name contains half of a surrogate pair";
@@ -30,7 +30,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
     }
 }
 
-/// Where a value stands; made into a path only for a fault.
+/// The position of a value; it becomes a path only for an error.
 enum Place<'p> {
     Root,
     Member(&'p Place<'p>, &'p str),
@@ -61,7 +61,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// The next byte that is neither white space, comma nor colon: in valid text those carry nothing.
+    /// The next byte that is no white space, comma or colon: in valid text those can be skipped.
     fn next_token(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         let token = rest
@@ -147,7 +147,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// A string, from its opening quote; `None` if it holds half a surrogate pair, which only decoding finds.
+    /// Parses a string from its opening quote; `None` if it contains half a surrogate pair, which only decoding
+    /// detects.
     fn string(&mut self) -> Result<Option<String>, JsonError> {
         let rest = &self.text[self.at..];
         let bytes = rest.as_bytes();
@@ -167,7 +168,7 @@ impl Cutter<'_> {
         })
     }
 
-    /// Passes over an array or object too deep to keep.
+    /// Skips an array or object that is nested too deeply.
     fn skip_nested(&mut self) -> Result<(), JsonError> {
         let mut open = 0_usize;
         while let Some(byte) = self.next_token() {
@@ -339,7 +340,7 @@ mod tests {
 
         #[test]
         fn any_json_like_text_is_judged_as_serde_json_judges_it(text in r#"[\[\]{}",:\\u0dDe8\-+. tfn1a]{0,24}"#) {
-            // Numbers out of range are one difference, the alphabet allows `1e800`; half a surrogate pair is the other.
+            // There are two differences: numbers out of range (the alphabet allows `1e800`), and half a surrogate pair.
             let theirs = serde_json::from_str::<serde_json::Value>(&text);
             let is_ours = |e: serde_json::Error| {
                 let e = e.to_string();

@@ -1,8 +1,8 @@
-//! Rules of single fields that a page may say in its reader's language.
+//! Rules of single fields, which a page can translate.
 
 use crate::{E164Error, TimestampError};
 
-/// Which rule of its own a field broke; the text of each is the message for the client.
+/// The rule that a field broke; the text of each is the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each is told by its message")]
 pub enum Rule {
@@ -51,21 +51,21 @@ pub enum Rule {
     },
     #[error("`{0}` is not set up on this service (models.{0}.base_url)")]
     NoProvider(String),
-    /// A text that is no JSON, with the line and column at which it breaks.
+    /// A text that is no JSON, with the line and column of the syntax error.
     #[error("{message}")]
     Json {
         place: Option<(usize, usize)>,
         message: String,
     },
-    /// The format of a file, with the message of whoever reads files.
+    /// The format of a file, with the message of the file reader.
     #[error("{0}")]
     FileKind(String),
-    /// An address, with the message of whoever guards requests.
+    /// A URL, with the message of the request guard.
     #[error("{message}")]
     Url { rule: UrlRule, message: String },
 }
 
-/// Which rule an address broke.
+/// The rule that a URL broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is told by the message beside it")]
 pub enum UrlRule {

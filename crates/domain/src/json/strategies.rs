@@ -13,7 +13,7 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
     any::<String>().prop_map(|text| text.replace('\0', ""))
 }
 
-/// Numbers as they may be written.
+/// Numbers in every valid notation.
 pub(crate) fn number() -> impl Strategy<Value = Json> {
     "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,6})?([eE][+-]?[0-9]{1,3})?"
         .prop_map(|literal| Json::Number(literal.into()))
@@ -29,7 +29,7 @@ pub(crate) fn scalar() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// An object of these members, each name once.
+/// An object of these members, without duplicate names.
 pub(crate) fn object_of(members: Vec<(String, Json)>) -> Json {
     let mut seen = HashSet::new();
     Json::Object(
@@ -40,7 +40,7 @@ pub(crate) fn object_of(members: Vec<(String, Json)>) -> Json {
     )
 }
 
-/// Any value that parses.
+/// Any value that can be parsed.
 pub(crate) fn json() -> impl Strategy<Value = Json> {
     scalar().prop_recursive(4, 32, 6, |inner| {
         prop_oneof![
@@ -50,7 +50,7 @@ pub(crate) fn json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Another text of the same value: members shuffled, white space added, numbers and strings spelled differently.
+/// Another text of the same value: shuffled members, added white space, and other spellings of numbers and strings.
 pub(crate) fn respelled(value: Json) -> impl Strategy<Value = String> {
     any::<u64>().prop_map(move |seed| {
         let mut out = String::new();
@@ -59,7 +59,7 @@ pub(crate) fn respelled(value: Json) -> impl Strategy<Value = String> {
     })
 }
 
-/// A small generator, so that one seed decides every choice (splitmix64).
+/// A small generator (splitmix64), so that one seed determines every choice.
 struct Dice(u64);
 
 impl Dice {
@@ -121,7 +121,7 @@ fn respell_string(out: &mut String, text: &str, dice: &mut Dice) {
     out.push('"');
 }
 
-/// The same value with the point moved or zeros appended.
+/// The same number with a moved point or appended zeros.
 fn respell_number(literal: &str, dice: &mut Dice) -> String {
     let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
     let exponent: i64 = exponent.parse().unwrap();

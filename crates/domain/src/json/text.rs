@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// The text as `serde_json` writes it: only what must be escaped is.
+/// The text as `serde_json` writes it, with a minimum of escapes.
 pub(super) fn compact(value: &(impl Serialize + ?Sized)) -> String {
-    // Serialising texts, and numbers whose literals are JSON, does not fail.
+    // Serializing texts, and numbers whose literals are JSON, cannot fail.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Writes the items between the brackets, commas between them.
+/// Writes the items between the brackets, separated by commas.
 pub(super) fn write_list<T>(
     out: &mut String,
     [open, close]: [char; 2],

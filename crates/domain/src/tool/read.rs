@@ -1,4 +1,4 @@
-//! Reading a tool, field by field in the object's order.
+//! Parses a tool field by field, in order.
 
 use std::ops::RangeInclusive;
 
@@ -17,10 +17,10 @@ const MAX_HEADERS: usize = 20;
 const HEADER_VALUE: RangeInclusive<usize> = 1..=4_096;
 const TARGETS: RangeInclusive<usize> = 1..=20;
 
-/// A member of stored tools alone.
+/// A field of stored tools only.
 pub(super) const FUNCTION: &str = "function";
 
-/// Headers that frame the request, or that the service writes itself.
+/// Headers that frame the request, or that the service sets itself.
 const OWN_HEADERS: [&str; 14] = [
     "accept-encoding",
     "connection",
@@ -107,11 +107,11 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
             return Err(FieldError::new(name, Rule::Null));
         }
     }
-    // What the service derives is derived anew.
+    // Derived parameters are derived again.
     let mut members = old.to_json().as_object().unwrap_or_default().to_vec();
     let derived = old.parameters == derived(old.kind, old.targets.as_deref());
     members.retain(|(name, _)| name != "parameters" || !derived);
-    // What is sealed was given for one server: it does not go to another that somebody names.
+    // Stored header values are secrets for one server: they must not go to another one.
     let url = patch
         .get("http")
         .and_then(|http| http.get("url"))
@@ -126,7 +126,7 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
         }
     }
     let before = Json::Object(members);
-    // A patch removes what it sets to null, known or not: with the nulls left in, an unknown one shows.
+    // A patch removes what it sets to null. With the nulls kept, an unknown field is detected.
     if let Some((name, _)) = changes
         .iter()
         .find(|(name, value)| *value == Json::Null && old.to_json().get(name).is_none())
@@ -138,14 +138,14 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
     Ok((changed, values))
 }
 
-/// The scheme, host and port of a URL, as they are written.
+/// The scheme, host and port of a URL, as written.
 fn origin(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     format!("{scheme}://{host}").to_lowercase()
 }
 
-/// A stored tool: its header values are elsewhere.
+/// A stored tool; its header values are stored separately.
 pub(super) fn stored(json: &Json) -> Result<Tool> {
     let headers = json.get("http").and_then(|http| http.get("headers"));
     let names = headers.and_then(Json::as_object).unwrap_or_default();
@@ -176,7 +176,7 @@ fn identifier(text: &str) -> Option<&str> {
     (first && rest && NAME_CHARS.contains(&text.len())).then_some(text)
 }
 
-/// The arguments' schema. That of a `transfer` and a `dtmf` tool follows from what it does.
+/// The schema of the arguments. For a `transfer` and a `dtmf` tool it follows from the tool's type.
 fn parameters_of(
     kind: ToolKind,
     given: Option<&Json>,
@@ -200,7 +200,7 @@ fn parameters_of(
     }
 }
 
-/// The schema of a tool that says nothing of its arguments.
+/// The schema of a tool without a schema of its own.
 fn derived(kind: ToolKind, targets: Option<&[TransferTarget]>) -> Json {
     let property = |name: &str, schema: Json| {
         Json::object([
@@ -304,7 +304,7 @@ fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>> {
     Ok(values)
 }
 
-/// A token of RFC 9110 that the service does not write itself.
+/// A token of RFC 9110 that the service does not set itself.
 fn check_header_name(name: &str) -> Result<(), &'static str> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if !NAME_CHARS.contains(&name.len()) || !name.bytes().all(is_token) {

@@ -1,15 +1,15 @@
-//! What of a provider's voice can be kept: the database, a cursor and an agent's configuration have bounds that a provider
-//! need not have.
+//! Limits a provider's voice to what can be stored: the database, cursors and agent configurations have limits that a
+//! provider may exceed.
 
 use super::Voice;
 
-/// The longest id, in characters: an agent's configuration names no longer one.
+/// The longest id, in characters: the limit of an agent's configuration.
 const ID: usize = 200;
 
-/// The longest name, in characters: it is a part of the list's cursors.
+/// The longest name, in characters: it is part of the list's cursors.
 const NAME: usize = 200;
 
-/// The longest of the other words, in characters.
+/// The longest of the other short texts, in characters.
 const WORDS: usize = 100;
 
 /// The longest description, in characters.
@@ -22,13 +22,13 @@ const URL: usize = 2_048;
 const ELEMENTS: usize = 200;
 
 impl Voice {
-    /// What of it can be kept: without U+0000, which is in no text that every database keeps, its texts cut short and its
-    /// lists as well; `None` if nobody could name it.
+    /// Removes U+0000, which not every database can store, and truncates texts and lists; `None` if the voice cannot be
+    /// referred to.
     pub(super) fn keepable(self) -> Option<Self> {
         self.without_nul().and_then(bounded)
     }
 
-    /// `None` if its id or its owner's has one, or nothing is left of its name: nobody could ask for it.
+    /// `None` if its id or its owner's id contains U+0000, or its name becomes empty: the voice could not be requested.
     fn without_nul(mut self) -> Option<Self> {
         let has_nul = |text: &String| text.contains('\0');
         if has_nul(&self.voice_id) || self.owner_id.as_ref().is_some_and(has_nul) {
@@ -58,7 +58,7 @@ impl Voice {
     }
 }
 
-/// A voice within the bounds; none if nobody could name it.
+/// Applies the limits; `None` if the voice cannot be referred to.
 fn bounded(mut voice: Voice) -> Option<Voice> {
     let id = voice.voice_id.chars().take(ID + 1).count();
     if id == 0 || id > ID {
@@ -72,7 +72,7 @@ fn bounded(mut voice: Voice) -> Option<Voice> {
         .description
         .iter_mut()
         .for_each(|text| cut(text, DESCRIPTION));
-    // Cut short, these would be others.
+    // A truncated URL or id would be a different one.
     voice.preview_url = voice.preview_url.filter(|url| url.len() <= URL);
     voice.owner_id = voice.owner_id.filter(|id| id.len() <= ID);
     for list in [

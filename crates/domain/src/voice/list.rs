@@ -1,15 +1,15 @@
-//! Some ten thousand voices at once.
+//! Stores tens of thousands of voices.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use super::{Voice, VoiceProvider};
 
-/// A provider's voices that can be kept, each once, in the order in which they came: without U+0000, within the bounds of the
-/// database, of cursors and of agents' configurations.
+/// A provider's voices without duplicates, in their original order: without U+0000, within the limits of the database,
+/// of cursors and of agent configurations.
 ///
-/// They are in one piece of memory: 20,000 of them as a dozen small texts each would be spread among whatever else is
-/// allocated meanwhile, which is then not given back to the system.
+/// They are in one block of memory: 20,000 voices with a dozen small texts each would fragment the heap, whose memory
+/// would then not be returned to the system.
 #[derive(Clone, Default)]
 pub struct VoiceList {
     texts: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct VoiceList {
     ids: HashSet<String>,
 }
 
-/// Where a voice's id begins, and the rest of it, up to `end`.
+/// The offsets of a voice's id and of its other fields, up to `end`.
 #[derive(Clone, Copy)]
 struct Place {
     provider: VoiceProvider,
@@ -27,7 +27,7 @@ struct Place {
 }
 
 impl VoiceList {
-    /// Adds a voice, if it can be kept and none of its id came before.
+    /// Adds a voice, if it can be stored and its id is new.
     pub fn push(&mut self, voice: Voice) {
         let Some(voice) = voice.keepable() else {
             return;
@@ -50,31 +50,31 @@ impl VoiceList {
         });
     }
 
-    /// How many there are.
+    /// Returns the number of voices.
     #[must_use]
     pub fn len(&self) -> usize {
         self.voices.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.voices.is_empty()
     }
 
-    /// Whether there is one of this id.
+    /// Returns whether the list has a voice with this id.
     #[must_use]
     pub fn contains(&self, voice_id: &str) -> bool {
         self.ids.contains(voice_id)
     }
 
-    /// The voices, each put together when it is asked for.
+    /// Returns the voices, each decoded on demand.
     pub fn iter(&self) -> impl Iterator<Item = Voice> + '_ {
         self.voices.iter().filter_map(|place| {
             let part = |from, to| self.texts.get(from..to).unwrap_or_default();
             let voice_id = String::from_utf8(part(place.id, place.rest).to_vec()).ok()?;
             let rest = part(place.rest, place.end);
-            // It was written here.
+            // The text was encoded by this type.
             Voice::from_text(place.provider, voice_id, rest).ok()
         })
     }

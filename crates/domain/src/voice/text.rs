@@ -1,10 +1,10 @@
-//! Voices as JSON text: what of them is kept beside their provider and id.
+//! Voices as JSON text: the stored fields besides provider and id.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Voice, VoiceProvider, VoiceSource};
 
-/// The rest of a voice.
+/// The other fields of a voice.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Kept {
     name: String,
@@ -18,7 +18,7 @@ pub(super) struct Kept {
     use_case: Option<String>,
     preview_url: Option<String>,
     model_compat: Vec<String>,
-    /// Not where all voices are an account's own.
+    /// Omitted for `custom` voices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub(super) struct Kept {
 }
 
 impl Voice {
-    /// Its id, and as JSON text the rest of it but its provider.
+    /// Returns the id, and the other fields except the provider as JSON text.
     #[must_use]
     pub fn into_text(self) -> (String, String) {
         let source = (self.source != VoiceSource::Custom).then(|| self.source.to_string());
@@ -45,15 +45,12 @@ impl Voice {
             source,
             owner_id: self.owner_id,
         };
-        // Texts and lists of texts are always written.
+        // Serializing texts and lists of texts cannot fail.
         let text = serde_json::to_string(&kept).unwrap_or_default();
         (self.voice_id, text)
     }
 
-    /// The voice of [`Voice::into_text`].
-    ///
-    /// # Errors
-    /// The text is not from there.
+    /// Decodes the result of [`Voice::into_text`]. Fails for any other text.
     pub fn from_text(
         provider: VoiceProvider,
         voice_id: String,

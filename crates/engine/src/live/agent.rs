@@ -1,4 +1,4 @@
-//! The agent's side of a live call: its turns, sentence by sentence, and how they end.
+//! The agent's side of a live call: its turns, spoken sentence by sentence.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,38 +17,38 @@ use crate::ports::Spoken;
 use crate::reply::Reply;
 use crate::session::{Over, Turn, unless_lost};
 
-/// How long a line may take to say what was heard of a text that was cut.
+/// How long a line may take to report how much of an interrupted text was heard.
 pub(super) const CUT_LIMIT: Duration = Duration::from_secs(1);
 
-/// One turn of the agent, sentence by sentence.
+/// One turn of the agent, spoken sentence by sentence.
 pub(super) struct AgentTurn<'a> {
     pub(super) reply: Option<Reply>,
     pub(super) queue: VecDeque<String>,
     pub(super) speaking: Option<BoxFuture<'a, Spoken>>,
     pub(super) heard: String,
-    /// What of it is no answer: bytes at its beginning.
+    /// How many bytes at the start of `heard` are filler, not part of the answer.
     filled: usize,
-    /// What is being said is no answer.
+    /// The text being spoken is filler, not part of the answer.
     fills: bool,
-    /// Its first sentence has been begun.
+    /// The first sentence has started.
     has_begun: bool,
     pub(super) started_at: Option<Timestamp>,
     pub(super) duration_ms: u32,
-    /// Part of it was cut, though the turn goes on.
+    /// Part of the turn was cut, though the turn goes on.
     pub(super) interrupted: bool,
-    /// The tools that it uses, once the reply is written.
+    /// The turn's tool calls, once the reply is complete.
     pub(super) step: Option<ToolStep<'a>>,
-    /// Its first text is a notice that is not being said yet.
+    /// The first text is a notice that has not started yet.
     has_notice: bool,
-    /// The notice is being said, which nothing interrupts.
+    /// The notice is being spoken, which cannot be interrupted.
     gives_notice: bool,
-    /// The greeting that it has, until some of it was heard.
+    /// The turn's greeting, until part of it was heard.
     greeting: Option<String>,
-    /// With these words the call ends.
+    /// The call ends after this turn, with this outcome.
     pub(super) farewell: Option<CallOutcome>,
-    /// How its first sentence came about, until it is known when it was heard.
+    /// The times of the first sentence, until it was heard.
     pub(super) way: Option<Way>,
-    /// From its beginning to its end.
+    /// Covers the whole turn.
     span: Span,
 }
 
@@ -91,13 +91,13 @@ impl AgentTurn<'_> {
         Some(turn)
     }
 
-    /// Whether its tools are at work.
+    /// Whether the turn's tools are running.
     fn works(&self) -> bool {
         let step = self.step.as_ref();
         step.is_some_and(|step| step.running.is_some())
     }
 
-    /// How long the customer waited for it.
+    /// Records how long the customer waited for this turn.
     pub(super) fn measured(&self, latency_ms: u32) {
         self.span.record("latency_ms", latency_ms);
     }
@@ -117,7 +117,7 @@ impl AgentTurn<'_> {
         self.duration_ms = self.duration_ms.saturating_add(spoken.duration_ms);
     }
 
-    /// What the customer heard of the answer.
+    /// What the customer heard of the answer, without filler.
     pub(super) fn said(&self) -> &str {
         self.heard
             .get(self.filled..)
@@ -125,7 +125,7 @@ impl AgentTurn<'_> {
             .trim_start()
     }
 
-    /// Whether nothing has been said yet, nor is.
+    /// Whether nothing has been spoken yet, and nothing is being spoken.
     pub(super) const fn is_unheard(&self) -> bool {
         self.speaking.is_none() && self.heard.is_empty()
     }
@@ -139,8 +139,8 @@ impl<'a> Live<'a> {
         self.speak_next();
     }
 
-    /// Whether the agent falls silent when the customer speaks. What it has not begun to say, it keeps back always:
-    /// the customer's further words belong to the same question.
+    /// Whether the agent goes silent when the customer speaks. If the customer may not barge in, only a turn that has
+    /// not started yields: the customer's further words belong to the same question.
     pub(super) fn yields(&self) -> bool {
         self.agent.as_ref().is_some_and(|turn| {
             let interrupts = self.dialogue.persona().interruptions;
@@ -153,7 +153,7 @@ impl<'a> Live<'a> {
         self.agent.as_ref().and_then(|turn| turn.farewell)
     }
 
-    /// The next sentence, the end of the tools' step, or the end of the turn.
+    /// Continues with the next sentence, the end of the tool step, or the end of the turn.
     pub(super) async fn go_on(&mut self) -> Result<(), Over> {
         self.speak_next();
         let Some(turn) = &self.agent else {
@@ -203,7 +203,7 @@ impl<'a> Live<'a> {
         self.say(text);
     }
 
-    /// Says something before the answer, which the customer hears and the models do not read.
+    /// Says a filler before the answer. The customer hears it, but the models do not see it.
     pub(super) fn fill(&mut self, text: &str) {
         if let Some(turn) = self.agent.as_mut() {
             turn.fills = true;
@@ -229,13 +229,13 @@ impl<'a> Live<'a> {
                     line.prepare(next);
                 }
             };
-            // In this order: what is said now is asked for first.
+            // The order matters: the sentence to speak now is requested first.
             join(line.say(&text), prepare).await.0
         };
         turn.speaking = Some(speaking.boxed());
     }
 
-    /// Takes the floor from the agent; what was heard of its turn is kept.
+    /// Takes the floor from the agent. The transcript keeps what was heard of its turn.
     pub(super) async fn cut(&mut self) -> Result<(), Over> {
         let Some(turn) = self.agent.as_mut() else {
             return Ok(());
@@ -252,14 +252,14 @@ impl<'a> Live<'a> {
         self.finish(!complete).await
     }
 
-    /// Writes the agent's turn down and listens, or ends the call if these were its last words.
+    /// Records the agent's turn and listens, or ends the call if these were its last words.
     pub(super) async fn finish(&mut self, interrupted: bool) -> Result<(), Over> {
         let Some(mut turn) = self.agent.take() else {
             return Ok(());
         };
         self.dialogue.said(turn.said());
         let (step, farewell) = (turn.step.take(), turn.farewell);
-        // Somebody made a noise before it was heard: it is said when they are done.
+        // The customer made a noise before hearing the greeting; the agent says it afterwards.
         self.ungreeted = turn.greeting.take().filter(|_| interrupted);
         self.record_speech(turn, interrupted).await?;
         if let Some(step) = step {
@@ -272,7 +272,7 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// Takes in what the customer said meanwhile, and listens.
+    /// Adds what the customer said meanwhile, and listens.
     pub(super) fn yield_floor(&mut self) {
         for text in std::mem::take(&mut self.overheard) {
             self.dialogue.heard(&text);
@@ -280,7 +280,7 @@ impl<'a> Live<'a> {
         self.listen();
     }
 
-    /// Writes down what was heard of a turn.
+    /// Records what was heard of a turn.
     pub(super) async fn record_speech(
         &mut self,
         turn: AgentTurn<'_>,

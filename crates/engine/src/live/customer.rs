@@ -1,4 +1,4 @@
-//! The customer's side of a live call: when they speak, and what they said.
+//! The customer's side of a live call: when the customer speaks, and what was said.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::{LONGEST_UTTERANCE, Live};
 use crate::TurnRole;
 use crate::session::{Over, Turn, at_speed};
 
-/// What the customer said, to its end.
+/// A finished utterance of the customer.
 pub(super) struct Words<'a> {
     pub(super) text: &'a str,
     pub(super) duration_ms: u32,
-    /// When the last of it was spoken.
+    /// When its last word was spoken.
     pub(super) spoke_until: Instant,
-    /// When it is answered, if nothing more comes.
+    /// When the agent answers, if the customer says nothing more.
     pub(super) answered_at: Instant,
-    /// Whether the agent falls silent for it.
+    /// Whether it interrupts the agent.
     pub(super) interrupts: bool,
 }
 
@@ -51,7 +51,7 @@ impl Live<'_> {
         self.turn_over(words).await
     }
 
-    /// Takes in what the customer said.
+    /// Handles a finished utterance.
     pub(super) async fn turn_over(&mut self, words: Words<'_>) -> Result<(), Over> {
         let text = words.text;
         let started_at = self.began_to_speak(&words);
@@ -61,7 +61,7 @@ impl Live<'_> {
             }
             self.record_words(&words, started_at).await?;
             self.asked_again = false;
-            // Who speaks beside the agent does not wait for it.
+            // A customer who speaks over the agent is not waiting for it.
             let agent = self.agent.as_ref();
             let waits = agent.is_none_or(|turn| turn.speaking.is_none());
             self.heard_at = waits.then_some(words.spoke_until);
@@ -86,7 +86,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Writes the customer's words down.
+    /// Records the customer's words.
     pub(super) async fn record_words(
         &mut self,
         words: &Words<'_>,
@@ -102,7 +102,7 @@ impl Live<'_> {
         .await
     }
 
-    /// When the customer began to speak. A line that judges who has the floor tells of it late.
+    /// When the customer began to speak. A line that does its own endpointing reports it late.
     pub(super) fn began_to_speak(&mut self, words: &Words<'_>) -> Timestamp {
         let since = self.customer_since.take();
         since.filter(|_| !self.line.is_spoken()).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What is told by lines that hear and speak: who answered, a hold, the time that a reply took.
+//! Events of lines with speech-to-text and text-to-speech: screening results, holds, and reply times.
 
 use tokio::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::ports::Spoken;
 use crate::session::Over;
 
 impl Live<'_> {
-    /// It was found out who answered, and what they said: no question, so it is not answered by a model.
+    /// Screening is done: a human or a machine answered. What was said is no question, so no model answers it.
     pub(super) async fn screened(
         &mut self,
         machine: bool,
@@ -37,13 +37,13 @@ impl Live<'_> {
         }
         self.machine = machine;
         if self.agent.is_some() {
-            // It is saying goodbye already.
+            // The agent is already saying goodbye.
             return Ok(());
         }
         self.greet()
     }
 
-    /// While a call is on hold no time passes that somebody would have to fill.
+    /// Time on hold does not count: it moves every timer that waits for speech.
     pub(super) fn held(&mut self, on: bool) {
         if on {
             self.held_since.get_or_insert_with(Instant::now);
@@ -59,7 +59,7 @@ impl Live<'_> {
         }
     }
 
-    /// Takes in what became of a sentence of the present turn.
+    /// Adds the result of a spoken sentence to the current turn.
     pub(super) fn add(&mut self, spoken: &Spoken) {
         let Some(turn) = self.agent.as_mut() else {
             return;

@@ -1,4 +1,4 @@
-//! The tools that the agent uses within a turn: at work while it speaks, concluded once it has spoken.
+//! Tool calls within an agent's turn: they run while the agent speaks, and are concluded after it has spoken.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::ports::{LineError, ToolAction, ToolCall, ToolOutcome, Tools};
 use crate::session::{Over, Turn};
 use crate::tool_use;
 
-/// How long the carrier may take to do what a tool asks of the line.
+/// How long the carrier may take to carry out a line action.
 const LINE_LIMIT: Duration = Duration::from_secs(5);
 
-/// How much longer for each of the tones that it is to send: as long as a pause lasts, the longest of them.
+/// The extra time for each tone to send: that of a pause, the longest one.
 const TONE_LIMIT: Duration = Duration::from_millis(500);
 
-/// What a transcript tells of a tool that the line was needed for.
+/// The transcript's text for a tool that needed the line.
 const NOT_DONE: &str = "Not done: the call is over.";
 
-/// What it tells of one that was at work: what it asked somebody else for is not undone.
+/// The transcript's text for a tool that was running: its request to an external service cannot be undone.
 const GIVEN_UP: &str = "The call was over before it answered: it may have been done, or not.";
 
-/// The tools of one reply.
+/// The tool calls of one reply.
 pub(super) struct ToolStep<'a> {
     calls: Vec<ToolCall>,
     since: Instant,
@@ -37,7 +37,7 @@ pub(super) struct ToolStep<'a> {
 }
 
 impl<'a> ToolStep<'a> {
-    /// Sets all of them to work at once.
+    /// Starts all of them at once.
     pub(super) fn begin(tools: &'a dyn Tools, calls: Vec<ToolCall>, started_at: Timestamp) -> Self {
         let asked = calls.clone();
         let running = async move { tool_use::run(tools, &asked).await };
@@ -75,7 +75,7 @@ impl Live<'_> {
         let is_last = outcomes.contains(&ToolOutcome::Act(ToolAction::EndCall));
         step.outcomes = outcomes;
         if is_last {
-            // What is being said now are the agent's last words, which nothing interrupts.
+            // The agent is speaking its last words, which cannot be interrupted.
             turn.farewell = Some(CallOutcome::Completed(TerminationReason::AgentHangup));
             self.line.set_interruptible(false);
             self.limit_farewell();
@@ -87,8 +87,8 @@ impl Live<'_> {
         if is_quiet { self.go_on().await } else { Ok(()) }
     }
 
-    /// The customer takes the floor. Tools at work go on, for what they do is not undone by an interruption; what they
-    /// answer is told to the model together with what the customer says.
+    /// The customer barges in. Running tools go on, because an interruption does not undo their effects. The model gets
+    /// their answers together with what the customer says.
     pub(super) async fn interrupt(&mut self) -> Result<(), Over> {
         let Some(turn) = self.agent.as_mut().filter(|turn| turn.step.is_some()) else {
             return self.cut().await;
@@ -104,7 +104,7 @@ impl Live<'_> {
         self.go_on().await
     }
 
-    /// Does what the tools ask of the line, writes everything down, and lets the model go on.
+    /// Carries out the tools' line actions, records everything, and lets the model continue.
     pub(super) async fn conclude(&mut self) -> Result<(), Over> {
         let Some(mut turn) = self.agent.take() else {
             return Ok(());
@@ -161,7 +161,7 @@ impl Live<'_> {
         }
     }
 
-    /// Waits for the carrier, but neither long nor against a request to end the call.
+    /// Waits for the carrier, up to `limit`, unless a request to end the call comes first.
     async fn unless_asked(
         &mut self,
         limit: Duration,
@@ -174,7 +174,7 @@ impl Live<'_> {
         }
     }
 
-    /// Writes down the tools of a turn whose call ends before they are done.
+    /// Records the tool calls of a turn whose call ends before they are done.
     pub(super) async fn abandon(&mut self, step: ToolStep<'_>) -> Result<(), Over> {
         for (at, call) in step.calls.iter().enumerate() {
             let turn = match step.outcomes.get(at) {

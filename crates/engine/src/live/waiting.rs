@@ -1,4 +1,5 @@
-//! What is said on spoken lines beside the dialogue: that the answer takes a moment, and that the call is almost over.
+//! Announcements outside the dialogue on spoken lines: that the answer takes a moment, and that the call is almost
+//! over.
 
 use std::time::Duration;
 
@@ -8,13 +9,13 @@ use super::Live;
 use super::agent::AgentTurn;
 use crate::phrases::phrases;
 
-/// How long after the customer's turn something is said though there is no answer yet.
+/// How long after the customer's turn the agent says a filler phrase if no answer has come.
 const FILLER_AFTER: Duration = Duration::from_secs(2);
 
-/// How long before its end a call's customer is told.
+/// How long before its end the customer is warned.
 const WARNING: Duration = Duration::from_secs(15);
 
-/// When the customer is told that a call ends, which may last so long from its answer. Of a short call everybody knows.
+/// When to warn the customer of the call's end. A short call gets no warning.
 pub(super) fn warns_at(
     ends_at: Instant,
     max_duration: Duration,
@@ -24,13 +25,13 @@ pub(super) fn warns_at(
 }
 
 impl Live<'_> {
-    /// From this end of the customer's turn on they wait for an answer.
+    /// Starts the wait for an answer, at the end of the customer's turn.
     pub(super) fn await_answer(&mut self, turn_over_at: Instant) {
         let waits = self.line.is_spoken() && !self.machine;
         self.filler_at = waits.then(|| turn_over_at + FILLER_AFTER);
     }
 
-    /// Neither the model nor a tool has said anything for too long.
+    /// Neither the model nor a tool has answered for too long.
     pub(super) fn ask_for_patience(&mut self) {
         self.filler_at = None;
         let agent = self.agent.as_ref();
@@ -39,7 +40,7 @@ impl Live<'_> {
         }
     }
 
-    /// The call is almost as long as it may be. Nobody is interrupted for it.
+    /// The call is close to its maximum length. The warning interrupts neither side.
     pub(super) fn warn(&mut self) {
         self.warns_at = None;
         if self.machine || self.farewell().is_some() {
@@ -53,13 +54,13 @@ impl Live<'_> {
         }
     }
 
-    /// Tells the customer in a turn of its own.
+    /// Warns the customer in a turn of its own.
     pub(super) fn warn_now(&mut self) {
         self.begin(AgentTurn::new(None, None, None));
         self.give_warning();
     }
 
-    /// Tells the customer, before anything else of this turn, if they are to be told.
+    /// Says a due warning before the rest of this turn.
     pub(super) fn give_warning(&mut self) {
         if std::mem::take(&mut self.has_warning) {
             self.filler_at = None;

@@ -1,4 +1,4 @@
-//! Other applications that an account connects: how its consent is asked for, and what they do for agents.
+//! Applications that an account connects: how they are authorized, and what agents can do with them.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,35 +7,29 @@ use async_trait::async_trait;
 use offhook_domain::tool::HttpMethod;
 use offhook_domain::{ConversationId, Timestamp};
 
-/// An application that accounts connect, and what it does for their agents.
 #[async_trait]
 pub trait Application: Send + Sync {
-    /// Its key in the catalog of integrations.
+    /// The application's key in the integrations catalog.
     fn toolkit(&self) -> &'static str;
 
-    /// How accounts give it their consent, and take it back.
+    /// How accounts grant and revoke access.
     fn consents(&self) -> &dyn Consents;
 
-    /// What agents can have it do.
+    /// The functions that agents can call.
     fn functions(&self) -> Vec<ToolkitFunction>;
 
-    /// Does it. The answer is for a model: short, and nothing of the application's own words about a failure.
-    ///
-    /// # Errors
-    /// [`FunctionError`] says what came in between.
+    /// Calls a function. The answer is for a model: short, and without the application's own error text.
     async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError>;
 }
 
-/// The consents of an application's users, by OAuth 2.0 (RFC 6749, authorization code with PKCE, RFC 7636).
+/// OAuth 2.0 authorization of an application's users (RFC 6749, authorization code with PKCE, RFC 7636).
 #[async_trait]
 pub trait Consents: Send + Sync {
-    /// Where a member goes to give their consent. `state` comes back with the answer to `redirect_uri`.
-    ///
-    /// # Errors
+    /// The URL where a member grants access. `state` comes back in the redirect to `redirect_uri`. Returns
     /// [`GrantError::Malformed`] if `redirect_uri` is no URL.
     fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError>;
 
-    /// Exchanges the code that came back for tokens; a code is good once.
+    /// Exchanges the code for tokens; a code can be used once.
     async fn exchange(
         &self,
         code: &str,
@@ -43,34 +37,28 @@ pub trait Consents: Send + Sync {
         redirect_uri: &str,
     ) -> Result<Grant, GrantError>;
 
-    /// Exchanges a refresh token for new tokens. An application may have taken the old one out of use even where no
-    /// answer comes.
+    /// Exchanges a refresh token for new tokens. Even if no answer arrives, the application may have invalidated the
+    /// old token.
     async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError>;
 
-    /// Takes a token out of use (RFC 7009).
-    ///
-    /// # Errors
-    /// [`GrantError`] if nobody knows whether it is.
+    /// Revokes a token (RFC 7009). On an error the token may or may not be revoked.
     async fn revoke(&self, token: &str) -> Result<(), GrantError>;
 }
 
-/// What an agent wants an application to do.
 #[derive(Clone, Copy)]
 pub struct FunctionCall<'a> {
     /// The name of a function of the toolkit.
     pub function: &'a str,
-    /// What the request is made with.
     pub access_token: &'a str,
     /// Arguments that fit the function's schema, as JSON text.
     pub arguments: &'a str,
-    /// Where it was asked for: what a conversation wants twice is done once, where the application can tell.
+    /// The conversation of the call. If the application supports it, an identical second call in the same conversation
+    /// has no further effect.
     pub conversation: ConversationId,
-    /// The present.
     pub now: Timestamp,
 }
 
 impl<'a> FunctionCall<'a> {
-    /// The same, made with this access token.
     pub const fn with(self, access_token: &'a str) -> Self {
         Self {
             access_token,
@@ -79,7 +67,7 @@ impl<'a> FunctionCall<'a> {
     }
 }
 
-/// Without the token and the arguments.
+/// Hides the token and the arguments.
 impl fmt::Debug for FunctionCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FunctionCall")
@@ -89,34 +77,33 @@ impl fmt::Debug for FunctionCall<'_> {
     }
 }
 
-/// What a consent is asked for with.
+/// A started authorization request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Authorization {
-    /// Where the member's browser goes.
+    /// The URL to open in the member's browser.
     pub url: String,
-    /// What proves, at the exchange, that the code is ours (RFC 7636, `code_verifier`).
+    /// The PKCE `code_verifier` (RFC 7636) for the exchange.
     pub verifier: String,
 }
 
-/// Without the verifier.
+/// Hides the verifier.
 impl fmt::Debug for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Authorization")
     }
 }
 
-/// Tokens, as they were granted.
+/// Granted tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// What requests are made with.
     pub access_token: String,
-    /// What new tokens are had for; `None`: none came, and an earlier one stays good.
+    /// `None` if the application sent none; an earlier refresh token then stays valid.
     pub refresh_token: Option<String>,
-    /// How long the access token is good, if that was said.
+    /// The access token's lifetime, if the application sent one.
     pub expires_in: Option<Duration>,
 }
 
-/// Without the tokens.
+/// Hides the tokens.
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grant")
@@ -125,49 +112,49 @@ impl fmt::Debug for Grant {
     }
 }
 
-/// Why an application granted nothing. It never shows what the application answered.
+/// Why an application granted no tokens. It never shows the application's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
-    /// No whole answer came: whether it did anything, nobody knows.
+    /// No complete answer came. Whether the request had an effect is unknown.
     #[error("the application cannot be reached")]
     Unreachable,
-    /// It takes the code or the refresh token no more (`invalid_grant`).
+    /// The code or refresh token is no longer valid (`invalid_grant`).
     #[error("the application takes the authorization no more")]
     Refused,
-    /// It does not take this deployment for its client (`invalid_client`, `unauthorized_client`).
+    /// The application rejects this deployment's client credentials (`invalid_client`, `unauthorized_client`).
     #[error("the application does not take this service's client_id and client_secret")]
     Client,
-    /// The member allowed less than what was asked for.
+    /// The member granted fewer scopes than requested.
     #[error("the application was allowed less than what was asked for")]
     Partial,
-    /// It answered with this status.
+    /// The application answered with this status.
     #[error("the application answered with {0}")]
     Answered(u16),
-    /// Its answer is not of RFC 6749's form.
+    /// The answer does not follow RFC 6749.
     #[error("the application's answer is not of its form")]
     Malformed,
 }
 
-/// Something that agents can have an application do: it becomes a tool of each account that connects the application.
+/// A function of an application. It becomes a tool of each account that connects the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolkitFunction {
-    /// Its name in the toolkit: a–z and `_`.
+    /// Its name in the toolkit, of a–z and `_`.
     pub name: &'static str,
-    /// What it is for, told to models.
+    /// The description that models read.
     pub description: &'static str,
     /// The JSON Schema of its arguments, as JSON text.
     pub parameters: &'static str,
-    /// The method of the request that does it.
+    /// The HTTP method of its request.
     pub method: HttpMethod,
-    /// The URL of that request.
+    /// The URL of its request.
     pub url: String,
 }
 
-/// Why a function did not answer.
+/// Why a function failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FunctionError {
-    /// The application does not take the access token. Nothing was done.
+    /// The application rejects the access token. Nothing was done.
     Unauthorized,
-    /// For the model, in a sentence or two.
+    /// An explanation for the model, one or two sentences.
     Said(String),
 }

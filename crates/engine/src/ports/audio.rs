@@ -1,8 +1,8 @@
-//! Audio legs: one side of a call as sound. A carrier's adapter moves signalling and packets; the engine hears frames,
-//! fills a playout queue and is told what of it was played.
+//! Audio legs: one side of a call as sound. A carrier adapter handles signaling and packets. The engine receives
+//! frames, fills a playout queue and gets reports of what was played.
 //!
-//! All sound at these ports is mono, linear, 16 bit, 8 kHz. G.711 loses nothing on the way: each of its values has one
-//! linear value, which encodes to the same one again. Who speaks another rate resamples on its own side.
+//! All sound at these ports is mono 16-bit linear PCM at 8 kHz. G.711 loses nothing here: each of its values has one
+//! linear value, which encodes to the same value again. An adapter with another rate resamples on its side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,132 +18,122 @@ use tokio::sync::mpsc;
 
 use super::{DialError, DialRequest, LineError};
 
-/// Frames that may wait between the carrier and the engine: 5 s. The carrier's side never waits; what finds no room is
+/// Frames that may wait between the carrier and the engine: 5 s. The carrier never waits; frames that do not fit are
 /// dropped, and [`Tick::number`] shows the gap.
 pub const TICKS_AHEAD: usize = 250;
 
-/// A phone network whose calls are heard.
+/// A phone network whose calls carry audio.
 #[async_trait]
 pub trait AudioCarrier: Send + Sync {
-    /// Calls a number, once. `Ok` means that the carrier took the call over; what becomes of it comes as events.
-    ///
-    /// # Errors
-    /// [`DialError`] says whether the request can have had an effect.
+    /// Calls a number once. `Ok` means that the carrier accepted the call; events report its progress. [`DialError`]
+    /// says whether the request can have had an effect.
     async fn dial(&self, request: DialRequest) -> Result<AudioLeg, DialError>;
 
-    /// Ends a call whose owner died, if it still goes on. A handle that the carrier does not know is no error.
-    ///
-    /// # Errors
-    /// [`DialError`] if the carrier did not confirm; it may be asked again.
+    /// Ends a call whose owner died, if it still goes on. Succeeds for a handle that the carrier does not know. A
+    /// failed request may be retried.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError>;
 
-    /// What another process needs, beside the handle, to end an answered call of this one, in the network's own words;
-    /// `None` where the handle is enough, and of a call that is not known here.
+    /// What another process needs, besides the handle, to end an answered call of this process, in the network's own
+    /// format. `None` if the handle suffices, or if the call is unknown.
     fn dialog(&self, handle: CallHandle) -> Option<String> {
         let _ = handle;
         None
     }
 
-    /// The same of a call that nobody has answered yet, where that can be ended from elsewhere.
+    /// The same for an unanswered call, if the network lets another process end it.
     fn early_dialog(&self, handle: CallHandle) -> Option<String> {
         let _ = handle;
         None
     }
 
-    /// Ends a call of a process that died, by what [`dialog`](Self::dialog) said there. One that is over is no error.
-    ///
-    /// # Errors
-    /// [`DialError`] if the carrier did not confirm; it may be asked again.
+    /// Ends a call of a process that died, by that process's [`dialog`](Self::dialog). Succeeds for a call that is
+    /// over. A failed request may be retried.
     async fn hang_up_dialog(&self, handle: CallHandle, dialog: &str) -> Result<(), DialError> {
         let _ = dialog;
         self.hang_up_orphan(handle).await
     }
 
-    /// Whether the carrier is known to be out of reach now (`upstream_unreachable`).
+    /// Whether the carrier is known to be unreachable now (`upstream_unreachable`).
     fn is_down(&self) -> bool {
         false
     }
 
-    /// A number that every account may call from.
+    /// A number from which every account may call.
     fn ours(&self) -> Option<E164> {
         None
     }
 
-    /// Whose numbers calls go out from.
+    /// The provider of the numbers that calls go out from.
     fn number_provider(&self) -> NumberProvider {
         NumberProvider::Sip
     }
 
-    /// Whether it can say which numbers an account's own credential opens.
+    /// Whether it can list the numbers of an account's own credential.
     fn lists_numbers(&self) -> bool {
         false
     }
 
-    /// The numbers that an account's own credential opens at this carrier.
-    ///
-    /// # Errors
-    /// [`DialError::Refused`] for a credential that it does not take, another one if it did not answer.
+    /// Lists the numbers that an account's own credential opens at this carrier. Returns [`DialError::Refused`] if the
+    /// carrier rejects the credential, another error if it did not answer.
     async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
         let _ = credential;
         Err(DialError::Refused(FailureReason::CarrierError))
     }
 
-    /// Has calls to these numbers, which an account's own credential opens, come in here from now on.
-    ///
-    /// # Errors
-    /// As [`numbers`](Self::numbers); it may be asked again.
+    /// Routes incoming calls to these numbers, which an account's own credential opens, to this deployment. Fails like
+    /// [`numbers`](Self::numbers); a retry is safe.
     async fn receive(&self, credential: &str, numbers: &[E164]) -> Result<(), DialError> {
         let _ = (credential, numbers);
         Ok(())
     }
 
-    /// The same network for calls from numbers that an account's own credential opens; `None` if it is no such credential.
+    /// The same network for calls from the numbers of an account's own credential; `None` if the credential is of
+    /// another kind.
     fn of_account(&self, credential: &str) -> Option<Arc<dyn AudioCarrier>> {
         let _ = credential;
         None
     }
 }
 
-/// One side of a call, from the dialing (or, of a call that came in, from its answer) to its end. Dropping it hangs up.
+/// One side of a call, from dialing (or the answer of an incoming call) to its end. Dropping it hangs up.
 pub struct AudioLeg {
-    /// What the signalling tells, in order. The end of the channel means that the line is gone.
+    /// Signaling events, in order. The channel closes when the line is gone.
     pub events: mpsc::Receiver<AudioEvent>,
-    /// What is heard and said, one tick each 20 ms for as long as the line carries sound, whether a packet came or not.
-    /// The channel holds [`TICKS_AHEAD`].
+    /// What is heard and said: one tick each 20 ms while the line carries sound, even if no packet came. The channel
+    /// holds [`TICKS_AHEAD`].
     pub ticks: mpsc::Receiver<Tick>,
-    /// What becomes of the segments in the playout queue. It holds two events per segment at most, so it needs no bound.
+    /// Reports of the segments in the playout queue. Each segment has two events at most, so the channel needs no
+    /// bound.
     pub played: mpsc::UnboundedReceiver<Played>,
-    /// The queue of what is to be said.
+    /// The queue of audio to play.
     pub playout: Arc<dyn Playout>,
-    /// The way to do something to the call itself.
+    /// Actions on the call itself.
     pub signalling: Arc<dyn Signalling>,
 }
 
-/// What happens to a call. Nothing comes after [`Hangup`](Self::Hangup) and [`Failed`](Self::Failed).
+/// An event of a call. [`Hangup`](Self::Hangup) and [`Failed`](Self::Failed) are always the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AudioEvent {
-    /// The carrier has the call, and will make it when its turn comes: a sign of life, and nothing else.
+    /// The carrier has queued the call. It only shows that the carrier is alive.
     Accepted,
-    /// The other side's phone rings.
     Ringing,
-    /// The network sends sound before the answer: ringback, or an announcement. Nobody listens to it.
+    /// The network sends audio before the answer: ringback or an announcement. It is ignored.
     EarlyMedia,
-    /// Somebody, or something, answered.
+    /// A human or a machine answered.
     Answered,
-    /// The carrier has found out who answered: `true` for a machine. It comes after the answer, or never.
+    /// The carrier's answering machine detection is done: `true` for a machine. It comes after the answer, or never.
     Screened(bool),
-    /// A key was pressed, reported once, at its end: `0`–`9`, `*`, `#` or `A`–`D`.
+    /// A key press, reported once at its end: `0`–`9`, `*`, `#` or `A`–`D`.
     Dtmf(char),
-    /// The other side put the call on hold, or took it off again.
+    /// The other side put the call on hold (`true`) or resumed it.
     Hold(bool),
-    /// The other side hung up.
     Hangup,
-    /// The call failed; before the answer, it was never answered.
+    /// The call failed. A call that fails before the answer was never answered.
     Failed(FailureReason),
 }
 
-/// Without the key: what a customer types may be a secret.
+/// Hides the key: a customer may type a secret.
 impl fmt::Debug for AudioEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,26 +150,26 @@ impl fmt::Debug for AudioEvent {
     }
 }
 
-/// The queue of what is to be said on a leg. While it is empty or paused, silence is sent. No call blocks or waits.
+/// The playout queue of a leg. Silence is sent while it is empty or paused. No method blocks or waits.
 pub trait Playout: Send + Sync {
-    /// Adds sound to a segment. The queue plays segments in the order in which they were first named here.
+    /// Adds audio to a segment. Segments play in the order in which they were first enqueued.
     fn enqueue(&self, segment: SegmentId, samples: &[i16]);
 
-    /// Nothing more comes for this segment: once all of it was sent, [`Played::Ended`] is told, at once if it is empty.
-    /// A queue whose first segment is unfinished and has nothing to play sends silence, and does not go on to the next.
+    /// Marks a segment as complete. [`Played::Ended`] follows once all of it was sent, at once if it is empty. While
+    /// its first segment is incomplete and has no audio, the queue sends silence and does not go on to the next.
     fn finish(&self, segment: SegmentId);
 
-    /// Falls silent with the next frame, and keeps the queue.
+    /// Goes silent with the next frame, and keeps the queue.
     fn pause(&self);
 
-    /// Goes on with the first sample that was not sent.
+    /// Continues with the first sample that was not sent.
     fn resume(&self);
 
-    /// What sounds from now on beneath all that is said and while nothing is: a loop, which is no segment, so that neither
-    /// a pause nor a clear touches it. [`Tick::said`] has it in it.
+    /// Loops background sound beneath all speech and silence. It is no segment: neither a pause nor a clear affects it.
+    /// [`Tick::said`] includes it.
     fn set_background(&self, samples: Arc<[i16]>);
 
-    /// Empties the queue; a pause stays. What it returns tells of every segment that had not ended, in their order.
+    /// Empties the queue; a pause stays in effect. Returns every segment that had not ended, in order.
     fn clear(&self) -> Vec<Cleared>;
 }
 
@@ -209,34 +199,29 @@ impl Playout for Speaker {
     }
 }
 
-/// The way to do something to a call.
 #[async_trait]
 pub trait Signalling: Send + Sync {
-    /// Hands the customer over to another number, blindly. Once it has succeeded the line is the agent's no more.
-    ///
-    /// # Errors
-    /// [`LineError`] if the customer is still on this line.
+    /// Transfers the customer to another number without announcement (blind transfer). After success the agent no
+    /// longer has the line; after an error the customer is still on it.
     async fn transfer(&self, to: &E164) -> Result<(), LineError>;
 
-    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for half a second's pause. It resolves when they are sent.
-    ///
-    /// # Errors
-    /// [`LineError`] if they were not sent.
+    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for a pause of half a second. Resolves when they are sent.
     async fn send_digits(&self, digits: &str) -> Result<(), LineError>;
 
-    /// Ends the call in whatever state it is. Ending it twice is the same as once.
+    /// Ends the call in whatever state it is. A second call has no effect.
     async fn hang_up(&self);
 }
 
-/// Tells speech from other sound, frame by frame.
+/// Voice activity detection, frame by frame.
 pub trait SpeechDetector: Send {
-    /// How likely the caller speaks in this frame, from 0 to 1. Frames come in order; what was lost comes as it is.
+    /// The probability that the caller speaks in this frame, from 0 to 1. Frames come in order; lost ones are passed
+    /// too.
     fn likelihood(&mut self, frame: &Frame) -> f32;
 }
 
-/// Keeps what is heard and said.
+/// Records both sides of a call.
 pub trait Recorder: Send {
-    /// Takes one tick of an answered call. It neither blocks nor waits.
+    /// Adds one tick of an answered call. Never blocks.
     fn record(&mut self, tick: &Tick);
 }
 

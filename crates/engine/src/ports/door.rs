@@ -1,5 +1,5 @@
-//! The door of a carrier that speaks HTTP: what it sends to this process. Whoever serves HTTP hands requests and messages
-//! through as they come, and knows nothing of what is in them.
+//! The port for requests that a carrier sends by HTTP. The HTTP server passes requests and messages through without
+//! reading them.
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164};
@@ -7,34 +7,31 @@ use tokio::sync::oneshot;
 
 use super::waiting::WaitingLine;
 
-/// A request of a carrier, as it came.
 pub struct Callback<'a> {
-    /// The path, from its first slash, as it was sent.
+    /// The path from its first slash, as sent.
     pub path: &'a str,
-    /// What stands behind the question mark, if there is one.
+    /// The query string without the question mark, if there is one.
     pub query: Option<&'a str>,
-    /// The value of a header, by its name in lower case.
+    /// Returns a header's value by its lower-case name.
     pub header: &'a (dyn Fn(&str) -> Option<String> + Sync + 'a),
-    /// The body's bytes.
     pub body: &'a [u8],
 }
 
-/// What takes in what a carrier sends.
+/// Handles what a carrier sends.
 pub trait CarrierDoor: Send + Sync {
-    /// Takes a request. `false` if it is not known to be the carrier's: nothing was done then, and the sender is told no
-    /// more than that.
+    /// Handles a request. Returns `false`, without any effect, if the request cannot be verified as the carrier's. The
+    /// sender learns no more than that.
     fn callback(&self, callback: &Callback<'_>) -> bool;
 
-    /// A connection for a call's sound, asked for at `path` by somebody who has not shown yet that it is the carrier.
-    /// `None` if no call waits for its sound there, or enough such connections are open; nothing was done then.
+    /// Opens a connection for a call's sound at `path`. The sender is not yet verified. Returns `None`, without any
+    /// effect, if no call waits for sound there or too many such connections are open.
     fn media(&self, path: &str) -> Option<Box<dyn MediaConnection>>;
 
-    /// The number that is called, in a request that says that a call comes in; `None` if it says nothing of the kind.
-    /// Nothing is known of its sender.
+    /// The called number, if the request announces an incoming call. The sender is not verified.
     fn called(&self, callback: &Callback<'_>) -> Option<E164>;
 
-    /// Takes in a call that comes in, which goes by `handle` from here on. `credential` is that of the account which has
-    /// the number, `None` if the number is the deployment's. `None` if the request is not the carrier's.
+    /// Accepts an incoming call under `handle`. `credential` is that of the account that has the number, `None` if the
+    /// number belongs to the deployment. Returns `None` if the request is not the carrier's.
     fn come_in(
         &self,
         handle: CallHandle,
@@ -43,26 +40,25 @@ pub trait CarrierDoor: Send + Sync {
     ) -> Option<CameIn>;
 }
 
-/// A call that comes in.
+/// An incoming call.
 pub struct CameIn {
-    /// Who calls; `None` if the caller's number is withheld, or is none.
+    /// The caller; `None` if the number is withheld or invalid.
     pub from: Option<E164>,
-    /// The number called.
     pub to: E164,
-    /// What another process needs to end the call, should this one die.
+    /// What another process needs to end the call if this one dies.
     pub dialog: String,
-    /// Where it waits.
+    /// The waiting call.
     pub line: Box<dyn WaitingLine>,
-    /// What the carrier is to be answered, once it is known.
+    /// The answer to the carrier's request, once it is known.
     pub answer: oneshot::Receiver<String>,
 }
 
-/// A connection of a carrier that carries a call's sound in texts. Dropped, it is over.
+/// A carrier connection that carries a call's sound as text messages. Dropping it ends it.
 #[async_trait]
 pub trait MediaConnection: Send {
-    /// Takes a text. `false` if the connection is to be closed.
+    /// Handles a message. Returns `false` if the connection must be closed.
     fn take(&mut self, text: &str) -> bool;
 
-    /// The next text to send, or `None` once the connection is to be closed. Safe to cancel.
+    /// The next message to send, or `None` once the connection must be closed. Cancel-safe.
     async fn next(&mut self) -> Option<String>;
 }

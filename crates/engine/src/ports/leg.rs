@@ -1,4 +1,4 @@
-//! One side of a call as the session knows it: texts in, texts out.
+//! One side of a call as the session uses it: texts in, texts out.
 
 use std::fmt;
 
@@ -7,58 +7,54 @@ use offhook_domain::{E164, FailureReason};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// One side of a call, from the dialing to its end. Dropping it hangs up.
+/// One side of a call, from dialing to its end. Dropping it hangs up.
 pub struct Leg {
-    /// What happens on it, in order. The end of the channel means that the line is gone.
+    /// Events, in order. The channel closes when the line is gone.
     pub events: mpsc::Receiver<LegEvent>,
-    /// The way to speak on it.
+    /// Speaks to the other side.
     pub line: Box<dyn Line>,
-    /// How many times faster than real life its people are: 1 on a real network.
+    /// How many times faster than real time the line runs: 1 on a real network.
     pub speed: f64,
 }
 
-/// What happens on a leg.
+/// An event of a leg.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LegEvent {
-    /// The carrier has the call, and will make it when its turn comes: a sign of life, and nothing else.
+    /// The carrier has queued the call. It only shows that the carrier is alive.
     Accepted,
     /// The other side's phone rings.
     Ringing,
-    /// Somebody, or something, answered.
+    /// A human or a machine answered.
     Answered { machine: bool },
     /// The customer began to speak.
     CustomerStarted,
     /// The customer finished an utterance.
     Heard {
-        /// What was said.
+        /// What the customer said.
         text: String,
-        /// How long it took.
         duration_ms: u32,
     },
-    /// It was found out who answered, on a line that [screens](Line::screens). What they said first is no question to
-    /// be answered, but what the agent's first message answers.
+    /// Screening is done, on a line that [screens](Line::screens). The callee's first words are no question: the
+    /// agent's first message answers them.
     Screened {
-        /// It is a machine; what it says is still going on.
+        /// A machine answered, and is still talking.
         machine: bool,
-        /// What a person said, perhaps nothing.
+        /// What a person said; may be empty.
         text: String,
-        /// How long it took.
         duration_ms: u32,
     },
-    /// The customer's turn is over, as the line itself judges: it is answered at once. Each
-    /// [`CustomerStarted`](Self::CustomerStarted) of such a line is followed by one, perhaps without words.
+    /// The line judged that the customer's turn is over, so the agent answers at once. On such a line one follows each
+    /// [`CustomerStarted`](Self::CustomerStarted), perhaps with an empty text.
     TurnOver {
-        /// What was said.
         text: String,
-        /// How long it took.
         duration_ms: u32,
-        /// When the last of it was spoken.
+        /// When its last word was spoken.
         spoke_until: Instant,
-        /// Whether the agent falls silent for it: it does not for a word that is said beside its own.
+        /// Whether it interrupts the agent. A murmur while the agent talks does not.
         interrupts: bool,
     },
-    /// The other side put the call on hold, or took it off again.
+    /// The other side put the call on hold (`true`) or resumed it.
     Held(bool),
     /// The other side hung up.
     Hangup,
@@ -66,7 +62,7 @@ pub enum LegEvent {
     Failed(FailureReason),
 }
 
-/// Without the words: a transcript has no place in a log.
+/// Hides the words: transcripts do not belong in logs.
 impl fmt::Debug for LegEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,87 +80,80 @@ impl fmt::Debug for LegEvent {
     }
 }
 
-/// The way to speak on a leg.
+/// Speaks on a leg.
 #[async_trait]
 pub trait Line: Send + Sync {
-    /// Says a text. It resolves when the text is spoken, when [`stop_speaking`](Self::stop_speaking) cut it short, or
-    /// when the line is gone. One text at a time.
+    /// Says a text. Resolves when it was spoken, when [`stop_speaking`](Self::stop_speaking) cut it, or when the line
+    /// is gone. One text at a time.
     async fn say(&self, text: &str) -> Spoken;
 
-    /// What will be said next, so that it can be made ready meanwhile. It is a hint, and may come to nothing.
+    /// Announces the next text, so that it can be synthesized early. This is a hint without obligation.
     fn prepare(&self, text: &str) {
         let _ = text;
     }
 
-    /// Falls silent at once; the `say` under way resolves with what was heard.
+    /// Goes silent at once; the pending `say` resolves with what was heard.
     fn stop_speaking(&self);
 
-    /// Whether the customer may interrupt what is said from now on. It concerns lines that judge themselves who has
-    /// the floor; they let the customer interrupt until they are told otherwise.
+    /// Whether the customer may interrupt from now on. Only lines that decide themselves who has the floor use it; they
+    /// allow interruption by default.
     fn set_interruptible(&self, may: bool) {
         let _ = may;
     }
 
-    /// Whether the line finds out who answered: [`LegEvent::Screened`] comes then, and the agent waits for it.
+    /// Whether the line detects who answered. If so, the agent waits for [`LegEvent::Screened`].
     fn screens(&self) -> bool {
         false
     }
 
-    /// Whether what is said becomes sound: [`Spoken::sound`] tells then when the customer heard it.
+    /// Whether texts become sound. If so, [`Spoken::sound`] says when the customer heard them.
     fn is_spoken(&self) -> bool {
         false
     }
 
-    /// Hands the customer over to another number. Once it has succeeded the line is the agent's no more.
-    ///
-    /// # Errors
-    /// [`LineError`] if the customer is still on this line.
+    /// Transfers the customer to another number. After success the agent no longer has the line; after an error the
+    /// customer is still on it.
     async fn transfer(&self, to: &E164) -> Result<(), LineError>;
 
-    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for half a second's pause.
-    ///
-    /// # Errors
-    /// [`LineError`] if they were not sent.
+    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for a pause of half a second.
     async fn send_digits(&self, digits: &str) -> Result<(), LineError>;
 
-    /// Ends the call. Ending it twice is the same as once.
+    /// Ends the call. A second call has no effect.
     async fn hang_up(&self);
 }
 
-/// Why a line did not do what it was asked.
+/// Why a line action failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// The call is over.
     #[error("the call is over")]
     Gone,
-    /// The carrier would not, or could not be reached.
+    /// The carrier refused, or was unreachable.
     #[error("the carrier refused")]
     Refused,
 }
 
-/// What became of a text that was to be said.
+/// The result of saying a text.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Spoken {
     /// The part that the other side heard.
     pub heard_text: String,
-    /// Whether that is all of it.
+    /// Whether that is the whole text.
     pub complete: bool,
-    /// How long it took.
     pub duration_ms: u32,
-    /// When it became sound, on a line that [speaks](Line::is_spoken).
+    /// When it became sound, if the line [speaks](Line::is_spoken).
     pub sound: Option<SoundTimes>,
 }
 
-/// When a text became sound; what never happened has no time.
+/// When a text became sound; `None` for what did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SoundTimes {
-    /// The voice's first sound came.
+    /// The synthesizer's first audio arrived.
     pub first_byte_at: Option<Instant>,
-    /// The first sound was sent to the customer.
+    /// The first audio went to the customer.
     pub first_frame_at: Option<Instant>,
 }
 
-/// Without the words: a transcript has no place in a log.
+/// Hides the words: transcripts do not belong in logs.
 impl fmt::Debug for Spoken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

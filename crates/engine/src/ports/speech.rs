@@ -1,7 +1,7 @@
-//! Speech: what turns a caller's sound into text, and an agent's text into sound.
+//! Speech-to-text and text-to-speech.
 //!
-//! Sound is what [`audio`](super::audio) says: 8 kHz, 16 bit, mono. An adapter that talks µ-law to its service encodes
-//! and decodes on its own side, which loses nothing; one that needs another rate resamples.
+//! Sound has the format of [`audio`](super::audio): 8 kHz, 16 bit, mono. An adapter whose service uses µ-law converts
+//! on its side without loss; one that needs another rate resamples.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,21 +14,18 @@ use tokio::sync::mpsc;
 
 use super::audio::Frame;
 
-/// Finds recognisers and voices by the names that agents give them. Finding one asks no network: it is what saving and
-/// publishing an agent do, too.
+/// Finds recognizers and synthesizers by the names in an agent's configuration. It makes no network requests, because
+/// saving and publishing an agent use it too.
 pub trait Speech: Send + Sync {
-    /// The recogniser of this provider, once it has said that it can listen so.
-    ///
-    /// # Errors
-    /// [`SpeechError::NotConfigured`] if no such provider listens here, [`SpeechError::Unable`] with the field of the
-    /// agent's configuration that it cannot follow.
+    /// Finds the provider's recognizer and checks that it supports the settings. Returns [`SpeechError::NotConfigured`]
+    /// for an unknown provider, or [`SpeechError::Unable`] with the configuration field that it does not support.
     fn recogniser(
         &self,
         provider: &str,
         settings: &RecogniserSettings,
     ) -> Result<Arc<dyn SpeechToText>, SpeechError>;
 
-    /// The synthesiser of this provider, once it has said that it can speak so.
+    /// Finds the provider's synthesizer and checks that it supports the settings.
     fn synthesiser(
         &self,
         provider: &str,
@@ -36,67 +33,61 @@ pub trait Speech: Send + Sync {
     ) -> Result<Arc<dyn TextToSpeech>, SpeechError>;
 }
 
-/// A service or a program that turns speech into text.
+/// A service or program that turns speech into text.
 #[async_trait]
 pub trait SpeechToText: Send + Sync {
-    /// Opens the ear of one call. Dropping the stream closes it. The engine gives up after three seconds,
-    /// which drops the future.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if it cannot listen now.
+    /// Opens a recognizer for one call. Dropping the stream closes it. The engine drops the future after three seconds.
     async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError>;
 
-    /// What it can do.
     fn abilities(&self) -> RecogniserAbilities;
 }
 
-/// What a recogniser can do.
+/// What a recognizer supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecogniserAbilities {
-    /// It tells parts of an utterance while it goes on: [`RecogniserEvent::Partial`].
+    /// It sends interim results during an utterance: [`RecogniserEvent::Partial`].
     pub partials: bool,
-    /// It decides itself when the caller's turn is over: [`RecogniserEvent::TurnEnded`].
+    /// It detects the end of a turn itself: [`RecogniserEvent::TurnEnded`].
     pub turns: bool,
 }
 
-/// How an agent listens (`stt`).
+/// The speech-to-text settings of an agent (`stt`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecogniserSettings {
-    /// The model's name at its provider.
+    /// The provider's name of the model.
     pub model: String,
     /// BCP 47.
     pub language: String,
-    /// The provider's own settings, a JSON object as text.
+    /// Provider-specific settings, a JSON object as text.
     pub settings: Arc<str>,
 }
 
-/// The ear of one call.
+/// The recognizer of one call.
 pub struct Recogniser {
-    /// What it is to hear. The engine never waits here: what finds no room is dropped. The end of the channel, or of
-    /// both, closes the ear.
+    /// The audio to recognize. The engine never waits here: inputs that do not fit are dropped. Closing one or both
+    /// channels closes the recognizer.
     pub input: mpsc::Sender<RecogniserInput>,
-    /// What it understood. The end of the channel means that the service is gone.
+    /// The recognition results. The channel closes when the service is gone.
     pub events: mpsc::Receiver<RecogniserEvent>,
 }
 
-/// Inputs that a recogniser should have room for: 5 s of frames, and the marks between them.
+/// The recommended capacity of a recognizer's input: 5 s of frames, and the marks between them.
 pub const INPUTS_AHEAD: usize = 256;
 
-/// What a recogniser is given.
+/// An input of a recognizer.
 #[derive(Clone)]
 pub enum RecogniserInput {
-    /// The next 20 ms of the call, speech or not.
+    /// The next 20 ms of the call, speech or silence.
     Frame(Box<Frame>),
-    /// The caller began to speak, somewhat before this. An adapter that sends whole utterances keeps the half second
-    /// before this mark, and all up to [`Finalize`](Self::Finalize).
+    /// The caller began to speak shortly before this mark. An adapter that sends whole utterances keeps the half second
+    /// before it, and everything up to [`Finalize`](Self::Finalize).
     SpeechBegan,
-    /// The caller seems to have paused: what was heard so far is wanted now. The recogniser answers with a
-    /// [`RecogniserEvent::Final`] for all that it had not yet told, if there is anything, and then with one
-    /// [`RecogniserEvent::Finalized`].
+    /// The caller seems to pause, so results are due. The recognizer sends one [`RecogniserEvent::Final`] for all audio
+    /// not yet covered, if there is any speech, then one [`RecogniserEvent::Finalized`].
     Finalize,
 }
 
-/// Without the sound.
+/// Hides the sound.
 impl fmt::Debug for RecogniserInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -107,29 +98,29 @@ impl fmt::Debug for RecogniserInput {
     }
 }
 
-/// What a recogniser understood.
+/// A result of a recognizer.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecogniserEvent {
-    /// What it takes the words since the last [`Final`](Self::Final) for, so far. Each replaces the one before.
+    /// The interim text since the last [`Final`](Self::Final). Each replaces the one before.
     Partial(String),
-    /// What was said since the last one. It never changes again.
+    /// The final text since the last one. It never changes again.
     Final(String),
-    /// The answer to one [`RecogniserInput::Finalize`]: all that was heard up to it has been told.
+    /// The answer to one [`RecogniserInput::Finalize`]: all audio before it has its results.
     Finalized,
-    /// The service itself has found a turn's beginning.
+    /// The service detected the start of a turn.
     TurnBegan,
-    /// The service expects that the turn is over.
+    /// The service expects the end of the turn.
     TurnEndsSoon,
-    /// The service takes its last guess back: the turn goes on.
+    /// The service withdraws its expectation: the turn goes on.
     TurnResumed,
-    /// The service has found the turn's end. Its words have come before.
+    /// The service detected the end of the turn. The turn's words were sent before.
     TurnEnded,
-    /// The service failed, and hears nothing more.
+    /// The service failed and sends no more results.
     Failed(SpeechError),
 }
 
-/// Without the words: a transcript has no place in a log.
+/// Hides the words: transcripts do not belong in logs.
 impl fmt::Debug for RecogniserEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -145,45 +136,41 @@ impl fmt::Debug for RecogniserEvent {
     }
 }
 
-/// A service or a program that turns text into speech.
+/// A service or program that turns text into speech.
 #[async_trait]
 pub trait TextToSpeech: Send + Sync {
-    /// Opens the mouth of one call: whatever may be prepared before the first text, such as a connection, is prepared
-    /// here. The engine gives up after three seconds, which drops the future.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if it cannot speak now.
+    /// Opens a synthesizer for one call. It prepares whatever it can before the first text, such as a connection. The
+    /// engine drops the future after three seconds.
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError>;
 }
 
-/// How an agent sounds (`voice`).
+/// The text-to-speech settings of an agent (`voice`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoiceSettings {
     /// The provider's id of the voice.
     pub voice_id: String,
-    /// The model's name at its provider.
+    /// The provider's name of the model.
     pub model: String,
     /// BCP 47.
     pub language: String,
-    /// 1 is the voice's own speed; 0.5–2. A service that cannot speak at this speed refuses to open.
+    /// The speaking rate: 1 is normal, 0.5–2 is allowed. A service that does not support the value fails to open.
     pub speed: f64,
-    /// The provider's own settings, a JSON object as text.
+    /// Provider-specific settings, a JSON object as text.
     pub settings: Arc<str>,
-    /// What opens the voice instead of the deployment's key, if it is an account's own.
+    /// The account's own key, used instead of the deployment's.
     pub key: Option<VoiceKey>,
 }
 
-/// An account's key for its own voices at their provider. `Debug` does not print it.
+/// An account's key for its own voices at a provider. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VoiceKey(Arc<str>);
 
 impl VoiceKey {
-    /// This key.
     pub fn new(secret: impl Into<Arc<str>>) -> Self {
         Self(secret.into())
     }
 
-    /// The key, to be sent to the provider.
+    /// The key in clear, to send it to the provider.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -195,24 +182,24 @@ impl fmt::Debug for VoiceKey {
     }
 }
 
-/// The mouth of one call. Dropping it closes what it holds open.
+/// The synthesizer of one call. Dropping it closes its connections.
 pub trait Synthesiser: Send + Sync {
-    /// Speaks one text, a sentence or two. The stream ends after the last sound or an error. Dropping it cancels: the
-    /// service is told so where it can be, and its late sound reaches nobody. Streams may be asked for while another
-    /// one goes on; the engine has two at most.
+    /// Speaks one text, a sentence or two. The stream ends after the last sound or an error. Dropping it cancels the
+    /// text: the service gets notice if its protocol allows it, and late sound is discarded. Streams may overlap; the
+    /// engine has two at most.
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>>;
 }
 
 /// A text to speak.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SpokenText {
-    /// What to say, as it is to be pronounced.
+    /// The text as it must be pronounced.
     pub text: String,
-    /// What the same voice said just before, for the melody; empty at the beginning of a turn.
+    /// The same voice's previous text, for the intonation; empty at the start of a turn.
     pub before: String,
 }
 
-/// Without the words: a transcript has no place in a log.
+/// Hides the words: transcripts do not belong in logs.
 impl fmt::Debug for SpokenText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SpokenText({} bytes)", self.text.len())
@@ -222,13 +209,13 @@ impl fmt::Debug for SpokenText {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpeechPiece {
-    /// The next samples, however many.
+    /// The next samples, any number of them.
     Audio(Vec<i16>),
-    /// When words of the text are spoken, as far as the service tells; in order, each word once.
+    /// When words of the text are spoken, if the service reports it; in order, each word once.
     Words(Vec<WordTime>),
 }
 
-/// Without sound and words.
+/// Hides sound and words.
 impl fmt::Debug for SpeechPiece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -238,35 +225,33 @@ impl fmt::Debug for SpeechPiece {
     }
 }
 
-/// When a word is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordTime {
-    /// Where the word ends in [`SpokenText::text`], in bytes.
+    /// The byte offset of the word's end in [`SpokenText::text`].
     pub text_end: usize,
-    /// When it has been spoken, from the stream's first sample.
+    /// When the word has been spoken, from the stream's first sample.
     pub spoken_at: Duration,
 }
 
-/// Why speech was not understood, or not made. It never holds what the upstream said, only what kind of failure it was.
+/// Why speech-to-text or text-to-speech failed. It contains the kind of failure, never the upstream's own words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpeechError {
-    /// No such provider here.
+    /// The provider is not configured in this deployment.
     #[error("the speech provider is not configured")]
     NotConfigured,
-    /// It cannot do what the agent asks of it: the field of the agent's configuration, and the remedy.
+    /// The provider does not support the agent's configuration. Contains the field and the remedy.
     #[error("the speech provider cannot do this: {0}")]
     Unable(FieldError),
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     #[error("the speech provider could not be reached")]
     Unreachable,
-    /// It answered with this HTTP status, or one that means the same.
+    /// The service answered with this HTTP status, or with an equivalent error.
     #[error("the speech provider answered with status {0}")]
     Refused(u16),
-    /// It took too long.
     #[error("the speech provider took too long")]
     Timeout,
-    /// Its answer is not of the form agreed on.
+    /// The answer violates the protocol.
     #[error("the speech provider's answer could not be read: {0}")]
     Protocol(&'static str),
 }

@@ -1,4 +1,4 @@
-//! Tools: what a model may do besides speaking.
+//! Tools: the actions of a model besides speaking.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,29 +6,27 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use offhook_domain::E164;
 
-/// A tool as a model is told of it.
+/// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolDefinition {
-    /// The name that it is called by.
     pub name: Arc<str>,
-    /// What it is for.
     pub description: Arc<str>,
     /// The JSON Schema of its arguments, as JSON text.
     pub parameters: Arc<str>,
 }
 
-/// A model's wish to use a tool.
+/// A model's request to use a tool.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// What the answer refers to.
+    /// The id that the answer refers to.
     pub id: String,
-    /// The tool's name, as the model wrote it: there may be no such tool.
+    /// The tool's name as the model wrote it; the tool may not exist.
     pub name: String,
-    /// The arguments, as the model wrote them: they may be no JSON.
+    /// The arguments as the model wrote them; they may not be valid JSON.
     pub arguments: String,
 }
 
-/// Without the arguments: a transcript has no place in a log.
+/// Hides the arguments: transcripts do not belong in logs.
 impl fmt::Debug for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.arguments.len();
@@ -39,24 +37,24 @@ impl fmt::Debug for ToolCall {
 /// The tools of one conversation.
 #[async_trait]
 pub trait Tools: Send + Sync {
-    /// What the model is told of them.
+    /// The tools' descriptions for the model.
     fn definitions(&self) -> Arc<[ToolDefinition]>;
 
-    /// Does what a call asks for, as far as the line is not needed. Dropping the future gives it up. Whatever goes
-    /// wrong, an unknown name and bad arguments included, is a [`ToolOutcome::Answer`] that tells the model so.
+    /// Runs a tool call, except for what needs the line. Dropping the future cancels it. Every failure, such as an
+    /// unknown name or bad arguments, is a [`ToolOutcome::Answer`] that explains it to the model.
     async fn call(&self, call: &ToolCall) -> ToolOutcome;
 }
 
-/// What became of a tool call.
+/// The result of a tool call.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ToolOutcome {
-    /// The model is told this.
+    /// The answer for the model.
     Answer(String),
-    /// The session does something to the line, once the agent has said what came before.
+    /// An action on the line. The session carries it out once the agent has finished its previous words.
     Act(ToolAction),
 }
 
-/// Without the text: a transcript has no place in a log.
+/// Hides the text: transcripts do not belong in logs.
 impl fmt::Debug for ToolOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,22 +64,20 @@ impl fmt::Debug for ToolOutcome {
     }
 }
 
-/// What a tool does to the line.
+/// A tool's action on the line.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ToolAction {
     EndCall,
-    /// Hands the customer over.
+    /// Transfers the customer.
     Transfer {
-        /// The target's name.
         name: String,
-        /// Its number.
         to: E164,
     },
-    /// Sends tones, as [`Line::send_digits`](super::Line::send_digits) takes them.
+    /// Sends tones, in the format of [`Line::send_digits`](super::Line::send_digits).
     SendDigits(String),
 }
 
-/// Without numbers and digits: they may be personal.
+/// Hides numbers and digits, which may be personal data.
 impl fmt::Debug for ToolAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,42 +1,39 @@
-//! Calls that came in, and wait for somebody to answer.
+//! Incoming calls that wait for an answer.
 
 use async_trait::async_trait;
 
 use super::DialError;
 use super::audio::AudioLeg;
 
-/// The line of a call that came in and waits. Dropped, it is refused for now.
+/// The line of an incoming call that waits. Dropping it rejects the call for now.
 #[async_trait]
 pub trait WaitingLine: Send {
-    /// Tells the caller that it rings here.
+    /// Signals ringing to the caller.
     fn ring(&self);
 
-    /// Answers.
-    ///
-    /// # Errors
-    /// [`DialError::Refused`] if the call's sound cannot be carried, and the caller was told so; [`DialError::Unknown`] if
-    /// nobody waits any more.
+    /// Answers the call. Returns [`DialError::Refused`] if the call's sound cannot be carried, which the caller's side
+    /// has learned; [`DialError::Unknown`] if the caller is gone.
     async fn answer(self: Box<Self>) -> Result<AudioLeg, DialError>;
 
-    /// Tells the caller why nobody answers.
+    /// Rejects the call with a reason.
     fn refuse(self: Box<Self>, why: NotAnswered);
 }
 
-/// Why nobody answers a call that came in.
+/// Why an incoming call is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAnswered {
-    /// Nobody has this number.
+    /// The number is not assigned.
     UnknownNumber,
-    /// Nobody serves it now: no agent, one that does not serve, or it is outside the agent's calling hours.
+    /// No agent serves the number now: there is none, it is disabled, or it is outside its calling hours.
     Unavailable,
-    /// The account's lines are taken, or its wallet does not cover a call.
+    /// The account has no free line, or its wallet does not cover a call.
     Busy,
-    /// This process takes no calls now: it is being stopped, is full, or its database does not answer.
+    /// This process takes no calls now: it is shutting down, is full, or its database does not answer.
     Later,
 }
 
 impl NotAnswered {
-    /// Its name among the figures.
+    /// The label of the metric.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

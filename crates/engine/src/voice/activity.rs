@@ -1,26 +1,25 @@
-//! Whether somebody speaks: frames, one by one, made into beginnings and ends.
+//! Debounces voice activity: turns frames into starts and ends of speech.
 
 use std::time::Duration;
 
 use crate::ports::audio::FRAME_TIME;
 
-/// Speech shorter than this is no beginning.
+/// Shorter speech does not count as a start.
 pub(super) const BEGINS_AFTER: Duration = Duration::from_millis(120);
 
-/// A pause shorter than this is no end.
+/// A shorter pause does not count as an end.
 pub(super) const ENDS_AFTER: Duration = Duration::from_millis(200);
 
-/// Debounced speech.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Speech gathered so far, less the pauses in it, while it is too short to count.
+    /// Speech collected so far, minus its pauses, while it is too short to count as a start.
     run: Duration,
     speaking: bool,
     began_at: Duration,
     last_at: Duration,
 }
 
-/// A change of who is heard.
+/// A start or an end of speech.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edge {
     Began,
@@ -28,7 +27,7 @@ pub(super) enum Edge {
 }
 
 impl Activity {
-    /// Takes in the frame that ends now.
+    /// Adds the frame that ends now.
     pub(super) fn hear(&mut self, speech: bool, now: Duration) -> Option<Edge> {
         if speech {
             self.last_at = now;
@@ -53,13 +52,13 @@ impl Activity {
         ended.then_some(Edge::Ended)
     }
 
-    /// Forgets what is being said, as when a line is put on hold.
+    /// Forgets the current speech, as when a line is put on hold.
     pub(super) fn reset(&mut self) {
         self.run = Duration::ZERO;
         self.speaking = false;
     }
 
-    /// Whether a beginning may be under way: until when it is waited for, if nothing more is heard.
+    /// Whether speech may be starting: until when to wait for it if no more speech comes.
     pub(super) fn may_begin_until(&self) -> Option<Duration> {
         let may = !self.speaking && !self.run.is_zero();
         may.then(|| self.last_at + 2 * FRAME_TIME)
@@ -69,12 +68,12 @@ impl Activity {
         self.speaking
     }
 
-    /// When the present or last speech began.
+    /// When the current or last speech began.
     pub(super) const fn began_at(&self) -> Duration {
         self.began_at
     }
 
-    /// When speech was heard last.
+    /// When speech was last detected.
     pub(super) const fn last_at(&self) -> Duration {
         self.last_at
     }
@@ -84,7 +83,7 @@ impl Activity {
 mod tests {
     use super::*;
 
-    /// The edges of frames given as `#` for speech and `.` for none, with their times in milliseconds.
+    /// The edges of frames given as `#` for speech and `.` for silence, with their times in milliseconds.
     fn edges(frames: &str) -> Vec<(u64, Edge)> {
         let mut activity = Activity::default();
         let mut edges = Vec::new();

@@ -1,4 +1,4 @@
-//! The task of one spoken call: it carries events to the rules of the floor, and does what follows from them.
+//! The task of one spoken call: passes events to the turn-taking rules and carries out the effects.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,12 +19,11 @@ use crate::ports::LegEvent;
 use crate::ports::audio::{AudioEvent, AudioLeg, Played, Recorder, SpeechDetector, Tick};
 use crate::ports::speech::RecogniserEvent;
 
-/// A spoken call.
 pub(super) struct Call {
     leg: AudioLeg,
     commands: mpsc::UnboundedReceiver<Command>,
     session: mpsc::Sender<LegEvent>,
-    /// What the session is to be told, in order; it may be busy writing things down.
+    /// Events for the session, in order; the session may be busy writing to storage.
     untold: VecDeque<LegEvent>,
     turns: Turns,
     ear: Ear,
@@ -33,7 +32,6 @@ pub(super) struct Call {
     detector: Box<dyn SpeechDetector>,
     ambient: Option<Ambient>,
     recorder: Option<Box<dyn Recorder>>,
-    /// The number of the agent's last sentence.
     said: u64,
     epoch: Instant,
     ticks_end: bool,
@@ -66,7 +64,7 @@ impl Call {
             endpointing: settings.endpointing,
             heard_late: LEAST_WAIT,
             screens: settings.screens,
-            // What one of them cannot do is not waited for.
+            // A feature counts only if all recognizers have it.
             partials: abilities.clone().all(|it| it.partials),
             turns: abilities.clone().all(|it| it.turns) && abilities.len() > 0,
         };
@@ -90,7 +88,7 @@ impl Call {
         }
     }
 
-    /// Lives the call to its end. Dropping the leg hangs up.
+    /// Runs the call to its end. Dropping the leg hangs up.
     pub(super) async fn run(mut self) {
         while !self.turns.is_over() {
             let happening = self.next().await;
@@ -98,7 +96,7 @@ impl Call {
                 return;
             }
         }
-        // What was said last is on its way.
+        // Deliver the remaining events.
         for event in std::mem::take(&mut self.untold) {
             if self.session.send(event).await.is_err() {
                 return;
@@ -120,7 +118,7 @@ impl Call {
             permit = self.session.reserve(), if !self.untold.is_empty() => {
                 match (permit, self.untold.pop_front()) {
                     (Ok(permit), Some(event)) => permit.send(event),
-                    // Nobody listens: the commands end as well.
+                    // The session is gone, so the commands end too.
                     _ => self.untold.clear(),
                 }
                 Happening::Told
@@ -134,7 +132,7 @@ impl Call {
         }
     }
 
-    /// `None` once the session has let the call go.
+    /// `None` once the session has dropped the call.
     fn take(&mut self, happening: Happening) -> Option<()> {
         match happening {
             Happening::Asked(command) => self.obey(command?),
@@ -178,7 +176,7 @@ impl Call {
                 self.mouth.warm_up();
                 self.step(Event::Ringing);
             }
-            // Nobody has answered: what sounds there is the network's.
+            // The call is unanswered: this sound is the network's.
             Some(AudioEvent::EarlyMedia) => {}
             Some(AudioEvent::Answered) => {
                 if let Some(place) = self.ambient.take() {
@@ -203,7 +201,7 @@ impl Call {
             Heard::Event(RecogniserEvent::Final(text)) => Event::Final(text),
             Heard::Event(RecogniserEvent::Finalized) => Event::Finalized,
             Heard::Event(RecogniserEvent::TurnEnded) => Event::TurnEnded,
-            // The detector finds beginnings sooner, and no reply is begun on a guess.
+            // Voice activity detection finds a start of speech sooner, and no reply starts on a guess.
             Heard::Event(_) => return,
             Heard::Listens(finalizes) => Event::EarReplaced { finalizes },
             Heard::Nothing => Event::EarFailed,
@@ -229,8 +227,8 @@ impl Call {
 
     fn step(&mut self, event: Event) {
         let effects = self.turns.step(event, self.epoch.elapsed());
-        // The session must know that the customer speaks before it learns that its sentence was cut, or it would take
-        // that for its turn to go on.
+        // The session must learn that the customer speaks before it learns that its sentence was cut. Otherwise it
+        // would continue its turn.
         for effect in &effects {
             if let Effect::Tell(told) = effect {
                 self.tell(told.clone());
@@ -292,7 +290,7 @@ impl Call {
         } else {
             Some(TrySendError::Full(event))
         };
-        // A session that is gone lets go of the line as well.
+        // A session that is gone drops the line too.
         if let Some(TrySendError::Full(event)) = unsent {
             self.untold.push_back(event);
         }

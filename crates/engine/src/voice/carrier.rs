@@ -1,4 +1,4 @@
-//! A phone network whose calls are heard, as the session knows networks.
+//! Adapts a phone network with audio to the session's carrier port.
 
 use std::sync::Arc;
 
@@ -10,15 +10,14 @@ use super::{SpokenSettings, spoken_leg};
 use crate::ports::audio::AudioCarrier;
 use crate::ports::{Carrier, DialError, DialRequest, Leg};
 
-/// One call's way to a network: it dials, and speaks as this call's agent does.
+/// Dials one call on a network, with this call's speech settings.
 pub struct SpokenCarrier {
     network: Arc<dyn AudioCarrier>,
-    /// Taken by the call, once there is one.
+    /// `None` once a call has taken them.
     settings: Mutex<Option<SpokenSettings>>,
 }
 
 impl SpokenCarrier {
-    /// The way of one call.
     pub fn new(network: Arc<dyn AudioCarrier>, settings: SpokenSettings) -> Self {
         Self {
             network,

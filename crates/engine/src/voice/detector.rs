@@ -1,4 +1,4 @@
-//! The detector of every call: a small neural net that tells speech from other sound.
+//! Voice activity detection by a small neural network.
 
 use offhook_media::vad::Likelihood;
 

@@ -1,5 +1,5 @@
-//! The recognisers of one call: one that listens, and others that step in. What was said since the utterance began is
-//! kept, so that the next one hears it too.
+//! The recognizers of one call: an active one and its fallbacks. The current utterance's audio is kept, so that a
+//! fallback hears it from the beginning.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,33 +15,32 @@ use crate::ports::speech::{
     Recogniser, RecogniserEvent, RecogniserInput, RecogniserSettings, SpeechError, SpeechToText,
 };
 
-/// How long a recogniser may take to open.
+/// How long a recognizer may take to open.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
-/// Frames kept of silence: half a second, for the beginning of what is said next.
+/// Frames of silence kept: half a second, for the beginning of the next utterance.
 const KEPT_OF_SILENCE: usize = 25;
 
-/// Frames kept of an utterance: half a minute.
+/// Frames of an utterance kept: half a minute.
 const KEPT_OF_UTTERANCE: usize = 1_500;
 
-/// A recogniser, and how the agent listens by it.
+/// A recognizer and its settings.
 #[derive(Clone)]
 pub struct Hearing {
     pub service: Arc<dyn SpeechToText>,
-    /// The agent's settings for it.
     pub settings: RecogniserSettings,
 }
 
-/// The ear of one call.
+/// The recognizers of one call.
 pub(super) struct Ear {
     choices: Vec<Hearing>,
     at: usize,
-    /// Failures since a recogniser understood anything.
+    /// Failures since the last recognition result.
     failures: usize,
     state: State,
     kept: VecDeque<RecogniserInput>,
     in_utterance: bool,
-    /// What the present recogniser has yet to be given.
+    /// Inputs that the active recognizer has not received yet.
     waiting: VecDeque<RecogniserInput>,
 }
 
@@ -51,12 +50,12 @@ enum State {
     Open(Recogniser),
 }
 
-/// What an ear tells.
+/// What the recognizers report.
 pub(super) enum Heard {
     Event(RecogniserEvent),
-    /// A recogniser begins to listen. It is given so many requests to finalize.
+    /// A recognizer starts to listen, with this many pending finalize requests.
     Listens(u64),
-    /// None is left.
+    /// All recognizers failed.
     Nothing,
 }
 
@@ -73,7 +72,7 @@ impl Ear {
         }
     }
 
-    /// Begins to listen.
+    /// Starts to open the active recognizer.
     pub(super) fn open(&mut self) {
         let Some(choice) = self.choices.get(self.at).cloned() else {
             self.state = State::Opening(async { Err(SpeechError::NotConfigured) }.boxed());
@@ -107,7 +106,7 @@ impl Ear {
         self.give(RecogniserInput::Finalize);
     }
 
-    /// The utterance is over: no other recogniser needs to hear it.
+    /// The utterance is over, so no fallback needs its audio.
     pub(super) fn forget(&mut self) {
         self.in_utterance = false;
         self.kept.clear();
@@ -120,7 +119,7 @@ impl Ear {
             } else {
                 Some(TrySendError::Full(input.clone()))
             };
-            // A closed channel shows where events are read.
+            // A closed channel is noticed where events are read.
             if let Some(TrySendError::Full(input)) = unsent {
                 self.waiting.push_back(input);
                 bound(&mut self.waiting, KEPT_OF_UTTERANCE);
@@ -135,7 +134,7 @@ impl Ear {
         bound(&mut self.kept, limit);
     }
 
-    /// Waits for what is heard. Safe to cancel.
+    /// Waits for the next report. Cancel-safe.
     pub(super) async fn next(&mut self) -> Heard {
         loop {
             let failed = match &mut self.state {
@@ -180,7 +179,7 @@ impl Ear {
         }
     }
 
-    /// The next recogniser steps in; each has its turn, and the first a second one.
+    /// Switches to the next recognizer. Each gets one turn, the first a second one.
     fn gives_up(&mut self, error: &SpeechError) -> bool {
         tracing::warn!(%error, recogniser = self.at, "a recogniser failed");
         self.failures += 1;
@@ -194,7 +193,7 @@ impl Ear {
     }
 }
 
-/// Drops the oldest sound beyond a limit; marks stay with what they mark, or nobody would answer them.
+/// Drops the oldest frames beyond a limit. Marks are kept, because each finalize request needs its answer.
 fn bound(inputs: &mut VecDeque<RecogniserInput>, limit: usize) {
     while inputs.len() > limit {
         let oldest = inputs

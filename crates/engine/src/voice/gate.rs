@@ -1,31 +1,30 @@
-//! What is loud enough to be the caller: neither the line's hum, nor the agent's own voice come back from the handset.
+//! Filters by loudness what may be the caller: excludes the line's hum, and the echo of the agent's voice.
 
 use std::collections::VecDeque;
 
 use crate::ports::audio::{FRAME_SAMPLES, Frame, Tick};
 
-/// A frame below this is nobody's speech: −50 dB of full scale.
+/// A quieter frame is not speech: −50 dB of full scale.
 const FLOOR: f32 = 104.0;
 
-/// How much quieter than the agent's voice its echo is at least: 18 dB, as a ratio. Who speaks over the agent is heard
-/// above that.
+/// The echo is at least 18 dB quieter than the agent's voice, here as a ratio. A caller who talks over the agent is
+/// louder.
 const ECHO: f32 = 0.126;
 
-/// Frames after which an echo has come back: 0.4 s.
+/// The longest echo delay in frames: 0.4 s.
 const ECHO_FRAMES: usize = 20;
 
-/// From which likelihood on a detector's frame is speech.
+/// From this likelihood on, a frame counts as speech.
 const LIKELY: f32 = 0.5;
 
-/// Judges frames, one by one.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    /// How loud the agent was lately, the newest last.
+    /// The loudness of the agent's recent frames, newest last.
     said: VecDeque<f32>,
 }
 
 impl Gate {
-    /// Whether the caller speaks in this tick, which a detector finds that likely.
+    /// Whether the caller speaks in this tick, given the detector's likelihood.
     pub(super) fn is_speech(&mut self, tick: &Tick, likelihood: f32) -> bool {
         if self.said.len() == ECHO_FRAMES {
             self.said.pop_front();
@@ -40,7 +39,6 @@ impl Gate {
     }
 }
 
-/// The root mean square of a frame.
 fn loudness(frame: &Frame) -> f32 {
     let sum: f32 = frame.iter().map(|&s| f32::from(s) * f32::from(s)).sum();
     (sum / FRAME_SAMPLES as f32).sqrt()

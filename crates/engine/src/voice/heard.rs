@@ -1,31 +1,30 @@
-//! What was heard of a sentence that was cut: whole words, and no more than was played.
+//! What the customer heard of a sentence that was cut: whole words, and no more than was played.
 
 use std::time::Duration;
 
 use crate::ports::audio::SAMPLE_RATE;
 use crate::ports::speech::WordTime;
 
-/// Samples that a character takes at the least, in a voice that speaks fast: 45 ms. A sentence whose sound has not all
-/// come is taken to be this long at least, or what is here would pass for all of it.
+/// The least samples per character of a fast voice: 45 ms. It estimates the length of a sentence whose audio is
+/// incomplete; otherwise the audio received so far would count as the whole sentence.
 const SAMPLES_PER_CHAR: u64 = 360;
 
-/// A sentence that is being played.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sentence<'a> {
-    /// As it stands in the transcript.
+    /// The text in the transcript.
     pub(super) text: &'a str,
-    /// As the voice was given it.
+    /// The text that the synthesizer received.
     pub(super) spoken: &'a str,
     /// Its samples so far.
     pub(super) samples: u64,
-    /// Whether these are all.
+    /// Whether these are all samples.
     pub(super) whole: bool,
-    /// When its words are spoken, as far as the voice told.
+    /// When its words are spoken, if the service reported it.
     pub(super) words: &'a [WordTime],
 }
 
 impl<'a> Sentence<'a> {
-    /// What was heard once so many samples were played: whole words of the text, from its beginning.
+    /// What was heard after this many samples: the first whole words of the text.
     pub(super) fn heard(&self, played: u64) -> &'a str {
         if played == 0 {
             return "";
@@ -34,12 +33,12 @@ impl<'a> Sentence<'a> {
             return self.text.trim();
         }
         let (end, of) = self.reached(played);
-        // In the text, the place is as far as it is in what was spoken.
+        // Map the position in the spoken text to the transcript's text, in proportion.
         let reached = proportion(self.text.len(), end, of);
         whole_words(self.text, reached)
     }
 
-    /// How far what was spoken has been played: so much of so much.
+    /// The position reached in the spoken text, as a part of a total.
     fn reached(&self, played: u64) -> (u64, u64) {
         let timed = self.words.last().is_some_and(|last| {
             last.text_end <= self.spoken.len() && last.spoken_at >= time(played)
@@ -64,13 +63,12 @@ fn time(samples: u64) -> Duration {
     Duration::from_micros(samples.saturating_mul(1_000_000) / u64::from(SAMPLE_RATE))
 }
 
-/// `len · part / of`, rounded down.
 fn proportion(len: usize, part: u64, of: u64) -> usize {
     let reached = (len as u128) * u128::from(part) / u128::from(of.max(1));
     usize::try_from(reached).unwrap_or(len).min(len)
 }
 
-/// The words of a text that end within its first bytes.
+/// The whole words within the first bytes of a text.
 fn whole_words(text: &str, bytes: usize) -> &str {
     let mut end = 0;
     let mut in_word = false;

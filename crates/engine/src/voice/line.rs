@@ -1,4 +1,4 @@
-//! The session's end of a spoken call.
+//! The session's handle of a spoken call.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::ports::audio::Signalling;
 use crate::ports::{Line, LineError, Spoken};
 
-/// What the session asks of a spoken call.
+/// A command of the session to a spoken call.
 pub(super) enum Command {
     Say {
         text: String,
@@ -21,7 +21,7 @@ pub(super) enum Command {
     HangUp,
 }
 
-/// A line on which texts are spoken.
+/// A line that speaks texts.
 pub(super) struct SpokenLine {
     pub(super) commands: mpsc::UnboundedSender<Command>,
     pub(super) signalling: Arc<dyn Signalling>,

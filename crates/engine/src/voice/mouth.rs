@@ -1,5 +1,5 @@
-//! The voices of one call: one that speaks, and others that step in. What is to be said next is made while the present
-//! sentence plays.
+//! The synthesizers of one call: an active one and its fallbacks. The next sentence is synthesized while the current
+//! one plays.
 
 mod synthesis;
 
@@ -14,29 +14,28 @@ use crate::ports::{SoundTimes, Spoken};
 use crate::voice::pronunciation::Pronunciation;
 use synthesis::{Synthesis, Voices, WarmUp};
 
-/// A voice, and how the agent sounds by it.
+/// A synthesizer and its settings.
 #[derive(Clone)]
 pub struct Voice {
     pub service: Arc<dyn TextToSpeech>,
-    /// The agent's settings for it.
     pub settings: VoiceSettings,
 }
 
-/// The mouth of one call.
+/// The synthesizers of one call.
 pub(super) struct Mouth {
     voices: Voices,
     playout: Arc<dyn Playout>,
     pronunciation: Pronunciation,
-    /// What the agent wants to say next, until it may.
+    /// The sentence that waits for permission to speak.
     asked: Option<Asked>,
     saying: Option<Saying>,
     prepared: Option<Synthesis>,
-    /// The sentence before, in the same turn.
+    /// The previous sentence of the same turn.
     before: String,
     warming: Option<WarmUp>,
 }
 
-/// A sentence that the agent wants to say.
+/// A sentence that waits to be spoken.
 struct Asked {
     id: u64,
     text: String,
@@ -47,7 +46,7 @@ struct Saying {
     id: u64,
     done: oneshot::Sender<Spoken>,
     synthesis: Synthesis,
-    /// Whether the queue knows that nothing more comes.
+    /// Whether the playout queue has the end of the sentence.
     finished: bool,
     first_frame_at: Option<Instant>,
 }
@@ -70,14 +69,14 @@ impl Mouth {
         }
     }
 
-    /// Opens the first voice, while the phone rings: a connection takes longer than a sentence.
+    /// Opens the first synthesizer while the phone rings, because connecting takes longer than a sentence.
     pub(super) fn warm_up(&mut self) {
         if self.warming.is_none() {
             self.warming = self.voices.warm_up();
         }
     }
 
-    /// Begins to make what will be said after the present sentence.
+    /// Starts to synthesize the sentence after the current one.
     pub(super) fn prepare(&mut self, text: &str) {
         if self.prepared.as_ref().is_none_or(|it| it.text() != text) {
             let before = self.saying.as_ref().map_or("", |it| it.synthesis.text());
@@ -86,12 +85,12 @@ impl Mouth {
         }
     }
 
-    /// Takes what is to be said under a number. It ends with [`finish`](Self::finish) or [`cut`](Self::cut).
+    /// Adds a sentence under a number. It ends with [`finish`](Self::finish) or [`cut`](Self::cut).
     pub(super) fn ask(&mut self, id: u64, text: String, done: oneshot::Sender<Spoken>) {
         self.asked = Some(Asked { id, text, done });
     }
 
-    /// Says it.
+    /// Starts to speak the sentence.
     pub(super) fn speak(&mut self, id: u64) {
         let Some(asked) = self.asked.take_if(|asked| asked.id == id) else {
             return;
@@ -111,19 +110,19 @@ impl Mouth {
         self.enqueue();
     }
 
-    /// A new turn of the agent begins: its melody does not continue the last one.
+    /// A new turn begins: its intonation does not continue the last one.
     pub(super) fn begin_turn(&mut self) {
         self.before.clear();
     }
 
-    /// The first sound of a sentence was sent.
+    /// The first audio of a sentence was sent.
     pub(super) fn began(&mut self, id: u64, at: Instant) {
         if let Some(saying) = self.saying.as_mut().filter(|saying| saying.id == id) {
             saying.first_frame_at.get_or_insert(at);
         }
     }
 
-    /// A sentence was played to its end.
+    /// A sentence was played completely.
     pub(super) fn finish(&mut self, id: u64) {
         let Some(saying) = self.saying.take_if(|saying| saying.id == id) else {
             return;
@@ -133,7 +132,7 @@ impl Mouth {
         saying.end(played, true);
     }
 
-    /// A sentence goes no further: what is left of it is never heard.
+    /// Cuts a sentence: the rest of it is not played.
     pub(super) fn cut(&mut self, id: u64) {
         self.prepared = None;
         if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
@@ -145,7 +144,7 @@ impl Mouth {
         let cleared = self.playout.clear();
         let cleared = cleared.iter().find(|it| it.segment == SegmentId(id));
         let samples = saying.synthesis.samples();
-        // A finished segment that the queue does not know any more has ended just now.
+        // A finished segment that the queue no longer knows has just ended.
         let ended = saying.finished && cleared.is_none_or(|it| it.played >= samples);
         let played = match cleared {
             Some(cleared) => cleared.played,
@@ -155,7 +154,7 @@ impl Mouth {
         saying.end(played, ended);
     }
 
-    /// Waits until a sentence cannot be said by any voice; what comes until then is put into the queue. Safe to cancel.
+    /// Waits until every voice has failed on the current sentence; meanwhile enqueues its audio. Cancel-safe.
     pub(super) async fn failed(&mut self) -> u64 {
         loop {
             self.enqueue();
@@ -189,7 +188,7 @@ impl Mouth {
         }
     }
 
-    /// Puts what has come into the queue.
+    /// Moves the received audio into the playout queue.
     fn enqueue(&mut self) {
         let Some(saying) = self.saying.as_mut() else {
             return;

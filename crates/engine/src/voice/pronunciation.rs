@@ -1,30 +1,28 @@
-//! How terms are to be said (`conversation.pronunciation`): what the voice is given, not what the
-//! transcript shows.
+//! Pronunciation rules (`conversation.pronunciation`): they change the synthesizer's text, not the transcript.
 
-/// How one term is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaidAs {
-    /// The term as it is written.
+    /// The term as written.
     pub term: String,
-    /// What the voice reads for it.
+    /// The text that the synthesizer reads instead.
     pub say: String,
-    /// Whether capitals matter.
+    /// Whether matching is case-sensitive.
     pub match_case: bool,
 }
 
-/// The terms of one agent.
+/// The pronunciation rules of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pronunciation(Vec<SaidAs>);
 
 impl Pronunciation {
-    /// Longer terms go before shorter ones that they contain; among equals, the first counts. A blank term is none.
+    /// Longer terms take precedence over shorter ones; among equals the first one does. Blank terms are ignored.
     pub fn new(mut terms: Vec<SaidAs>) -> Self {
         terms.retain(|rule| !rule.term.trim().is_empty());
         terms.sort_by_key(|rule| std::cmp::Reverse(rule.term.trim().chars().count()));
         Self(terms)
     }
 
-    /// The text as the voice reads it. Only whole words count, and what was put in is not searched again.
+    /// Applies the rules to a text. Only whole words match, and replacements are not searched again.
     pub fn apply(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
@@ -57,7 +55,7 @@ fn begins_in_word(term: &str) -> bool {
 }
 
 impl SaidAs {
-    /// Where the term ends, if a text begins with it and no word goes on after it.
+    /// Where the term ends, if the text begins with it as a whole word.
     fn matched(&self, text: &str) -> Option<usize> {
         let term = self.term.trim();
         let mut chars = text.char_indices();

@@ -1,9 +1,9 @@
-//! Who has the floor of a spoken call: a state, what happens to it, and what follows. It knows no sound, no clock and
-//! no task, so that every race is decided here and nowhere else.
+//! Turn-taking of a spoken call, as a state machine: events in, effects out. It has no sound, clock or task, so that
+//! every race is decided here.
 //!
-//! What the agent says is numbered, and each event of the voice names its number: what comes late for a sentence that
-//! was cut belongs to nobody. What a recogniser still owes for a turn that is over is known by the number of the
-//! request that it answers.
+//! Agent sentences are numbered, and each playback event names its sentence. Late events of a cut sentence are ignored.
+//! The recognizer's late results for a finished turn are identified by the number of the finalize request that they
+//! answer.
 
 mod customer;
 mod floor;
@@ -20,111 +20,109 @@ use customer::{Ear, Utterance};
 use floor::Floor;
 use screen::Screen;
 
-/// How long an answered call may bring no sound at all.
+/// How long an answered call may go without any audio.
 const NO_MEDIA: Duration = Duration::from_secs(8);
 
-/// How long the sound of a call under way may be gone.
+/// How long the audio of a call in progress may be missing.
 const MEDIA_LOST: Duration = Duration::from_secs(20);
 
-/// The rules that differ from call to call.
+/// The settings that differ between calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// How long the customer must be quiet before their turn is over (`endpointing_ms`).
+    /// How long the customer must be silent before the turn is over (`endpointing_ms`).
     pub(crate) endpointing: Duration,
-    /// How long sound has waited when it is heard here: who is silent has been for so much longer already.
+    /// The delay of the audio here. A silent caller has already been silent for this much longer.
     pub(crate) heard_late: Duration,
-    /// Whether it matters that a machine answers.
+    /// Whether to detect answering machines.
     pub(crate) screens: bool,
-    /// Whether the recogniser tells words while they are spoken.
+    /// Whether the recognizer sends interim results.
     pub(crate) partials: bool,
-    /// Whether the recogniser decides itself when a turn is over.
+    /// Whether the recognizer detects the end of a turn itself.
     pub(crate) turns: bool,
 }
 
-/// What happens. Times are those of [`Turns::step`].
+/// An event. Times are those of [`Turns::step`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     Ringing,
     Answered,
-    /// 20 ms of the call: whether the caller speaks in them, and whether anything came at all.
+    /// 20 ms of the call: whether the caller speaks in them, and whether the packet was lost.
     Frame {
         speech: bool,
         lost: bool,
     },
-    /// The carrier has found out who answered.
+    /// The carrier detected who answered.
     Screened {
         machine: bool,
     },
-    /// A key.
+    /// A key press.
     Dtmf(char),
     Hold(bool),
-    /// What the recogniser takes the last words for so far.
+    /// The recognizer's interim text.
     Partial(String),
-    /// Words that never change again.
+    /// The recognizer's final text.
     Final(String),
-    /// All that was heard up to the oldest unanswered [`Effect::Finalize`] has been told.
+    /// All audio up to the oldest unanswered [`Effect::Finalize`] has its results.
     Finalized,
-    /// The recogniser says that the turn is over.
+    /// The recognizer detected the end of the turn.
     TurnEnded,
-    /// Another recogniser took over. It hears the present utterance from its beginning, with so many of its requests
-    /// to finalize.
+    /// A fallback recognizer took over. It hears the current utterance from its beginning, with this many of its
+    /// finalize requests.
     EarReplaced {
         finalizes: u64,
     },
-    /// No recogniser is left.
+    /// All recognizers failed.
     EarFailed,
-    /// The agent wants to say its next sentence. Numbers rise.
+    /// The agent wants to say its next sentence. Numbers increase.
     Say(u64),
-    /// The first sound of a sentence was sent.
+    /// The first audio of a sentence was sent.
     Began(u64),
-    /// All of a sentence was sent.
+    /// A sentence was sent completely.
     Played(u64),
-    /// No voice could say it.
+    /// All synthesizers failed on this sentence.
     VoiceFailed(u64),
-    /// The agent falls silent of its own.
+    /// The session stops the agent's speech.
     Stop,
-    /// Whether the agent may be interrupted from now on.
+    /// Whether the customer may barge in from now on.
     Interruptible(bool),
     /// The time of [`Turns::wakes_at`] has come.
     Time,
-    /// The call is over.
     Over(End),
 }
 
-/// How a call ends, as far as the line knows.
+/// How the line ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The other side hung up.
     Hangup,
     Failed(FailureReason),
-    /// The agent's side hung up, or the line is gone without a word.
+    /// The agent's side hung up, or the line is gone without a reason.
     Silent,
 }
 
-/// What follows.
+/// What the call's task must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// The session is told.
+    /// Reports to the session.
     Tell(Told),
-    /// A sentence is put into the queue of what is played.
+    /// Enqueues a sentence for playout.
     Speak(u64),
-    /// A sentence was heard whole.
+    /// A sentence was played completely.
     Finish(u64),
-    /// A sentence is cut: the queue is emptied, and the agent learns what was heard.
+    /// Cuts a sentence: empties the queue, and reports to the agent what was heard.
     Cut(u64),
-    /// The queue falls silent.
+    /// Pauses the playout queue.
     Pause,
-    /// The queue goes on.
+    /// Resumes the playout queue.
     Resume,
-    /// The recogniser is told that the caller began to speak.
+    /// Marks the start of speech for the recognizer.
     SpeechBegan,
-    /// The recogniser is to tell what it heard so far.
+    /// Requests the recognizer's results so far.
     Finalize,
-    /// The utterance is over: its sound is not needed any more.
+    /// The utterance is over: its audio is no longer needed.
     Forget,
 }
 
-/// What the session is told, beside the call's own events.
+/// A report to the session, besides the call's own events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
     Ringing,
@@ -138,9 +136,9 @@ pub(crate) enum Told {
     TurnOver {
         text: String,
         duration: Duration,
-        /// When the last of it was spoken.
+        /// When its last word was spoken.
         spoke_until: Duration,
-        /// Whether the agent falls silent for it.
+        /// Whether it interrupts the agent.
         interrupts: bool,
     },
     Held(bool),
@@ -150,18 +148,17 @@ pub(crate) enum Told {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nobody has answered.
+    /// The call is unanswered.
     Ringing,
-    /// Somebody or something has; which of them is being found out.
+    /// A person or a machine answered; screening is in progress.
     Screening(Screen),
-    /// A person is on the line.
+    /// A person answered.
     Person,
-    /// A machine is on the line.
+    /// A machine answered.
     Machine,
     Over,
 }
 
-/// The state of a spoken call.
 #[derive(Debug)]
 pub(crate) struct Turns {
     rules: Rules,
@@ -171,7 +168,7 @@ pub(crate) struct Turns {
     ear: Ear,
     customer: Option<Utterance>,
     floor: Floor,
-    /// When sound came last, or the call was answered.
+    /// When audio last came, or when the call was answered.
     media_at: Duration,
     media_came: bool,
     effects: Vec<Effect>,
@@ -193,7 +190,7 @@ impl Turns {
         }
     }
 
-    /// Takes in what happened `now`, counted from whatever instant the caller likes; it never goes back.
+    /// Handles an event at the time `now`, which counts from any fixed instant and never decreases.
     pub(crate) fn step(&mut self, event: Event, now: Duration) -> Vec<Effect> {
         if self.phase == Phase::Over {
             if let Event::Say(id) = event {
@@ -206,7 +203,7 @@ impl Turns {
         std::mem::take(&mut self.effects)
     }
 
-    /// When something follows though nothing happens: [`Event::Time`] is due then.
+    /// When [`Event::Time`] is due if no other event comes.
     pub(crate) fn wakes_at(&self) -> Option<Duration> {
         if matches!(self.phase, Phase::Over | Phase::Ringing) {
             return None;
@@ -223,12 +220,12 @@ impl Turns {
         .min()
     }
 
-    /// Whether the caller's sound is anybody's business now.
+    /// Whether the caller's audio counts now.
     pub(crate) const fn listens(&self) -> bool {
         !self.held && self.is_answered()
     }
 
-    /// Whether somebody answered, and the call is not over.
+    /// Whether the call was answered and is not over.
     pub(crate) const fn is_answered(&self) -> bool {
         !matches!(self.phase, Phase::Ringing | Phase::Over)
     }
@@ -303,7 +300,7 @@ impl Turns {
         if self.held {
             return;
         }
-        // The agent's own first syllables come back before an echo canceller has learnt the line.
+        // The echo of the agent's first syllables returns before an echo canceler has learned the line.
         let masked = self.customer.is_none() && self.floor.just_began(now);
         if self.activity.hear(speech && !masked, now) == Some(Edge::Began) {
             self.speech_begins(now);
@@ -318,7 +315,7 @@ impl Turns {
         }
     }
 
-    /// On hold, nobody listens, nobody speaks, and no time passes that is waited for.
+    /// On hold neither side listens or speaks, and all timers stop.
     fn hold(&mut self, on: bool, now: Duration) {
         if self.held == on || !self.is_answered() {
             return;
@@ -332,7 +329,7 @@ impl Turns {
     fn end(&mut self, end: End, now: Duration) {
         self.cut(now);
         if self.is_answered() {
-            // The words so far belong to the conversation, though nobody will answer them.
+            // The words so far belong to the transcript, although they get no answer.
             self.close_turn();
         }
         self.phase = Phase::Over;
@@ -343,11 +340,12 @@ impl Turns {
         }
     }
 
-    /// Does all that is due.
+    /// Carries out everything that is due.
     fn settle(&mut self, now: Duration) {
         let due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         if self.is_answered() && due(self.media_ends_at()) {
-            // No sound from the beginning is the network's fault (`no_media`), its loss the call's (`media_lost`).
+            // Missing audio from the start is the network's fault (`no_media`), its later loss the call's
+            // (`media_lost`).
             let reason = if self.media_came {
                 FailureReason::AgentError
             } else {

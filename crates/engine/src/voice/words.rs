@@ -1,7 +1,8 @@
-//! What words tell of a turn: whether they are more than a listener's murmur, whether a sentence is over, whether a
-//! machine speaks. Word lists of the languages of [`phrases`](crate::phrases), taken together: callers mix languages.
+//! What words reveal about a turn: whether they are more than a murmur, whether a sentence is complete, whether a
+//! machine speaks. The word lists cover all languages of [`phrases`](crate::phrases) together, because callers mix
+//! languages.
 
-/// What listeners say without wanting the floor, and speakers while they think.
+/// Backchannel words of listeners, and fillers of speakers who think.
 const FILLERS: &[&str] = &[
     "ah", "aha", "ahá", "ajá", "eh", "ehm", "em", "er", "euh", "ha", "hm", "hmm", "hum", "mhm",
     "mm", "mmm", "oh", "uh", "uhm", "uhuh", "um", "umm", "yeah", "yep", "okay", "ok", "right",
@@ -9,16 +10,16 @@ const FILLERS: &[&str] = &[
     "pois", "tá", "huh", "äh", "ähm", "öh",
 ];
 
-/// What takes the floor at once.
+/// Words that interrupt at once.
 const STOPS: &[&str] = &[
     "stop", "wait", "halt", "espera", "espere", "para", "pare", "alto", "basta", "momento",
     "warte", "warten", "moment", "attends", "attendez", "arrête", "arrêtez", "stopp", "aspetta",
     "aspetti", "fermo", "fermi", "calma",
 ];
 
-/// Words after which a sentence goes on.
+/// Words that leave a sentence incomplete.
 const OPEN_ENDS: &[&str] = &[
-    // Thinking aloud.
+    // Fillers.
     "eh", "ehm", "em", "er", "euh", "hm", "hmm", "uh", "uhm", "um", "umm", "äh", "ähm", "öh",
     "este", "pues", "allora", // Joining words.
     "and", "or", "but", "because", "so", "the", "a", "an", "my", "to", "of", "y", "e", "o", "u",
@@ -37,10 +38,10 @@ const DIGITS: &[&str] = &[
     "sette", "otto", "nove", "um", "dois", "três", "quatro", "sete", "oito",
 ];
 
-/// Digits said one after the other from which on a number is being dictated: "two" is an answer.
+/// This many digits in a row are a dictated number; fewer are an answer, such as "two".
 const DICTATED: usize = 3;
 
-/// What greetings of machines say, folded to small letters.
+/// Phrases of answering machines, in lower case.
 const MACHINES: &[&str] = &[
     "voicemail",
     "voice mail",
@@ -75,21 +76,21 @@ const MACHINES: &[&str] = &[
     "após o sinal",
 ];
 
-/// The words of a text, in small letters and without marks.
+/// The words of a text, in lower case and without punctuation.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '’')))
         .filter(|word| word.chars().any(char::is_alphanumeric))
         .map(str::to_lowercase)
 }
 
-/// How many words want the floor.
+/// The number of words that are not fillers.
 pub(super) fn telling(text: &str) -> usize {
     words(text)
         .filter(|word| !FILLERS.contains(&word.as_str()))
         .count()
 }
 
-/// Whether a text takes the floor at once: one of its first three words that are no murmur is a stop-word.
+/// Whether a text interrupts at once: one of its first three words, fillers aside, is a stop word.
 pub(super) fn stops(text: &str) -> bool {
     words(text)
         .filter(|word| !FILLERS.contains(&word.as_str()))
@@ -97,7 +98,7 @@ pub(super) fn stops(text: &str) -> bool {
         .any(|word| STOPS.contains(&word.as_str()))
 }
 
-/// Whether a text goes on, by its end: a comma, a thinking or a joining word, or a number being dictated.
+/// Whether a text is incomplete by its end: a comma, a filler, a joining word, or a dictated number.
 pub(super) fn goes_on(text: &str) -> bool {
     let text = text.trim_end();
     if text.ends_with([',', ';', ':', '-', '–', '—', '…']) || text.ends_with("...") {
@@ -114,13 +115,13 @@ pub(super) fn goes_on(text: &str) -> bool {
     OPEN_ENDS.contains(&last.as_str()) || trailing.sum::<usize>() >= DICTATED
 }
 
-/// Whether a machine's greeting says so.
+/// Whether a text contains an answering machine's phrase.
 pub(super) fn is_machine(text: &str) -> bool {
     let folded = text.to_lowercase();
     MACHINES.iter().any(|phrase| folded.contains(phrase))
 }
 
-/// How many digits a word stands for; `None` if it is none.
+/// How many digits a word stands for; `None` if it is no number.
 fn digits(word: &str) -> Option<usize> {
     if word.chars().all(|c| c.is_ascii_digit()) {
         Some(word.len())

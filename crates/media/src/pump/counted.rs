@@ -1,23 +1,23 @@
-//! What a pump counts.
+//! The counters of a pump.
 
 use std::time::Duration;
 
 use crate::jitter::Counts;
 
-/// Upper bounds of how late a tick was, in microseconds; what is later falls into one place more.
+/// Upper bounds of the lateness histogram, in microseconds; later ticks fall into an additional bucket.
 pub const LATENESS_US: [u64; 16] = [
     250, 500, 750, 1_000, 1_250, 1_500, 2_000, 2_500, 3_000, 4_000, 5_000, 7_500, 10_000, 15_000,
     20_000, 50_000,
 ];
 
-/// How late ticks were against their deadlines: the pacer's own fault, or that of a busy machine.
+/// How late ticks were, because of the pacer or of a busy machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Ticks for each bound of [`LATENESS_US`], and those that were later.
+    /// The ticks per bound of [`LATENESS_US`], and those that were later.
     pub ticks: [u64; LATENESS_US.len() + 1],
-    /// The latest of all.
+    /// The highest lateness.
     pub most: Duration,
-    /// All of it together.
+    /// The total lateness.
     pub sum: Duration,
 }
 
@@ -29,7 +29,7 @@ impl Lateness {
         self.sum += late;
     }
 
-    /// Adds what another pump counted.
+    /// Adds another pump's counters.
     pub fn merge(&mut self, other: &Self) {
         for (ours, theirs) in self.ticks.iter_mut().zip(other.ticks) {
             *ours += theirs;
@@ -38,8 +38,8 @@ impl Lateness {
         self.sum += other.sum;
     }
 
-    /// A bound that this share of the ticks kept (0.99: the 99th percentile), or the latest of all where no bound was
-    /// kept; zero without ticks.
+    /// Returns the bound that this share of the ticks kept (0.99: the 99th percentile), or the highest lateness if no
+    /// bound was kept; zero without ticks.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let all: u64 = self.ticks.iter().sum();
@@ -55,39 +55,39 @@ impl Lateness {
     }
 }
 
-/// All that a pump counted since it started. Everything only grows.
+/// All counters of a pump since its start, which only increase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Ticks that went by.
+    /// Ticks.
     pub ticks: u64,
-    /// How late they were.
+    /// The lateness of the ticks.
     pub lateness: Lateness,
-    /// Ticks that were left out because the machine had been away for longer than a tenth of a second.
+    /// Ticks skipped because the machine had stalled for over a tenth of a second.
     pub skipped: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets that the system did not take.
+    /// Packets that the system rejected.
     pub unsent: u64,
     /// Datagrams from another address than the call's.
     pub unknown_source: u64,
-    /// Datagrams that are no RTP, or whose payload has a size that none can have.
+    /// Datagrams that are not RTP, or have an impossible payload size.
     pub malformed: u64,
-    /// Packets of a payload type that was not negotiated.
+    /// Packets with a payload type that was not negotiated.
     pub unknown_payload: u64,
-    /// Control packets, which are not read.
+    /// RTCP packets, which are ignored.
     pub rtcp: u64,
-    /// Ticks that found no room at the consumer's.
+    /// Ticks that the consumer had no room for.
     pub overflowed: u64,
-    /// Keys that came faster than anybody presses them.
+    /// Keys dropped because they came faster than a person types.
     pub keys_dropped: u64,
-    /// Frames in which a segment's sound came too late to be sent in time.
+    /// Frames in which a segment's audio came too late.
     pub playout_underruns: u64,
-    /// What became of the sound that came in.
+    /// The jitter buffer's counters.
     pub incoming: Counts,
 }
 
 impl Counted {
-    /// Adds what another pump counted.
+    /// Adds another pump's counters.
     pub fn merge(&mut self, other: &Self) {
         self.lateness.merge(&other.lateness);
         self.incoming.merge(&other.incoming);

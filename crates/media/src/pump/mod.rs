@@ -1,14 +1,13 @@
-//! The pump of a call: a task that every 20 ms reads what came in on the call's socket, hands on a frame of it, and sends
-//! one.
+//! The pump of a call: a task that every 20 ms reads the call's socket, passes one frame on, and sends one.
 //!
-//! Its deadlines are absolute, the start and n times 20 ms, so that lateness never adds up. It waits for nothing but the
-//! next one: the socket is only looked at, and the consumer takes a tick or loses it. It sends in every tick, silence if
-//! there is nothing to say, so that NATs keep their mapping and the other side a steady stream; it stops only while the
-//! other side does not listen.
+//! Its deadlines are absolute, the start plus n times 20 ms, so that lateness does not add up. It waits for nothing but
+//! the next deadline: it polls the socket, and a slow consumer loses ticks. It sends a packet in every tick, if
+//! necessary silence, so that NATs keep their mapping and the other side gets a steady stream. It stops sending only
+//! while the other side does not listen.
 //!
-//! Symmetric RTP: it sends to where the call's packets come from. The first packet from the negotiated address settles
-//! the port, and from then on packets from elsewhere are dropped until an address is negotiated anew, or until one comes from
-//! the very port that was negotiated.
+//! Symmetric RTP: it sends to the source of the call's packets. The first packet from the negotiated address determines
+//! the port. From then on packets from elsewhere are dropped, until a new address is negotiated or a packet comes from
+//! exactly the negotiated port.
 
 mod counted;
 mod queue;
@@ -34,31 +33,32 @@ use crate::sdp::{EVENT, Remote};
 use crate::telephone_event::{NoKey, Outbox};
 use crate::{FRAME_TIME, Frame};
 
-/// Ticks that are made up for at once after the machine was busy. When it was away for longer they are left out.
+/// Ticks that are caught up at once after the machine was busy. After a longer stall they are skipped.
 const MOST_BEHIND: u32 = 5;
 
-/// Datagrams that are read in a tick at most: more than a socket's buffer holds.
+/// Datagrams read per tick at most: more than a socket's buffer holds.
 const MOST_DATAGRAMS: usize = 512;
 
-/// What both sides agreed on, as far as packets go.
+/// The negotiated media parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Negotiated {
-    /// Where the other side listens; `None` if it did not say, as on hold: then the last one holds.
+    /// The address where the other side listens; `None` if it named none, as on hold: then the last one stays valid.
     pub remote: Option<SocketAddr>,
-    /// What is sent, and its payload type.
+    /// The codec and payload type to send.
     pub send: (Codec, u8),
-    /// What may come in.
+    /// The codecs and payload types to receive.
     pub receive: Vec<(Codec, u8)>,
-    /// The payload type for keys that are sent, if the other side takes them.
+    /// The payload type for sent keys, if the other side accepts them.
     pub event: Option<u8>,
-    /// Payload types of keys that come in.
+    /// The payload types of received keys.
     pub receive_events: Vec<u8>,
     /// Whether the other side listens. While it does not, nothing is sent and the playout queue stands still.
     pub listens: bool,
 }
 
 impl Negotiated {
-    /// What follows from the other side's description. It may send what it named, and what our offer names.
+    /// Derives the parameters from the other side's description. The other side may send what it named, and what our
+    /// offer named.
     #[must_use]
     pub fn new(remote: &Remote) -> Self {
         let mut receive = remote.codecs.clone();
@@ -88,32 +88,32 @@ impl Negotiated {
     }
 }
 
-/// Whose packets are a call's.
+/// Which packets belong to a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Latch {
-    /// The first source at the negotiated address, whatever its port.
+    /// Packets from the first source at the negotiated address, with any port.
     #[default]
     NegotiatedAddress,
-    /// The first source anywhere, for a side that does not know its own address behind a NAT. Whoever is first to guess
-    /// the port can take the call's sound over.
+    /// Packets from the first source at any address, for a side that does not know its own address behind NAT. An
+    /// attacker who guesses the port first can take over the call's audio.
     Anywhere,
 }
 
-/// 20 ms of a call, both ways.
+/// 20 ms of a call, both directions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tick {
-    /// Counts from 0: a gap tells how many were dropped or left out.
+    /// The tick's number, from 0; gaps show dropped or skipped ticks.
     pub number: u64,
-    /// What came in, put in order by the jitter buffer. While a telephone-event is being received, silence: the tone
-    /// itself is nobody's speech.
+    /// The received audio after the jitter buffer. It is silent during a telephone-event, because the tone is not
+    /// speech.
     pub heard: Frame,
-    /// Nothing came in time: `heard` is a guess, or silence.
+    /// No packet came in time: `heard` is concealed or silent.
     pub lost: bool,
-    /// What went out at the same time; `None` is silence.
+    /// The audio sent at the same time; `None` is silence.
     pub said: Option<Frame>,
 }
 
-/// Without the sound.
+/// Hides the audio.
 impl std::fmt::Debug for Tick {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -126,16 +126,16 @@ impl std::fmt::Debug for Tick {
     }
 }
 
-/// Who consumes a call's ticks. Neither call may block or wait. [`queue`] is one.
+/// The consumer of a call's ticks. Its methods must not block. [`queue`] is one.
 pub trait Outlet: Send + 'static {
-    /// Takes a tick. `false` if a tick was dropped for want of room; the pump counts it.
+    /// Takes a tick. Returns `false` if a tick was dropped for lack of room; the pump counts it.
     fn tick(&mut self, tick: Tick) -> bool;
 
-    /// The caller pressed a key; told once, at its end.
+    /// Takes a key press, reported once at its end.
     fn key(&mut self, key: char);
 }
 
-/// A pump that runs. Dropping it stops it and gives its port back.
+/// A running pump. Dropping it stops it and releases its port.
 #[derive(Debug)]
 pub struct Pump {
     commands: mpsc::UnboundedSender<Command>,
@@ -149,7 +149,7 @@ enum Command {
     SendKeys(Outbox, oneshot::Sender<()>),
 }
 
-/// Keys that were not sent.
+/// Why keys were not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendKeysError {
     /// A character is no key.
@@ -161,10 +161,8 @@ pub enum SendKeysError {
 }
 
 impl Pump {
-    /// Starts to pump. What came in before is dropped. Call it within a runtime.
-    ///
-    /// # Errors
-    /// The system's, if the socket cannot be used.
+    /// Starts a pump. Earlier packets are dropped. It must run within a tokio runtime. Returns the system's error if
+    /// the socket cannot be used.
     pub fn start(
         socket: CallSocket,
         negotiated: Negotiated,
@@ -188,17 +186,15 @@ impl Pump {
         })
     }
 
-    /// From the next tick on, this is what both sides agreed on.
+    /// Replaces the negotiated parameters from the next tick on.
     pub fn renegotiate(&self, negotiated: Negotiated) {
-        // A pump that has stopped has nothing to send.
+        // A stopped pump needs no parameters.
         let _ = self.commands.send(Command::Renegotiate(negotiated));
     }
 
-    /// Sends keys (`0`–`9`, `*`, `#`, `A`–`D`, and `w` for half a second's pause) in place of sound, which goes on behind
-    /// them. It resolves when they are sent. Without telephone-events on the other side they wait until it takes them.
-    ///
-    /// # Errors
-    /// [`SendKeysError`] if they were not, or not all, sent.
+    /// Sends keys (`0`–`9`, `*`, `#`, `A`–`D`, and `w` for a pause of half a second) in place of audio, which continues
+    /// afterwards. Resolves when all are sent. While the other side does not accept telephone-events, they wait.
+    /// Returns [`SendKeysError`] if not all keys were sent.
     pub fn send_keys(
         &self,
         keys: &str,
@@ -207,7 +203,7 @@ impl Pump {
         let mut outbox = Outbox::default();
         let pushed = outbox.push(keys);
         if pushed.is_ok() {
-            // A pump that has stopped drops `done`.
+            // A stopped pump drops `done`.
             let _ = self.commands.send(Command::SendKeys(outbox, done));
         }
         async move {
@@ -216,7 +212,7 @@ impl Pump {
         }
     }
 
-    /// What was counted until the last tick.
+    /// Returns the counters up to the last tick.
     #[must_use]
     pub fn counted(&self) -> Counted {
         *self.counted.lock()
@@ -277,7 +273,7 @@ async fn run(
     }
 }
 
-/// Reads what is there.
+/// Reads all waiting datagrams.
 fn receive(
     socket: &std::net::UdpSocket,
     buffer: &mut [u8],
@@ -286,7 +282,7 @@ fn receive(
     for _ in 0..MOST_DATAGRAMS {
         match socket.recv_from(buffer) {
             Ok((length, from)) => take(&buffer[..length], from),
-            // Nothing more, or a passing error of an earlier datagram of ours.
+            // Nothing more, or the delayed error of an earlier datagram of ours.
             Err(_) => return,
         }
     }

@@ -1,4 +1,4 @@
-//! A queue of ticks between a pump and its consumer. The pump never waits: when it is full the oldest tick is dropped.
+//! A queue of ticks between a pump and its consumer. The pump never waits: a full queue drops its oldest tick.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// A queue of at most `capacity` ticks, and the keys that the caller presses: one in each tick at most.
+/// Creates a queue of at most `capacity` ticks, and a channel of the caller's keys, at most one per tick.
 #[must_use]
 pub fn queue(capacity: usize) -> (QueueOutlet, Ticks, mpsc::UnboundedReceiver<char>) {
     let shared = Arc::new(Shared {
@@ -61,7 +61,7 @@ impl Outlet for QueueOutlet {
     }
 
     fn key(&mut self, key: char) {
-        // Who no longer listens is not told.
+        // A closed receiver is ignored.
         let _ = self.keys.send(key);
     }
 }
@@ -74,8 +74,7 @@ impl Drop for QueueOutlet {
 }
 
 impl Ticks {
-    /// The oldest tick that was not taken yet, or `None` once the pump has stopped and all were taken. It can be
-    /// cancelled without losing one.
+    /// Waits for the oldest tick; `None` once the pump has stopped and the queue is empty. Cancel-safe.
     pub async fn next(&mut self) -> Option<Tick> {
         loop {
             let closed = self.shared.closed.load(Ordering::Acquire);

@@ -1,5 +1,5 @@
-//! What a pump decides, without a socket and a clock: which packets belong to the call, what is heard and said in each
-//! tick.
+//! The decisions of a pump, without socket and clock: which packets belong to the call, and what is heard and sent in
+//! each tick.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -15,24 +15,24 @@ use crate::rtp::{NotRtp, Outgoing, Packet};
 use crate::telephone_event::{self, Inbox, Outbox, Report};
 use crate::{FRAME_SAMPLES, SILENCE};
 
-/// Keys that wait to be told, one in each tick. Nobody types faster; a flood is cut off here.
+/// Keys that may wait to be reported, one per tick. A person does not type faster; a flood is cut off here.
 const MOST_KEYS: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct State {
     negotiated: Negotiated,
     latch: Latch,
-    /// Where the call's packets come from, once one came.
+    /// The source of the call's packets, once one came.
     source: Option<SocketAddr>,
     jitter: JitterBuffer,
     concealer: Concealer,
     inbox: Inbox,
     keys: VecDeque<char>,
     outbox: Outbox,
-    /// Who waits for the keys to be sent.
+    /// The waiters for sent keys.
     senders: Vec<oneshot::Sender<()>>,
     stream: Outgoing,
-    /// Whether the tick before sent a packet.
+    /// Whether the previous tick sent a packet.
     sending: bool,
     speaker: Speaker,
     number: u64,
@@ -40,12 +40,12 @@ pub(super) struct State {
     pub(super) counted: Counted,
 }
 
-/// What a tick made.
+/// The result of a tick.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) tick: Tick,
     pub(super) key: Option<char>,
-    /// Where the datagram goes, if one was written.
+    /// The destination of the datagram, if there is one.
     pub(super) to: Option<SocketAddr>,
 }
 
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// Takes over what was agreed anew. Only an address that changed loosens the latch: refreshing a session does not.
+    /// Applies new parameters. Only a changed address resets the latch; a session refresh does not.
     pub(super) fn renegotiate(&mut self, negotiated: Negotiated) {
         let remote = negotiated.remote.or(self.negotiated.remote);
         if remote != self.negotiated.remote {
@@ -87,13 +87,13 @@ impl State {
         };
     }
 
-    /// Sends keys after those that wait. `done` is told when the last was sent.
+    /// Queues keys. `done` resolves when the last one was sent.
     pub(super) fn send_keys(&mut self, mut keys: Outbox, done: oneshot::Sender<()>) {
         self.outbox.append(&mut keys);
         self.senders.push(done);
     }
 
-    /// Takes a datagram.
+    /// Handles a datagram.
     pub(super) fn receive(&mut self, datagram: &[u8], from: SocketAddr) {
         if !self.is_of_call(from) {
             self.counted.unknown_source += 1;
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// Lets 20 ms pass. The packet to be sent is written into `datagram`.
+    /// Advances 20 ms. Writes the packet to send into `datagram`.
     pub(super) fn tick(&mut self, now: Instant, datagram: &mut Vec<u8>) -> Made {
         let number = self.number;
         self.number += 1;
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Leaves ticks out after the machine was away. The clocks go on.
+    /// Skips ticks after the machine stalled. The clocks advance.
     pub(super) fn skip(&mut self, ticks: u32) {
         for _ in 0..ticks {
             self.jitter.take();
@@ -188,7 +188,7 @@ impl State {
     fn is_of_call(&self, from: SocketAddr) -> bool {
         let address = from.ip().to_canonical();
         let remote = self.negotiated.remote;
-        // Whoever was first may belong to an earlier call on this port, whose end the other side has not noticed.
+        // The first source may belong to an earlier call on this port, whose end the other side has not noticed.
         if remote.is_some_and(|remote| (remote.ip(), remote.port()) == (address, from.port())) {
             return true;
         }
@@ -215,7 +215,7 @@ impl State {
             }
             Taken::Lost | Taken::Empty => (self.concealer.missed(), true),
         };
-        // A tone is nobody's speech, and while its reports come the line is alive.
+        // A tone is not speech, and its reports prove that the line is alive.
         if self.inbox.is_on() {
             (SILENCE, false)
         } else {
@@ -279,7 +279,7 @@ impl State {
         }
         if self.outbox.is_done() {
             for done in self.senders.drain(..) {
-                // Who asked may have gone away.
+                // The requester may be gone.
                 let _ = done.send(());
             }
         }

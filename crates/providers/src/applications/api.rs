@@ -1,4 +1,4 @@
-//! How an application's interface is asked with an account's access token, and how a failure is told to a model.
+//! Requests to an application's API with an account's access token, and error messages for models.
 
 use offhook_domain::json::read_foreign;
 use offhook_engine::ports::{FunctionCall, FunctionError};
@@ -11,30 +11,29 @@ use super::body;
 
 pub(super) type Result<T, E = FunctionError> = std::result::Result<T, E>;
 
-/// An application's interface.
 pub(super) struct Api {
     client: Client,
     base: Url,
-    /// What a model calls it: `calendar`.
+    /// The application's name for models, such as `calendar`.
     name: &'static str,
 }
 
-/// Why a request has no answer that can be used.
+/// Why a request has no usable answer.
 pub(super) enum Fault {
     /// The connection did not open: nothing was done.
     NotSent,
-    /// No whole answer came: nobody knows what was done.
+    /// No complete answer came: the effect is unknown.
     NoAnswer,
-    /// The token is not taken: nothing was done.
+    /// The access token was rejected: nothing was done.
     Unauthorized,
-    /// Refused with this status, and a pause in seconds if one was asked for.
+    /// Refused with this status, and the pause in seconds that the application requested.
     Status(u16, Option<u64>),
-    /// An answer of another form: nobody knows what was done.
+    /// The answer is malformed: the effect is unknown.
     Malformed,
 }
 
 impl Fault {
-    /// Whether what was asked for may have been done.
+    /// Whether the request may have had an effect.
     pub(super) const fn is_unclear(&self) -> bool {
         match self {
             Self::NoAnswer | Self::Malformed => true,
@@ -44,10 +43,7 @@ impl Fault {
     }
 }
 
-/// The arguments of a call.
-///
-/// # Errors
-/// They are of another form; a sentence.
+/// Parses the arguments of a call. The error is a sentence for the model.
 pub(super) fn read<T: DeserializeOwned>(call: FunctionCall<'_>) -> Result<T> {
     serde_json::from_str(call.arguments).map_err(|_| said("The arguments cannot be read."))
 }
@@ -61,7 +57,6 @@ impl Api {
         Self { client, base, name }
     }
 
-    /// The URL of a path.
     pub(super) fn url(&self, path: &str) -> Option<Url> {
         self.base.join(path).ok()
     }
@@ -128,7 +123,7 @@ impl Api {
         read_foreign(&body).map_err(|_| Fault::Malformed)
     }
 
-    /// What a model is told where it only looked something up.
+    /// The error message for a failed read.
     pub(super) fn not_read(&self, fault: Fault) -> FunctionError {
         let name = self.name;
         FunctionError::Said(match fault {
@@ -147,7 +142,7 @@ impl Api {
         })
     }
 
-    /// What a model is told where something was to be done: `done` such as `booked`.
+    /// The error message for a failed write; `done` is its verb, such as `booked`.
     pub(super) fn not_done(&self, done: &str, fault: &Fault) -> FunctionError {
         let name = self.name;
         FunctionError::Said(match *fault {

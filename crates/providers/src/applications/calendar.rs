@@ -1,4 +1,4 @@
-//! Google Calendar (API v3): the primary calendar of whoever connected it.
+//! Google Calendar (API v3): the primary calendar of the member who connected it.
 
 use async_trait::async_trait;
 use jiff::civil::{Date, DateTime, Time};
@@ -26,13 +26,13 @@ pub(super) const PLACES: Places = Places {
     api_url: "https://www.googleapis.com/calendar/v3",
 };
 
-/// To see and write events, and to see what is taken.
+/// Read and write events, and read busy times.
 const SCOPES: [&str; 2] = [
     "https://www.googleapis.com/auth/calendar.events",
     "https://www.googleapis.com/auth/calendar.freebusy",
 ];
 
-/// A refresh token comes with a consent that was asked for like this, and with no other.
+/// Google issues a refresh token only for an authorization with these parameters.
 const EXTRAS: [(&str, &str); 2] = [("access_type", "offline"), ("prompt", "consent")];
 
 const FREE_SLOTS: &str = "free_slots";
@@ -41,7 +41,8 @@ const BOOK: &str = "book";
 const BUSY_PATH: &str = "freeBusy";
 const EVENTS_PATH: &str = "calendars/primary/events";
 
-/// What is said with a time that the conversation has booked already: whoever asks for another person's must know.
+/// The note for a time that this conversation has already booked. The model needs it if the second booking was for
+/// another person.
 const BOOKED_BEFORE: &str = "This time was booked earlier in this conversation: nothing new was made, and nobody else was invited.";
 
 const DAY_BEGINS: Time = Time::constant(9, 0, 0, 0);
@@ -66,7 +67,6 @@ const BOOK_SCHEMA: &str = r#"{"type":"object","properties":{
 "time_zone":{"type":"string","maxLength":64,"description":"IANA name, such as America/Mexico_City; the calendar's own if left out"}},
 "required":["start","title"],"additionalProperties":false}"#;
 
-/// The deployment's client at Google Calendar.
 pub(super) struct GoogleCalendar {
     door: Door,
     api: Api,
@@ -92,14 +92,14 @@ struct Booking {
     time_zone: Option<String>,
 }
 
-/// Of `GET calendars/primary/events`.
+/// The answer of `GET calendars/primary/events`.
 #[derive(Deserialize)]
 struct Events {
     #[serde(rename = "timeZone")]
     time_zone: String,
 }
 
-/// Of `POST freeBusy`.
+/// The answer of `POST freeBusy`.
 #[derive(Deserialize)]
 struct FreeBusy {
     calendars: Calendars,
@@ -123,7 +123,7 @@ struct Period {
     end: String,
 }
 
-/// Of `POST calendars/primary/events`, and of `GET calendars/primary/events/{id}`.
+/// The answer of `POST calendars/primary/events`, and of `GET calendars/primary/events/{id}`.
 #[derive(Deserialize)]
 struct Event {
     id: String,
@@ -140,7 +140,7 @@ impl GoogleCalendar {
         Ok(Self { door, api })
     }
 
-    /// The zone that was asked for, or the calendar's own, with its name.
+    /// The requested time zone, or the calendar's own, with its name.
     async fn zone(&self, asked: Option<String>, token: &str) -> Result<(TimeZone, String)> {
         if let Some(name) = asked {
             return match TimeZone::get(&name) {
@@ -249,7 +249,7 @@ impl GoogleCalendar {
         });
         let busy = self.busy(start.timestamp(), end.timestamp(), token).await?;
         if !busy.is_empty() {
-            // By this conversation itself, perhaps, which was not told.
+            // Perhaps this conversation made the booking, and its answer was lost.
             return match self.stands(&id, token).await {
                 Some(true) => {
                     booked["note"] = BOOKED_BEFORE.into();
@@ -258,7 +258,7 @@ impl GoogleCalendar {
                 Some(false) => Err(said(
                     "That time is taken: nothing was booked. Look for free times again and offer another one.",
                 )),
-                // What was asked for before may have been done.
+                // An earlier request may have had an effect.
                 None => Err(self.api.not_done("booked", &Fault::NoAnswer)),
             };
         }
@@ -283,7 +283,7 @@ impl GoogleCalendar {
         Ok(booked.to_string())
     }
 
-    /// Finds out whether an event stands though the calendar did not say that it was made.
+    /// Finds out whether an event exists although the calendar did not confirm it.
     async fn settle(&self, id: &str, fault: &Fault, token: &str) -> Result<()> {
         let is_known = matches!(fault, Fault::Status(409, _));
         if !is_known && !fault.is_unclear() {
@@ -291,7 +291,7 @@ impl GoogleCalendar {
         }
         match self.stands(id, token).await {
             Some(true) => Ok(()),
-            // An id stays known when its event is deleted.
+            // The id of a deleted event stays reserved.
             Some(false) if is_known => Err(said(
                 "What was booked for that time in this conversation has been cancelled since: nothing was booked. Offer \
                  another time.",
@@ -301,7 +301,7 @@ impl GoogleCalendar {
         }
     }
 
-    /// Whether an event stands in the calendar; `None` if nobody knows.
+    /// Whether an event exists in the calendar; `None` if unknown.
     async fn stands(&self, id: &str, token: &str) -> Option<bool> {
         let path = format!("{EVENTS_PATH}/{id}");
         let query = [("fields", "id,status")];
@@ -313,15 +313,15 @@ impl GoogleCalendar {
     }
 }
 
-/// What the calendar is to call an event that a conversation books for a time: always the same, so that it is booked once
-/// whatever is asked for again. Ids are of 0–9 and a–v (base32hex).
+/// The id of the event that a conversation books for a time. It is deterministic, so that repeated requests book once.
+/// Google's ids consist of 0–9 and a–v (base32hex).
 fn event_id(conversation: ConversationId, start: &Zoned, minutes: i64) -> String {
     let conversation = conversation.uuid().simple();
     format!("{conversation}t{}m{minutes}", start.timestamp().as_second())
 }
 
-/// A time with an offset, or one of the zone's clocks; of one that comes twice the first, of one that does not come the
-/// time an hour later.
+/// Parses a time with an offset, or a local time of the zone. An ambiguous local time means the first one; a skipped
+/// one moves an hour later.
 fn instant(text: &str, zone: &TimeZone) -> Option<Zoned> {
     if let Ok(moment) = text.parse::<Moment>() {
         return Some(moment.to_zoned(zone.clone()));

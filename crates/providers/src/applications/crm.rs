@@ -1,4 +1,4 @@
-//! HubSpot (CRM API v3, OAuth 2026-03): contacts, and calls logged with them.
+//! HubSpot (CRM API v3, OAuth 2026-03): searches contacts and logs calls with them.
 
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
@@ -34,13 +34,13 @@ const LOG_CALL: &str = "log_call";
 const SEARCH_PATH: &str = "crm/v3/objects/contacts/search";
 const CALLS_PATH: &str = "crm/v3/objects/calls";
 
-/// Contacts that are told.
+/// Contacts in an answer at most.
 const CONTACTS: usize = 5;
 
-/// Characters of each of their properties.
+/// Characters of each contact property at most.
 const PROPERTY: usize = 120;
 
-/// HubSpot's type of what joins a call to a contact.
+/// HubSpot's association type from a call to a contact.
 const CALL_TO_CONTACT: u32 = 194;
 
 const FIND_CONTACT_SCHEMA: &str = r#"{"type":"object","properties":{
@@ -55,7 +55,6 @@ const LOG_CALL_SCHEMA: &str = r#"{"type":"object","properties":{
 "duration_minutes":{"type":"integer","minimum":0,"maximum":480,"description":"How long it took so far"}},
 "required":["contact_id","summary"],"additionalProperties":false}"#;
 
-/// The deployment's client at HubSpot.
 pub(super) struct HubSpot {
     door: Door,
     api: Api,
@@ -75,7 +74,7 @@ struct CallMade {
     duration_minutes: Option<i64>,
 }
 
-/// Of `POST crm/v3/objects/contacts/search`.
+/// The answer of `POST crm/v3/objects/contacts/search`.
 #[derive(Deserialize)]
 struct Found {
     total: u64,
@@ -97,7 +96,7 @@ struct Properties {
     company: Option<String>,
 }
 
-/// Of `POST crm/v3/objects/calls`.
+/// The answer of `POST crm/v3/objects/calls`.
 #[derive(Deserialize)]
 struct Logged {
     id: String,
@@ -153,7 +152,7 @@ impl HubSpot {
             properties["hs_call_direction"] = direction.to_uppercase().into();
         }
         if let Some(minutes) = call.duration_minutes {
-            // In milliseconds, as text: so are all properties.
+            // In milliseconds, as text like all properties.
             properties["hs_call_duration"] = (minutes * 60_000).to_string().into();
         }
         let asked = json!({

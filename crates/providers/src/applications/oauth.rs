@@ -1,5 +1,5 @@
-//! A deployment's OAuth client at an application: authorization code with PKCE (RFC 6749, RFC 7636), refresh, and
-//! revocation (RFC 7009). The client's secret travels in the body, which both applications take.
+//! The deployment's OAuth client at an application: authorization code with PKCE (RFC 6749, RFC 7636), refresh, and
+//! revocation (RFC 7009). The client secret is sent in the body, which both applications accept.
 
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use url::form_urlencoded::Serializer;
 
 use super::{ApplicationError, ApplicationSettings, Places, body};
 
-/// The deployment's client at one application.
 pub(super) struct Door {
     client: Client,
     client_id: String,
@@ -54,7 +53,7 @@ impl Door {
         })
     }
 
-    /// Sends a form, and who sends it.
+    /// Sends a form with the client's credentials.
     async fn post(&self, url: &Url, form: &[(&str, &str)]) -> Result<Response, GrantError> {
         let form = Serializer::new(String::new())
             .extend_pairs(form)
@@ -70,7 +69,7 @@ impl Door {
         request.send().await.map_err(|_| GrantError::Unreachable)
     }
 
-    /// Asks for tokens.
+    /// Requests tokens.
     async fn tokens(&self, form: &[(&str, &str)]) -> Result<Granted, GrantError> {
         let answer = self.post(&self.token_url, form).await?;
         let status = answer.status();
@@ -82,14 +81,14 @@ impl Door {
                 .filter(|_| status == StatusCode::OK && is_json)
                 .ok_or(GrantError::Malformed);
         }
-        // Who asks for patience has not looked.
+        // A 408 or 429 says nothing about the request itself.
         let looked = status.is_client_error()
             && ![StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
         let said = looked.then(|| refusal(&body)).flatten();
         Err(said.unwrap_or(GrantError::Answered(status.as_u16())))
     }
 
-    /// Whether everything was granted that was asked for. An answer that says nothing of that means yes (RFC 6749, 5.1).
+    /// Whether all requested scopes were granted. An answer without scopes means yes (RFC 6749, 5.1).
     fn is_whole(&self, granted: &Granted) -> bool {
         let Some(granted) = &granted.scope else {
             return true;
@@ -138,8 +137,8 @@ impl Consents for Door {
         let granted = self.tokens(&form).await?;
         let is_whole = self.is_whole(&granted);
         let grant = grant(granted)?;
-        // With a part of it nothing works. It is not given back: applications take back all that a person has granted to
-        // this client, a connection that works included.
+        // A partial grant is useless, but is not revoked: applications revoke everything that a person has granted to
+        // this client, including a working connection.
         is_whole.then_some(grant).ok_or(GrantError::Partial)
     }
 
@@ -160,7 +159,7 @@ impl Consents for Door {
     }
 }
 
-/// What is said of a grant (RFC 6749, 5.1).
+/// A successful token response (RFC 6749, 5.1).
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
@@ -170,8 +169,7 @@ struct Granted {
     scope: Option<String>,
 }
 
-/// Who does not understand a token's type must not use it (RFC 6749, 7.1), and what is not printable is no token
-/// (appendix A).
+/// A token of an unknown type must not be used (RFC 6749, 7.1), and tokens have printable characters only (appendix A).
 fn grant(granted: Granted) -> Result<Grant, GrantError> {
     let is_token =
         |text: &String| !text.is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
@@ -187,7 +185,7 @@ fn grant(granted: Granted) -> Result<Grant, GrantError> {
         .ok_or(GrantError::Malformed)
 }
 
-/// Whether an answer is JSON, or does not say what it is.
+/// Whether an answer is JSON, or has no content type.
 fn is_json(answer: &Response) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE);
     kind.is_none_or(|kind| {
@@ -197,7 +195,7 @@ fn is_json(answer: &Response) -> bool {
     })
 }
 
-/// A refusal that says more than its status does: its `error` (RFC 6749, 5.2), or what HubSpot says instead.
+/// A refusal with a reason: its `error` (RFC 6749, 5.2), or HubSpot's equivalent.
 fn refusal(body: &[u8]) -> Option<GrantError> {
     let said: Value = serde_json::from_slice(body).ok()?;
     match said.get("error").or_else(|| said.get("status"))?.as_str()? {

@@ -4,25 +4,24 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 
-/// Free times that are told.
+/// Free times in an answer at most.
 pub(super) const TOLD: usize = 20;
 
-/// What is looked for.
+/// The search for free times.
 pub(super) struct Wish {
-    /// The first day.
     pub(super) date: Date,
-    /// So many days.
+    /// The number of days.
     pub(super) days: i64,
-    /// On each of them, from here
+    /// The start of each day's window.
     pub(super) from: Time,
-    /// to here.
+    /// The end of each day's window.
     pub(super) to: Time,
-    /// So long.
+    /// The duration of a slot.
     pub(super) length: SignedDuration,
 }
 
 impl Wish {
-    /// What is looked at of each day, as instants; a day that the zone does not have is left out.
+    /// The window of each day, as instants; a day without a valid window is left out.
     pub(super) fn windows(&self, zone: &TimeZone) -> Vec<(Zoned, Zoned)> {
         let mut windows = Vec::new();
         for day in 0..self.days {
@@ -39,8 +38,8 @@ impl Wish {
         windows
     }
 
-    /// The first free times of the windows, none of them before `now`; and whether there are more. They begin at whole
-    /// steps of the window: half an hour, or a quarter for what is shorter.
+    /// The first free times of the windows from `now` on, and whether there are more. They begin at steps from the
+    /// start of the window: half an hour, or a quarter for shorter slots.
     pub(super) fn free(
         &self,
         windows: &[(Zoned, Zoned)],
@@ -76,7 +75,7 @@ impl Wish {
     }
 }
 
-/// An instant with its offset, to the second: `2026-12-01T09:00:00-06:00`.
+/// Formats an instant with its offset, to the second: `2026-12-01T09:00:00-06:00`.
 pub(super) fn told(at: &Zoned) -> String {
     at.timestamp().display_with_offset(at.offset()).to_string()
 }
@@ -125,7 +124,7 @@ mod tests {
     fn a_day_on_which_the_clocks_change_has_its_own_offsets() {
         let wish = wish("2026-10-25", 2, "01:00", "04:00", 60);
         let (free, _) = found(&wish, "Europe/Madrid", &[], "2026-10-01T00:00:00Z");
-        // Half past two comes twice on the 25th.
+        // 02:30 occurs twice on the 25th.
         assert_eq!(free.first().unwrap(), "2026-10-25T01:00:00+02:00");
         assert!(
             free.contains(&"2026-10-25T02:30:00+02:00".to_owned()),

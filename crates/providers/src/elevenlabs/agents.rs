@@ -1,4 +1,4 @@
-//! The account's agents at the provider: listed page by page, each with its definition, and renamed.
+//! The account's agents at the provider: lists them page by page with their definitions, and renames them.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,12 @@ use super::client::{Client, Failed};
 use super::numbers::Numbers;
 use crate::lenient::{self, Lenient, Text};
 
-/// Agents on a page.
 const PAGE_SIZE: &str = "100";
 
-/// Pages at most: a list that never ends is none.
+/// Pages at most; a list with more counts as endless.
 const PAGES: usize = 100;
 
-/// Definitions that are asked for at once.
+/// Definitions that are requested concurrently.
 const AT_ONCE: usize = 4;
 
 #[derive(Deserialize)]
@@ -26,7 +25,7 @@ struct Page {
     /// `null` on the last page.
     #[serde(default, deserialize_with = "lenient::there")]
     next_cursor: Option<Value>,
-    /// Without it and a cursor nobody knows whether there are more.
+    /// Without this and a cursor it is unknown whether there are more pages.
     #[serde(default, deserialize_with = "lenient::more")]
     has_more: Option<bool>,
 }
@@ -73,7 +72,7 @@ struct Tts {
     voice_id: Text,
 }
 
-/// Every agent of the account, or none: a list of which a part is missing would archive the rest.
+/// Every agent of the account, or an error: a partial list would archive the missing agents.
 pub(super) async fn list(
     client: &Client,
     numbers: &Numbers,
@@ -103,7 +102,7 @@ pub(super) async fn list(
     })
 }
 
-/// The agents' ids, and whether the provider says that there are no others.
+/// The agents' ids, and whether the provider says that the list is complete.
 async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> {
     let (mut ids, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..PAGES {
@@ -114,7 +113,7 @@ async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> 
         let path = ["v1", "convai", "agents"];
         let page: Page = client.get(key, &path, &query).await?;
         for agent in page.agents {
-            // U+FFFD stands for what could not be read: it would name another agent, or none.
+            // U+FFFD replaces unreadable characters, so the id would be another agent's.
             let is_read = |id: &String| !id.is_empty() && !id.contains(char::REPLACEMENT_CHARACTER);
             let id = agent.agent_id.0.filter(is_read);
             ids.push(id.ok_or(Failed::Malformed)?);
@@ -127,15 +126,15 @@ async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> 
             {
                 cursor = Some(next);
             }
-            // More may follow, and the page does not say where: what has come is half a list.
+            // More pages may follow, but the cursor is missing: the list is incomplete.
             _ => return Err(Failed::Malformed),
         }
     }
     Err(Failed::Malformed)
 }
 
-/// Each of the agents' ids once. One of another form is no agent that this interface can name, and a list moves on while
-/// it is read, so a page may repeat what another had.
+/// Deduplicates the agents' ids and drops those of another form. The list may change while it is read, so a page may
+/// repeat an earlier one.
 fn agents_of(mut ids: Vec<String>) -> Vec<String> {
     let mut known = HashSet::new();
     ids.retain(|id| {
@@ -145,12 +144,12 @@ fn agents_of(mut ids: Vec<String>) -> Vec<String> {
     ids
 }
 
-/// One agent; `None` if it was deleted since it was listed.
+/// One agent; `None` if it was deleted after it was listed.
 async fn definition(client: &Client, key: &str, id: &str) -> Result<Option<Definition>, Failed> {
     let path = ["v1", "convai", "agents", id];
     match client.get::<Definition>(key, &path, &[]).await {
         Ok(definition) if definition.agent_id == id => Ok(Some(definition)),
-        // It is another one's.
+        // The answer is about another agent.
         Ok(_) => Err(Failed::Malformed),
         Err(Failed::NotFound) => Ok(None),
         Err(error) => Err(error),
@@ -179,7 +178,7 @@ struct Renaming<'a> {
     name: &'a str,
 }
 
-/// Gives an agent another name. To do so twice comes to the same, so an answer that was lost costs nothing but the word.
+/// Renames an agent. The request is idempotent, so a lost answer does no harm beyond the missing confirmation.
 pub(super) async fn rename(
     client: &Client,
     key: &str,

@@ -1,4 +1,4 @@
-//! A call, asked for once.
+//! Places a call, with a single request.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::client::{Client, Failed};
 use super::numbers::{Line, Numbers};
 use crate::lenient::Id;
 
-/// The variable that carries our handle, beside the user's id.
+/// The variable with our handle, in addition to the user id.
 const HANDLE_VARIABLE: &str = "offhook_call_id";
 
 #[derive(Serialize)]
@@ -23,7 +23,7 @@ struct Request<'a> {
     conversation_initiation_client_data: ClientData<'a>,
 }
 
-/// What a call begins with.
+/// The initial data of a call.
 #[derive(Serialize)]
 struct ClientData<'a> {
     dynamic_variables: BTreeMap<&'a str, Cow<'a, Json>>,
@@ -31,8 +31,8 @@ struct ClientData<'a> {
 }
 
 impl<'a> ClientData<'a> {
-    /// The call's own variables, of the types that they have, and our handle, which wins over a variable of the same name:
-    /// the call is found by it.
+    /// The call's own variables with their types, and our handle. The handle overrides a variable of the same name,
+    /// because the call is found by it.
     fn new(handle: &'a str, variables: &'a [(String, Json)]) -> Self {
         let variables = variables.iter();
         let mut dynamic_variables: BTreeMap<_, _> = variables
@@ -53,7 +53,7 @@ struct Placed {
     conversation_id: Id,
 }
 
-/// Places a call by the operation for the number's lines. The request leaves before `place_by` or not at all.
+/// Places a call by the operation for the number's kind of line. The request leaves before `place_by` or not at all.
 pub(super) async fn place(
     client: &Client,
     numbers: &Numbers,
@@ -81,7 +81,7 @@ pub(super) async fn place(
         Ok(placed) => taken(placed),
         Err(failed) => {
             if matches!(failed, Failed::NotFound | Failed::Refused(_)) {
-                // Perhaps the number is not there any more.
+                // The number may no longer exist.
                 numbers.forget(key);
             }
             Err(failed.of_writing())
@@ -89,7 +89,7 @@ pub(super) async fn place(
     }
 }
 
-/// What an answer comes to. Where there is a conversation somebody may be called, whatever else it says.
+/// Interprets the answer. If it has a conversation id, a call may exist, whatever else it says.
 fn taken(placed: Placed) -> Result<Option<String>, LegacyError> {
     match placed.conversation_id.0 {
         None if !placed.success => Err(LegacyError::Refused("it did not place the call")),

@@ -1,5 +1,5 @@
-//! How ElevenLabs is asked: one client for every account, each with its own key; every answer has a limit in time and
-//! size, and every failure says whether the request can have had an effect.
+//! The HTTP client for ElevenLabs. All accounts share it, each with its own key. Every answer has a time and size
+//! limit, and every error says whether the request can have had an effect.
 
 use std::time::Duration;
 
@@ -13,57 +13,54 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::{SettingsError, http};
 
-/// The provider's name in settings.
 const NAME: &str = "legacy";
 
-/// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a request may take to the last byte of its answer. A call's lease lasts 45 s and is not renewed before the
-/// provider has answered, of which 10 s may be gone when the request leaves.
+/// Limit for a request up to the last byte of its answer. A call's lease lasts 45 s and is not renewed before the
+/// provider has answered; 10 s of it may be gone when the request leaves.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How long a recording may take.
+/// Limit for a recording.
 const RECORDING_LIMIT: Duration = Duration::from_secs(120);
 
-/// The largest answer that is JSON.
+/// The largest JSON answer.
 const JSON_BYTES: usize = 16 * 1024 * 1024;
 
-/// The longest wait that the provider can ask for.
+/// The longest wait that the provider can request.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 
-/// The provider's HTTP interface.
 #[derive(Clone)]
 pub(crate) struct Client {
     client: reqwest::Client,
     base: Url,
 }
 
-/// Why there is no answer that can be used.
+/// Why a request has no usable answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// No connection: nothing was asked.
+    /// No connection: no request was sent.
     NotConnected,
-    /// The key cannot be sent, or opens nothing: nothing was done.
+    /// The key cannot be sent or was rejected: nothing was done.
     Key,
-    /// There is no such thing: nothing was done.
+    /// The resource does not exist: nothing was done.
     NotFound,
-    /// Too many requests: nothing was done, and after this time it may be asked again.
+    /// Too many requests: nothing was done. Retry after this time.
     Busy(Option<Duration>),
     /// Another refusal, with its status: nothing was done.
     Refused(u16),
-    /// The provider is out of order; whether something was done nobody knows.
+    /// The provider has a server error; the effect is unknown.
     Broken(Option<Duration>),
-    /// The answer did not come, or not to its end; whether something was done nobody knows.
+    /// The answer is missing or incomplete; the effect is unknown.
     Lost,
-    /// The answer is not of the documented form, or too long; whether something was done nobody knows.
+    /// The answer is malformed or too long; the effect is unknown.
     Malformed,
 }
 
 impl Failed {
-    /// What a request without an effect comes to: it may be asked again.
+    /// The error of a request without an effect: it may be retried.
     pub(crate) const fn of_reading(self) -> LegacyError {
         match self {
             Self::NotConnected => LegacyError::NotConnected,
@@ -73,7 +70,7 @@ impl Failed {
         }
     }
 
-    /// What a request with an effect comes to: where nobody knows, it is never asked again.
+    /// The error of a request with an effect: if that is unknown, it must not be retried.
     pub(crate) const fn of_writing(self) -> LegacyError {
         match self {
             Self::NotConnected => LegacyError::NotConnected,
@@ -96,10 +93,8 @@ impl Failed {
 }
 
 impl Client {
-    /// A client of the service at `base_url`. That address is the operator's, so it may be private.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if the address is none, or there is no TLS.
+    /// A client of the service at `base_url`. The operator sets that URL, so it may be private. Fails if the URL is
+    /// invalid or TLS is not available.
     pub(crate) fn new(base_url: &str) -> Result<Self, SettingsError> {
         let base = http::base_url(NAME, base_url)?;
         if !base.username().is_empty() || base.password().is_some() {
@@ -114,7 +109,6 @@ impl Client {
         Ok(Self { client, base })
     }
 
-    /// Reads something.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         key: &str,
@@ -125,7 +119,7 @@ impl Client {
         read_foreign(&body).map_err(|_| Failed::Malformed)
     }
 
-    /// Asks for something to be done, once.
+    /// Sends a request with an effect, once.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         key: &str,
@@ -134,11 +128,11 @@ impl Client {
     ) -> Result<T, Failed> {
         let request = self.request(Method::POST, key, path, &[])?.json(body);
         let body = whole(send(request).await?).await?;
-        // Not mended: what was done is asked for where this does not say it.
+        // Parsed strictly: if this answer is unreadable, the effect is looked up elsewhere.
         serde_json::from_slice(&body).map_err(|_| Failed::Malformed)
     }
 
-    /// Changes something; what the answer says is of no interest.
+    /// Sends a change; ignores the content of the answer.
     pub(crate) async fn patch(
         &self,
         key: &str,
@@ -147,12 +141,12 @@ impl Client {
     ) -> Result<(), Failed> {
         let request = self.request(Method::PATCH, key, path, &[])?.json(body);
         let body = whole(send(request).await?).await?;
-        // Whatever it says of the change, it is the provider that says it; it may say nothing.
+        // Any JSON or an empty body proves that the provider answered.
         let is_its = body.is_empty() || serde_json::from_slice::<IgnoredAny>(&body).is_ok();
         is_its.then_some(()).ok_or(Failed::Malformed)
     }
 
-    /// The beginning of a file, the whole of which has some time to come.
+    /// Opens a file download, which has a longer time limit.
     pub(crate) async fn file(&self, key: &str, path: &[&str]) -> Result<Response, Failed> {
         let request = self.request(Method::GET, key, path, &[])?;
         send(request.timeout(RECORDING_LIMIT)).await
@@ -178,7 +172,7 @@ impl Client {
     }
 }
 
-/// Sends a request; the head of an answer that says yes.
+/// Sends a request and returns a successful answer's head.
 async fn send(request: RequestBuilder) -> Result<Response, Failed> {
     let answer = request.send().await.map_err(|error| {
         if error.is_connect() {
@@ -201,7 +195,7 @@ async fn send(request: RequestBuilder) -> Result<Response, Failed> {
     }
 }
 
-/// What `Retry-After` asks for, as far as that is believed.
+/// The wait in `Retry-After`, capped.
 fn wait(answer: &Response) -> Option<Duration> {
     http::retry_after(answer).map(|wait| wait.min(LONGEST_WAIT))
 }

@@ -1,4 +1,4 @@
-//! A call as the provider remembers it: a conversation, found by its id or by our handle.
+//! A call as the provider stores it: a conversation, found by its id or by our handle.
 
 use offhook_domain::{CallHandle, Channel, E164, Timestamp};
 use offhook_engine::legacy::{
@@ -14,14 +14,14 @@ use crate::lenient::{Id, Lenient, List, Places, Text, readable};
 #[cfg(test)]
 mod tests;
 
-/// Conversations that are looked at for one with our handle: the provider is asked for that one alone.
+/// Conversations that are checked for our handle; the request filters by it.
 const LOOKED_AT: &str = "10";
 
-/// Where a beginning is put that the provider does not tell, or not in seconds: ahead of everything. Who asked knows the
-/// present, and moves it there.
+/// The time of a beginning that the provider does not report in seconds. It is far in the future; the caller replaces
+/// it by the present.
 const UNTOLD: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
 
-/// A page of a list of all conversations, and the most pages that are read of one.
+/// The page size of the list of all conversations, and the most pages read.
 const PAGE_SIZE: &str = "100";
 const PAGES: usize = 20;
 
@@ -38,11 +38,11 @@ struct Summary {
     conversation_id: Id,
 }
 
-/// What is read of a conversation; unknown members are passed over.
+/// The fields of a conversation that are read; unknown ones are ignored.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Conversation {
-    /// Without it nobody can tell whose conversation it is.
+    /// Without the id the conversation cannot be attributed.
     conversation_id: Id,
     agent_id: Id,
     status: Text,
@@ -87,7 +87,7 @@ struct Analysis {
     transcript_summary: Text,
 }
 
-/// What a call began with, as the provider gives it back.
+/// The initial data of a call, as the provider returns it.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Initiation {
@@ -95,7 +95,7 @@ pub(super) struct Initiation {
     dynamic_variables: Lenient<Variables>,
 }
 
-/// Our handle among a call's variables.
+/// Our handle in a call's variables.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Variables {
@@ -103,14 +103,14 @@ struct Variables {
 }
 
 impl Initiation {
-    /// Where our handle may be: among the variables, or as the user's id.
+    /// Our handle, from the variables or from the user id.
     pub(super) fn handles(&self) -> impl Iterator<Item = &str> {
         let variable = self.dynamic_variables.0.offhook_call_id.0.as_deref();
         variable.into_iter().chain(self.user_id.0.as_deref())
     }
 }
 
-/// How a call goes; `None` while the provider lists none with our handle.
+/// The state of a call; `None` while the provider lists none with our handle.
 pub(super) async fn progress(
     client: &Client,
     key: &str,
@@ -120,7 +120,7 @@ pub(super) async fn progress(
     Ok(found.map_err(Failed::of_reading)?.map(told))
 }
 
-/// The call's id at the provider; `None` while it lists none with our handle.
+/// The provider's id of a call; `None` while it lists none with our handle.
 pub(super) async fn id(
     client: &Client,
     key: &str,
@@ -160,7 +160,7 @@ pub(super) async fn since(
     Ok(ids)
 }
 
-/// A conversation that was not placed here.
+/// A conversation that was not placed through us.
 pub(super) async fn of_others(
     client: &Client,
     key: &str,
@@ -223,14 +223,14 @@ async fn find(
             continue;
         };
         let conversation = one(client, key, &id).await?;
-        // A service that does not know the parameter lists everybody's.
+        // A service that does not know the parameter lists all conversations.
         if let Some(conversation) = conversation
             && is_of(&conversation, reference.call)
         {
             return Ok(Some(conversation));
         }
     }
-    // What has an id that nobody can read may be ours.
+    // A conversation with an unreadable id may be ours.
     is_whole.then_some(None).ok_or(Failed::Malformed)
 }
 
@@ -239,7 +239,7 @@ async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation
         .get::<Conversation>(key, &["v1", "convai", "conversations", id], &[])
         .await
     {
-        // Another conversation may be anybody's.
+        // The answer is about another conversation.
         Ok(conversation) if conversation.conversation_id.0.as_deref() != Some(id) => {
             Err(Failed::Malformed)
         }
@@ -263,7 +263,7 @@ fn handles(conversation: &Conversation) -> impl Iterator<Item = &str> {
     user.chain(conversation.conversation_initiation_client_data.0.handles())
 }
 
-/// How a call goes by its conversation, at the times that it tells.
+/// The state of a call from its conversation, with the times in it.
 fn told(conversation: Conversation) -> LegacyProgress {
     let Lenient(metadata) = conversation.metadata;
     let List(transcript) = conversation.transcript;
@@ -275,7 +275,7 @@ fn told(conversation: Conversation) -> LegacyProgress {
         "processing" | "done" => Line::Over,
         "failed" => Line::Failed,
         "initiated" => Line::Rings,
-        // What the provider may think of later is no end: of an end that it tells it has one of the above.
+        // An unknown status is not the end of a call: every reported end has one of the statuses above.
         _ if !transcript.is_empty() => Line::Talks,
         _ => Line::Rings,
     };
@@ -300,7 +300,7 @@ fn told(conversation: Conversation) -> LegacyProgress {
         Some(answered_at) => turns(transcript, answered_at, outcome.map(|_| lasted)),
         None => Vec::new(),
     };
-    // One that tells no duration lasted up to the last thing that was said.
+    // A call without a reported duration lasted until the last turn.
     let guessed = turns.last().filter(|_| lasted.is_zero());
     let lasted = guessed.map_or(lasted, |last| last.started_at.since(began));
     let end = outcome.map(|outcome| LegacyEnd {

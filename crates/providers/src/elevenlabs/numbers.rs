@@ -1,5 +1,5 @@
-//! The numbers that an account calls from at the provider, by which of its two operations a call of each is placed, and
-//! whose they are.
+//! The account's caller numbers at the provider, the operation that places calls from each, and the agent that each is
+//! assigned to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,33 +15,28 @@ use tokio::time::{Instant, timeout};
 use super::client::{Client, Failed};
 use crate::lenient::{Id, Lenient, Places, Text, readable};
 
-/// How long a list is good for; a number that it lacks is looked for anew.
+/// How long a list is cached. A number that is missing from it is looked up again.
 const GOOD_FOR: Duration = Duration::from_secs(300);
 
-/// Lists that are remembered.
+/// Cached lists at most.
 const REMEMBERED: usize = 4_096;
 
 /// A number as the provider lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Number {
-    /// Its id there.
+    /// The provider's id.
     pub(crate) id: String,
-    /// The number itself.
     pub(crate) number: E164,
-    /// What it is called.
     pub(crate) label: String,
-    /// By whose lines it calls.
     pub(crate) line: Line,
-    /// The agent there that has it.
+    /// The provider's id of the assigned agent.
     pub(crate) agent: Option<String>,
 }
 
-/// By whose lines a number calls.
+/// The kind of line of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Twilio's.
     Twilio,
-    /// A SIP trunk's.
     SipTrunk,
 }
 
@@ -62,7 +57,7 @@ impl Number {
 #[serde(default)]
 struct Listed {
     phone_number_id: Id,
-    /// Kinds of lines that the documentation does not know yet may have none.
+    /// Kinds of lines that are not documented yet may lack a number.
     phone_number: Text,
     label: Text,
     provider: Text,
@@ -75,11 +70,8 @@ struct Assigned {
     agent_id: Id,
 }
 
-/// Every number of the account. Those of other lines than the two that calls can be placed by are left out, and what
-/// cannot be read.
-///
-/// # Errors
-/// [`Failed`], for the list as a whole.
+/// Every number of the account. Skips unreadable entries, and lines other than the two that calls can be placed with.
+/// An error concerns the list as a whole.
 pub(crate) async fn list(client: &Client, key: &str) -> Result<Vec<Number>, Failed> {
     let path = ["v1", "convai", "phone-numbers"];
     let listed: Places<Listed> = client.get(key, &path, &[]).await?;
@@ -101,7 +93,7 @@ fn number(listed: Listed) -> Option<Number> {
     })
 }
 
-/// The lists that were asked for a moment ago, by the accounts' keys.
+/// Cached lists by account key.
 #[derive(Clone, Default)]
 pub(crate) struct Numbers(Arc<Mutex<HashMap<String, Remembered>>>);
 
@@ -111,7 +103,7 @@ struct Remembered {
 }
 
 impl Numbers {
-    /// The account's numbers as they are now.
+    /// The account's current numbers.
     pub(super) async fn of(&self, client: &Client, key: &str) -> Result<Arc<Vec<Number>>, Failed> {
         let numbers = Arc::new(list(client, key).await?);
         let since = Instant::now();
@@ -126,8 +118,8 @@ impl Numbers {
         Ok(numbers)
     }
 
-    /// One of the account's numbers to call from, perhaps as it was a moment ago. Nothing is asked for after `place_by`,
-    /// and no number is told then.
+    /// Finds one of the account's caller numbers, perhaps from the cache. After `place_by` it sends no request and
+    /// returns no number.
     pub(super) async fn find_by(
         &self,
         client: &Client,
@@ -135,13 +127,14 @@ impl Numbers {
         number: &E164,
         place_by: Deadline,
     ) -> Result<Option<Number>, LegacyError> {
-        // A timeout lets what it waits for begin, and its timer is a millisecond coarse: near by, that is a whole answer.
+        // A `timeout` starts its future even when no time is left, and its timer is only accurate to a millisecond; a
+        // fast answer could arrive in that time.
         if place_by.is_over() {
             return Err(LegacyError::NotConnected);
         }
         let found = match timeout(place_by.left(), self.find(client, key, number)).await {
             Ok(Ok(found)) => found,
-            // Nothing has been asked of it that has an effect.
+            // So far only requests without an effect were sent.
             Ok(Err(failed)) => {
                 return Err(match failed.of_reading() {
                     LegacyError::Unknown => LegacyError::NotConnected,
@@ -156,7 +149,7 @@ impl Numbers {
         Ok(found)
     }
 
-    /// One of the account's numbers, perhaps as it was a moment ago.
+    /// Finds one of the account's numbers, perhaps from the cache.
     async fn find(
         &self,
         client: &Client,
@@ -174,7 +167,7 @@ impl Numbers {
         Ok(in_list(&self.of(client, key).await?))
     }
 
-    /// Forgets the account's list: something in it is not so any more.
+    /// Drops the account's cached list because an entry is outdated.
     pub(super) fn forget(&self, key: &str) {
         self.0.lock().remove(key);
     }

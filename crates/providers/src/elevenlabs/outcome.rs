@@ -1,34 +1,34 @@
-//! What the provider says of a call's end, in this project's words.
+//! Maps the provider's end of a call to a `CallOutcome`.
 
 use offhook_domain::{CallOutcome, FailureReason, TerminationReason};
 
-/// Where a call is.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
-    /// It was asked for, and is not answered.
+    /// Requested, not answered.
     Rings,
-    /// It was answered.
+    /// Answered.
     Talks,
     Over,
-    /// An error ended it, or it never began.
+    /// An error ended it, or prevented it.
     Failed,
 }
 
-/// What is known of a call's end.
+/// What the provider reports about a call's end.
 pub(super) struct Ending<'a> {
     pub(super) line: Line,
-    /// `phone_call.call_result`, where the provider tells one.
+    /// `phone_call.call_result`, if present.
     pub(super) result: Option<&'a str>,
-    /// `termination_reason`: words for people, which may change.
+    /// `termination_reason`: text for people, which may change.
     pub(super) reason: &'a str,
-    /// `error.code`; for a SIP trunk the status of the answer.
+    /// `error.code`; for a SIP trunk the SIP status.
     pub(super) error: Option<i64>,
-    /// Whether it lasted, or something was said.
+    /// Whether it had a duration or a turn.
     pub(super) was_spoken: bool,
 }
 
 impl Ending<'_> {
-    /// Whether somebody, or something, answered.
+    /// Whether a human or a machine answered.
     pub(super) fn is_answered(&self) -> bool {
         match (self.result, self.line) {
             (_, Line::Rings) | (Some("busy" | "no_answer" | "no-answer" | "failed"), _) => false,
@@ -38,7 +38,7 @@ impl Ending<'_> {
     }
 }
 
-/// How a call ended; `None` while it goes on.
+/// The outcome of a call; `None` while it goes on.
 pub(super) fn outcome(ending: &Ending<'_>) -> Option<CallOutcome> {
     match ending.line {
         Line::Rings | Line::Talks => return None,
@@ -75,14 +75,14 @@ fn unanswered(ending: &Ending<'_>, reason: &str) -> FailureReason {
         {
             FailureReason::NoAnswer
         }
-        // It is over in an orderly way, and nobody ever spoke.
+        // A regular end without any speech.
         _ if ending.line == Line::Over && ending.result.is_none() => FailureReason::NoAnswer,
         _ => FailureReason::CarrierError,
     }
 }
 
-/// Who ended it, by words that people are meant to read. Where they say nothing known, the customer did: every other end
-/// is the provider's own deed, for which it has words.
+/// Who ended the call, from text for people. Unknown text means that the customer hung up, because the provider has
+/// text for every end of its own.
 fn termination(reason: &str) -> TerminationReason {
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["voicemail"]) {

@@ -1,5 +1,5 @@
-//! The recording of a call, which the provider has as an MP3 or a WAV file: fetched into a file, and made a recording of this
-//! service's own form. Neither is ever in memory as a whole.
+//! The recording of a call. It downloads the provider's MP3 or WAV file and converts it to this service's format.
+//! Neither file is ever in memory as a whole.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -15,10 +15,10 @@ use tokio::task::spawn_blocking;
 use super::client::{Client, Failed};
 use super::conversations;
 
-/// The largest file, in bytes: an hour and more at the rates that calls are recorded with.
+/// The largest download, in bytes: over an hour at the usual bit rates of calls.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest recording: longer than a call is followed. At 32,000 bytes a second it has 346 MB.
+/// The longest recording; calls are followed for less. At 32,000 bytes a second it has 346 MB.
 const LONGEST: Duration = Duration::from_secs(3 * 3_600);
 
 /// Writes the recording to `to`; `false` if there is none, or none yet.
@@ -38,13 +38,13 @@ pub(super) async fn fetch(
         Err(failed) => return Err(failed.of_reading().into()),
     };
     let fetched = save(answer).await?;
-    // What a file brings the decoder to is no reason to trust it again.
+    // A file that makes the decoder panic is rejected for good.
     let written = spawn_blocking(move || write(fetched, to)).await;
     written.unwrap_or(Err(RecordingError::Unusable("cannot be decoded")))?;
     Ok(true)
 }
 
-/// Saves an answer in a file without a name, which is gone with this process at the latest.
+/// Saves an answer in an unnamed temporary file, which vanishes with this process at the latest.
 async fn save(mut answer: Response) -> Result<File, RecordingError> {
     let file = spawn_blocking(tempfile::tempfile).await;
     let mut file = tokio::fs::File::from_std(file.map_err(io::Error::other)??);
@@ -60,7 +60,7 @@ async fn save(mut answer: Response) -> Result<File, RecordingError> {
     Ok(file.into_std().await)
 }
 
-/// What the file is, it says itself: the media type of the answer counts for nothing.
+/// The format is detected from the content; the answer's media type is ignored.
 fn write(mut fetched: File, to: File) -> Result<(), RecordingError> {
     let mut begins = Vec::new();
     fetched.rewind()?;

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use super::conversations::Initiation;
 use crate::lenient::{Id, Lenient, Text};
 
-/// How far a message's time may be from ours, either way: the provider's own libraries allow as much.
+/// The largest clock difference of a message, either way: the same as in the provider's own libraries.
 const TOLERANCE: Duration = Duration::from_secs(30 * 60);
 
-/// Signatures in one header that are looked at.
+/// Signatures per header that are checked.
 const SIGNATURES: usize = 8;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct Data {
     failure_reason: Text,
 }
 
-/// Verifies a message before a word of it is read.
+/// Verifies a message, then parses it.
 pub(super) fn read(
     secret: &str,
     signature: &str,
@@ -42,7 +42,7 @@ pub(super) fn read(
     now: Timestamp,
 ) -> Result<Option<LegacyReport>, NotGenuine> {
     verify(secret, signature, body, now)?;
-    // It is genuine: what cannot be read is of a kind that is of no interest here.
+    // The message is genuine, so an unreadable one is of a type that is not used here.
     let event: Option<Event> = read_foreign(body).ok();
     Ok(event.and_then(report))
 }
@@ -66,7 +66,7 @@ fn verify(secret: &str, signature: &str, body: &[u8], now: Timestamp) -> Result<
     }
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let signed = [text.as_bytes(), b".", body].concat();
-    // Compared in constant time.
+    // The comparison takes constant time.
     let is_one = |tag: &Vec<u8>| hmac::verify(&key, &signed, tag).is_ok();
     signatures
         .iter()
@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(read_at(AT, &forged, body), Err(NotGenuine), "{forged}");
         }
         assert_eq!(read_at(AT, &genuine, &format!("{body} ")), Err(NotGenuine));
-        // While a secret is changed there may be two.
+        // While a secret is rotated there may be two signatures.
         let both = format!("t={AT},v0={},v0={tag}", "00".repeat(32));
         assert!(read_at(AT, &both, body).is_ok());
     }

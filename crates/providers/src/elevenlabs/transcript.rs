@@ -1,4 +1,4 @@
-//! What was said in a call: the provider's transcript as our turns.
+//! Converts the provider's transcript to turns.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::lenient::{Lenient, List, Text};
 
-/// No call lasts longer.
+/// The longest call.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 #[derive(Deserialize, Default)]
@@ -27,15 +27,15 @@ struct ToolCall {
     tool_name: Text,
 }
 
-/// What was said. The provider tells in which second of the call each turn began, and not how long it took: what is
-/// said lasts until somebody speaks next, or until the call is over, and a tool has no length. Of a call that goes on
-/// (`lasted` is `None`) what nobody has spoken behind yet is left out: it may still be spoken.
+/// Converts a transcript. The provider reports the second in which each turn began, but no duration: a turn lasts until
+/// the next one begins, or the call ends; a tool call has no duration. If the call goes on (`lasted` is `None`), the
+/// last turn is left out, because it may still be spoken.
 pub(super) fn turns(
     transcript: Vec<Said>,
     answered_at: Timestamp,
     lasted: Option<Duration>,
 ) -> Vec<Turn> {
-    // One that is over and tells no duration bounds nothing.
+    // A finished call without a duration sets no limit.
     let most = lasted.filter(|lasted| !lasted.is_zero()).unwrap_or(LONGEST);
     let mut second = Duration::ZERO;
     let mut told: Vec<(Duration, Turn)> = Vec::with_capacity(transcript.len());
@@ -71,7 +71,7 @@ pub(super) fn turns(
     told.into_iter().map(|(_, turn)| turn).collect()
 }
 
-/// Who says what in a turn; `None` if it is empty.
+/// The role and text of a turn; `None` if it is empty.
 fn words(said: Said) -> Option<(TurnRole, String)> {
     let role = match said.role.0.as_deref() {
         Some("agent") => TurnRole::Agent,
@@ -84,14 +84,14 @@ fn words(said: Said) -> Option<(TurnRole, String)> {
     }
 }
 
-/// The names of the tools that a turn without words used.
+/// The names of the tools in a turn without text.
 fn tools(calls: &[ToolCall]) -> Option<String> {
     let names = calls.iter().filter_map(|call| call.tool_name.0.as_deref());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Seconds as the provider writes them; what is no time is none.
+/// Parses seconds as the provider writes them; invalid values become zero.
 pub(super) fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default()
 }
@@ -106,7 +106,7 @@ mod tests {
         Timestamp::from_micros(0).plus(Duration::from_secs(seconds))
     }
 
-    /// The second and the milliseconds of each turn: `None` of a call that goes on.
+    /// The second and the milliseconds of each turn; `lasted` is `None` for a call that goes on.
     fn times(transcript: Value, lasted: Option<u64>) -> Vec<(u64, u32)> {
         let transcript = serde_json::from_value(transcript).unwrap();
         let told = turns(transcript, at(100), lasted.map(Duration::from_secs));
@@ -150,7 +150,7 @@ mod tests {
             times(said.clone(), Some(10)),
             [(4, 0), (4, 0), (4, 6_000), (10, 0)]
         );
-        // Over without a duration: its turns are where they are.
+        // Finished without a duration: the turns keep their times.
         let said = json!([
             {"role": "agent", "message": "Hello.", "time_in_call_secs": 1},
             {"role": "user", "message": "Hi.", "time_in_call_secs": 4},

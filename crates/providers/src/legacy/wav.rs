@@ -1,14 +1,12 @@
-//! The recording of a simulated call: one tone for each turn, higher for the customer's.
+//! The recording of a simulated call: one tone per turn, higher for the customer's.
 
 use offhook_engine::{Turn, TurnRole};
 
-/// Samples a second, of 16 bits, on one channel.
+/// Samples per second, 16 bit, mono.
 const RATE: u32 = 8_000;
 
-/// The longest recording, in seconds.
 const LONGEST_S: u64 = 60;
 
-/// A WAV file of these turns.
 pub(super) fn of(turns: &[Turn]) -> Vec<u8> {
     let most = usize::try_from(LONGEST_S * u64::from(RATE)).unwrap_or(usize::MAX);
     let mut samples: Vec<i16> = Vec::new();

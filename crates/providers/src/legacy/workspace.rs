@@ -1,31 +1,30 @@
-//! What a credential opens: two agents, the same ones every time.
+//! The simulated workspace of a credential: two fixed agents.
 
 use offhook_domain::NumberProvider;
 use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyNumber};
 
 use super::Result;
 
-/// What a credential begins with.
+/// The prefix of a credential.
 const CREDENTIAL: &str = "sim_";
 
-/// The customer's workspace at the simulated provider.
 pub(super) struct Workspace(u64);
 
 impl Workspace {
-    /// The workspace that a credential opens: what follows `sim_` decides which.
+    /// The workspace of a credential; the part after `sim_` selects it.
     pub(super) fn of(credential: &str) -> Result<Self> {
         let name = credential
             .strip_prefix(CREDENTIAL)
             .filter(|name| !name.is_empty())
             .ok_or(LegacyError::Refused("the credential opens no workspace"))?;
-        // FNV-1a: the same on every machine and in every version.
+        // FNV-1a gives the same result on every machine and in every version.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         Ok(Self(hash))
     }
 
-    /// Its agents: the first has a number of its own.
+    /// Its agents; only the first has a number.
     pub(super) fn agents(&self) -> Vec<LegacyAgent> {
         let number = format!("+1500556{:04}", self.0 % 10_000).parse().ok();
         vec![

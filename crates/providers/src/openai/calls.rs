@@ -1,4 +1,4 @@
-//! Tool calls, put together from the parts in which they arrive.
+//! Assembles tool calls from the parts of a stream.
 
 use offhook_engine::ports::{ModelError, ToolCall};
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::wire::CallPart;
 use crate::lenient::without_nul;
 
-/// Calls in one answer at most: no model means more.
+/// Tool calls per answer at most; no real answer has more.
 const MAX_CALLS: usize = 64;
 
-/// The calls of one answer, in the order in which they began.
+/// The tool calls of one answer, in the order of their first parts.
 #[derive(Default)]
 pub(super) struct Calls(Vec<Partial>);
 
@@ -21,10 +21,8 @@ struct Partial {
 }
 
 impl Calls {
-    /// Takes a part in, without its U+0000.
-    ///
-    /// # Errors
-    /// [`ModelError::Protocol`] for calls without end, or arguments that are neither text nor an object.
+    /// Adds a part, without its U+0000. Fails for too many calls, and for arguments that are neither text nor an
+    /// object.
     pub(super) fn take(&mut self, part: CallPart) -> Result<(), ModelError> {
         let id = without_nul(part.id.unwrap_or_default());
         let at = match self.find(part.index, &id) {
@@ -61,8 +59,8 @@ impl Calls {
         Ok(())
     }
 
-    /// The call that a part belongs to. Some services leave the index out, and some give every call the same one: an
-    /// id that is new is another call. Without either, the part belongs to the call that came last.
+    /// The call that a part belongs to. Some services omit the index, others give every call the same index; a new id
+    /// means a new call. A part without both belongs to the last call.
     fn find(&self, index: Option<u32>, id: &str) -> Option<usize> {
         let is_other = |call: &Partial| !id.is_empty() && !call.id.is_empty() && call.id != id;
         let same_place = |call: &&Partial| index.is_none() || call.index == index;
@@ -74,10 +72,7 @@ impl Calls {
         })
     }
 
-    /// The calls, now that the answer is complete.
-    ///
-    /// # Errors
-    /// [`ModelError::Protocol`] for a call without a name.
+    /// The calls of a complete answer. Fails for a call without a name.
     pub(super) fn whole(self) -> Result<Vec<ToolCall>, ModelError> {
         let whole = |(at, call): (usize, Partial)| {
             if call.name.is_empty() {

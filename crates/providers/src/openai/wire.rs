@@ -1,4 +1,4 @@
-//! What goes to and comes from a chat completions service.
+//! The request and response bodies of chat completions.
 
 use offhook_engine::ports::{Message, ModelError, ModelRequest, Role, ToolCall, ToolDefinition};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,6 @@ use serde_json::value::RawValue;
 
 use crate::lenient::Lenient;
 
-/// The body of a request.
 #[derive(Serialize)]
 pub(super) struct RequestBody<'a> {
     model: &'a str,
@@ -23,7 +22,7 @@ pub(super) struct RequestBody<'a> {
 #[derive(Serialize)]
 struct MessageBody<'a> {
     role: &'static str,
-    /// Null where the assistant called a tool without a word.
+    /// Null for a tool call without text.
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallBody<'a>>,
@@ -58,8 +57,7 @@ struct CalledBody<'a> {
 }
 
 impl<'a> RequestBody<'a> {
-    /// # Errors
-    /// [`ModelError::Protocol`] if the schema of a tool is no JSON.
+    /// Fails with [`ModelError::Protocol`] if a tool's schema is not valid JSON.
     pub(super) fn new(
         request: &'a ModelRequest,
         temperature: Option<f64>,
@@ -72,7 +70,7 @@ impl<'a> RequestBody<'a> {
             temperature,
             stream: true,
             tools: tools.collect::<Result<_, _>>()?,
-            // A service that is told of no tool is not asked to choose one.
+            // `tool_choice` is only allowed together with tools.
             tool_choice: (!request.tools.is_empty()).then_some(choice),
         })
     }
@@ -124,7 +122,7 @@ impl<'a> From<&'a ToolCall> for CallBody<'a> {
     }
 }
 
-/// One event of an answer.
+/// One event of a streamed answer.
 #[derive(Deserialize)]
 pub(super) struct Chunk {
     #[serde(default)]
@@ -148,7 +146,7 @@ pub(super) struct Delta {
     pub(super) tool_calls: Option<Vec<CallPart>>,
 }
 
-/// A part of a tool call: the first of an index carries id and name, the others more of the arguments.
+/// A part of a tool call: the first one of an index has id and name, the others continue the arguments.
 #[derive(Deserialize)]
 pub(super) struct CallPart {
     pub(super) index: Option<u32>,

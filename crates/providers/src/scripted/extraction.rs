@@ -1,4 +1,4 @@
-//! Data that fits a schema, made up from the schema alone and the conversation's words.
+//! Generates data for a schema from the conversation's words.
 
 use std::cell::Cell;
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value, json};
 
 use super::quote;
 
-/// How deep a schema is followed.
+/// The deepest nesting of a schema.
 const MAX_DEPTH: usize = 32;
 
 /// Items of a list at most.
 const MAX_ITEMS: u64 = 16;
 
-/// Values that are made up at most: lists of lists would have no end.
+/// Generated values at most; nested lists would grow without end.
 const MAX_VALUES: u32 = 1_000;
 
-/// A request's last line of the system's message is the schema, and the first message of the user the conversation.
+/// The schema is the last line of the system message, the conversation is the first user message.
 pub(super) fn data(messages: &[Message]) -> String {
     let first = |role| messages.iter().find(|message| message.role == role);
     let schema = first(Role::System).and_then(|message| message.content.lines().last());
@@ -38,11 +38,11 @@ pub(super) fn data(messages: &[Message]) -> String {
 
 struct Inventor<'a> {
     root: &'a Value,
-    /// What the customer said last.
+    /// The customer's last words.
     words: String,
-    /// How many turns there were.
+    /// The number of turns.
     turns: u32,
-    /// How many values were made up.
+    /// The number of generated values.
     values: Cell<u32>,
 }
 

@@ -6,13 +6,12 @@ const SAY: &str = "say:";
 const CALL: &str = "call:";
 const THEN: &str = "then:";
 
-/// Stands for what the tool answered last.
+/// The placeholder for the last tool's answer.
 const RESULT: &str = "{result}";
 
-/// Turns of the customer, each answered in one or more steps.
+/// The customer's turns, each answered in one or more steps.
 pub(super) struct Script<'a>(Vec<Vec<Scripted<'a>>>);
 
-/// One reply.
 #[derive(Default)]
 pub(super) struct Scripted<'a> {
     words: &'a str,
@@ -20,7 +19,7 @@ pub(super) struct Scripted<'a> {
 }
 
 impl<'a> Script<'a> {
-    /// Finds the script in a prompt's lines.
+    /// Parses the script from a prompt's lines.
     pub(super) fn read(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut turns: Vec<Vec<Scripted<'a>>> = Vec::new();
         for line in lines.map(str::trim) {
@@ -42,7 +41,7 @@ impl<'a> Script<'a> {
         Self(turns)
     }
 
-    /// The reply of a turn, after so many steps with tools.
+    /// The reply of a turn after this many rounds of tool calls.
     pub(super) fn reply(&self, turn: usize, steps: usize) -> Option<&Scripted<'a>> {
         self.0.get(turn).or(self.0.last())?.get(steps)
     }
@@ -60,7 +59,7 @@ impl<'a> Scripted<'a> {
         self.words.replace(RESULT, answer.unwrap_or_default())
     }
 
-    /// The calls, with ids that no other message of the conversation has.
+    /// The calls, with ids that are unique within the conversation.
     pub(super) fn calls(&self, messages: usize) -> Vec<ToolCall> {
         let call = |(at, call): (usize, &&str)| {
             let (name, arguments) = call.split_once(char::is_whitespace).unwrap_or((call, "{}"));

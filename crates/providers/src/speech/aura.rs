@@ -1,5 +1,5 @@
-//! Deepgram's speech and what speaks like it: `v1/speak`, one request for each text. The voice is the
-//! service's model, so that the agent's model plays no part. Sound comes as µ-law.
+//! Deepgram's text-to-speech and compatible services: `v1/speak`, one request per text. The voice is the service's
+//! model, so the agent's model is ignored. Audio arrives as µ-law.
 
 use async_trait::async_trait;
 use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
@@ -12,7 +12,7 @@ use super::registry::Mouth;
 use super::settings::{self, VOICE};
 use super::sound::Coding;
 
-/// The speeds that the service knows.
+/// The supported speeds.
 const SLOWEST: f64 = 0.7;
 const FASTEST: f64 = 1.5;
 

@@ -1,5 +1,5 @@
-//! Cartesia's speech and what speaks like it: over a WebSocket, with a context for each text, or over
-//! HTTP, one request for each text. Sound comes as µ-law.
+//! Cartesia's text-to-speech and compatible services: over a WebSocket with one context per text, or over HTTP with one
+//! request per text. Audio arrives as µ-law.
 
 mod contexts;
 
@@ -15,26 +15,25 @@ use super::settings::{self, VOICE};
 use super::sound::Coding;
 use super::utter::mouth;
 
-/// The version of the interface that these shapes are of.
+/// The API version of this wire format.
 const VERSION: (HeaderName, HeaderValue) = (
     HeaderName::from_static("cartesia-version"),
     HeaderValue::from_static("2026-03-01"),
 );
 
-/// What the catalog calls the service's model.
+/// The catalog's name of the service's model.
 const STANDARD: (&str, &str) = ("standard", "sonic-3.5");
 
-/// The speeds that the service knows.
+/// The supported speeds.
 const SLOWEST: f64 = 0.6;
 const FASTEST: f64 = 1.5;
 
-/// One deployment's access to the service.
 pub(super) struct Cartesia {
     pub(super) endpoint: Endpoint,
     pub(super) transport: SpeechTransport,
 }
 
-/// How one agent sounds: what is asked for each text, but for the text.
+/// The request for an agent's voice, without the text.
 fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>> {
     let voice_id = settings::voice_id(settings)?;
     let speed = settings::speed(settings, SLOWEST, FASTEST)?;

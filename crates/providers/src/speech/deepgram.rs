@@ -1,5 +1,5 @@
-//! Deepgram's live recognition and what speaks like it: `v1/listen` for models such as `nova-3`, and
-//! `v2/listen` for `flux` models, which find the turns of a conversation themselves. Sound goes there as µ-law.
+//! Deepgram's streaming speech-to-text and compatible services: `v1/listen` for models such as `nova-3`, and
+//! `v2/listen` for `flux` models, which detect the end of a turn themselves. Audio is sent as µ-law.
 
 mod flux;
 mod nova;
@@ -19,21 +19,20 @@ use super::listen::listen;
 use super::registry::Ear;
 use super::settings::{self, STT};
 
-/// Models whose turns the service finds.
+/// The prefix of models that detect turns.
 const FLUX: &str = "flux";
 
-/// How long a pause is before the service calls words final, where the agent does not say, in milliseconds.
+/// The service's default pause before it finalizes words, in milliseconds.
 const ENDPOINTING_MS: i64 = 300;
 
-/// One deployment's access to the service.
 #[derive(Clone)]
 pub(super) struct Deepgram {
     pub(super) endpoint: Endpoint,
-    /// Of the models of `v2/listen`, which have an ear of their own.
+    /// Uses `v2/listen`, which needs another recognizer.
     finds_turns: bool,
 }
 
-/// How the service is to listen: the query of the connection.
+/// The settings as the query of the connection's URL.
 type Query = Vec<(&'static str, String)>;
 
 impl Deepgram {

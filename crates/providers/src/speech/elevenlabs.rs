@@ -1,5 +1,5 @@
-//! ElevenLabs' speech and what speaks like it: over a WebSocket, `multi-stream-input` with a context
-//! for each text, or over HTTP, one request for each text. Sound comes as µ-law.
+//! ElevenLabs' text-to-speech and compatible services: over a WebSocket, `multi-stream-input` with one context per
+//! text, or over HTTP with one request per text. Audio arrives as µ-law.
 
 mod contexts;
 
@@ -18,28 +18,27 @@ use super::utter::mouth;
 
 pub(super) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 
-/// What the catalog calls the fastest model.
+/// The catalog's name of the fastest model.
 const FLASH: (&str, &str) = ("flash", "eleven_flash_v2_5");
 
-/// How long the service keeps a silent connection open, in seconds: the longest that it allows.
+/// How long the service keeps an idle connection open, in seconds: its maximum.
 const INACTIVITY_S: &str = "180";
 
-/// The speeds that the service knows.
+/// The supported speeds.
 const SLOWEST: f64 = 0.7;
 const FASTEST: f64 = 1.2;
 
-/// One deployment's access to the service.
 pub(super) struct ElevenLabs {
     pub(super) endpoint: Endpoint,
     pub(super) transport: SpeechTransport,
 }
 
-/// How one agent sounds.
+/// The voice of one agent.
 struct Voice {
     voice_id: String,
     model: String,
     language: Option<String>,
-    /// `voice_settings`, as the service has them.
+    /// `voice_settings` in the service's format.
     manner: Map<String, Value>,
     normalization: Option<String>,
     seed: Option<i64>,
@@ -53,7 +52,7 @@ impl Voice {
             name if name == FLASH.0 => FLASH.1.to_owned(),
             name => name,
         };
-        // Older models refuse to be told their language.
+        // Older models reject a language parameter.
         let takes_language = model.contains("v2_5") || model.contains("v3");
         let (mut manner, normalization, seed) =
             settings::read(&settings.settings, VOICE, |fields| {
@@ -80,12 +79,12 @@ impl Voice {
         })
     }
 
-    /// The query of the WebSocket.
+    /// The query of the WebSocket URL.
     fn query(&self) -> Vec<(&'static str, String)> {
         let mut query = vec![
             ("model_id", self.model.clone()),
             ("output_format", "ulaw_8000".to_owned()),
-            // Each text is whole sentences: none is kept back to wait for more.
+            // Each text consists of whole sentences, so the service must not wait for more.
             ("auto_mode", "true".to_owned()),
             ("sync_alignment", "true".to_owned()),
             ("inactivity_timeout", INACTIVITY_S.to_owned()),
@@ -98,7 +97,7 @@ impl Voice {
         query
     }
 
-    /// The body of a request for one text.
+    /// The request body for one text.
     fn body(&self, text: &SpokenText) -> Value {
         let mut body = json!({"text": text.text, "model_id": self.model});
         let mut put = |name: &str, value: Option<Value>| {

@@ -1,4 +1,4 @@
-//! Where a speech service is, and how to be let in.
+//! The URL and credentials of a speech service.
 
 use offhook_egress::{GuardedDialer, Policy};
 use offhook_engine::ports::speech::{SpeechError, SpokenText, Synthesiser, VoiceSettings};
@@ -12,8 +12,8 @@ use super::sound::Coding;
 use crate::speech::Result;
 use crate::{ProviderSettings, SettingsError, http, registry};
 
-/// By what services are reached. Their URLs are the operator's, so they may be private; no proxy of the environment is
-/// used, and no redirect followed.
+/// The clients for speech services. The operator sets the URLs, so they may be private. Environment proxies and
+/// redirects are disabled.
 #[derive(Clone)]
 pub(super) struct Clients {
     dialer: GuardedDialer,
@@ -21,8 +21,6 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// # Errors
-    /// [`SettingsError::Setup`].
     pub(super) fn new() -> Result<Self, SettingsError> {
         let policy = Policy {
             allow_private: true,
@@ -34,25 +32,21 @@ impl Clients {
     }
 }
 
-/// Headers of a request.
 pub(super) type Headers = Vec<(HeaderName, HeaderValue)>;
 
-/// A service as the deployment's configuration names it.
+/// A service as the deployment configures it.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     clients: Clients,
     /// Ends with a slash.
     base: Url,
-    /// In what header a key stands, and what stands before it.
+    /// The header of the key, and the prefix of its value.
     key_in: (HeaderName, &'static str),
     credential: Option<HeaderValue>,
 }
 
 impl Endpoint {
-    /// An endpoint whose key stands in this header, behind this scheme.
-    ///
-    /// # Errors
-    /// [`SettingsError`], with the provider's name.
+    /// An endpoint with this header and prefix for its key. The error names the provider.
     pub(super) fn new(
         provider: &str,
         settings: &ProviderSettings,
@@ -68,10 +62,7 @@ impl Endpoint {
         })
     }
 
-    /// The URL of a path, with a query if there is one.
-    ///
-    /// # Errors
-    /// [`SpeechError::Protocol`] if there is no such URL.
+    /// The URL of a path, with an optional query. Fails with [`SpeechError::Protocol`] if the URL is invalid.
     pub(super) fn url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
         let mut url = self
             .base
@@ -83,7 +74,7 @@ impl Endpoint {
         Ok(url)
     }
 
-    /// The same as a WebSocket's URL.
+    /// The same as a WebSocket URL.
     pub(super) fn socket_url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
         let mut url = self.url(path, query)?;
         let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
@@ -92,7 +83,6 @@ impl Endpoint {
         Ok(url)
     }
 
-    /// The credential, if there is one.
     pub(super) fn credential(&self) -> Headers {
         let value = self.credential.clone();
         value
@@ -101,10 +91,8 @@ impl Endpoint {
             .collect()
     }
 
-    /// What this voice is asked for with: the key that it brings along, and then no other.
-    ///
-    /// # Errors
-    /// [`SpeechError::Protocol`] if no header can carry its key.
+    /// The credential for a voice: only the voice's own key, if it has one. Fails with [`SpeechError::Protocol`] if a
+    /// header cannot carry that key.
     pub(super) fn voice_credential(&self, voice: &VoiceSettings) -> Result<Headers> {
         let Some(key) = &voice.key else {
             return Ok(self.credential());
@@ -115,7 +103,7 @@ impl Endpoint {
         Ok(vec![(name, value)])
     }
 
-    /// A WebSocket that is to be opened.
+    /// The parameters of a WebSocket connection.
     pub(super) fn upgrade(&self, url: Url, headers: Headers) -> Upgrade {
         Upgrade {
             dialer: self.clients.dialer.clone(),
@@ -124,13 +112,12 @@ impl Endpoint {
         }
     }
 
-    /// A request that is to be sent.
     pub(super) fn post(&self, url: Url, headers: Headers) -> reqwest::RequestBuilder {
         let headers = headers.into_iter().collect();
         self.clients.http.post(url).headers(headers)
     }
 
-    /// A mouth that asks for each text by a request of its own, whose body `body` makes.
+    /// A synthesizer that sends one request per text, whose body `body` creates.
     pub(super) fn each_text(
         &self,
         (url, headers): (Url, Headers),

@@ -1,6 +1,6 @@
-//! Local programs that understand or speak, one utterance or one text for each run. Only the deployment's configuration
-//! names them: an agent chooses words that stand in for the placeholders of their arguments, and no more. Words spoken
-//! and heard are never arguments, which every user of the machine could read.
+//! Local programs for speech-to-text or text-to-speech, with one run per utterance or text. Only the deployment's
+//! configuration names programs; an agent only fills in placeholders of their arguments. Spoken words are never
+//! arguments, because every user of the machine could read them.
 
 mod child;
 
@@ -29,16 +29,16 @@ use crate::SettingsError;
 use crate::speech::Result;
 use child::Run;
 
-/// The words a minute that a voice's own speed stands for, where a program counts so.
+/// The words per minute at normal speed, for programs that count so.
 const WORDS_PER_MINUTE: f64 = 175.0;
 
-/// What stands for the file with the caller's utterance; without it the program reads it from standard input.
+/// The placeholder for the utterance's file; without it the program reads standard input.
 const FILE: &str = "{file}";
 
-/// What stands for the file with the text; without it the program reads it from standard input.
+/// The placeholder for the text's file; without it the program reads standard input.
 const TEXT_FILE: &str = "{text_file}";
 
-/// What stands for the file that the program is to write; without it the program writes to standard output.
+/// The placeholder for the output file; without it the program writes to standard output.
 const WAV_FILE: &str = "{wav_file}";
 
 const MODEL: &str = "{model}";
@@ -48,23 +48,23 @@ const SPEED: &str = "{speed}";
 const STRETCH: &str = "{stretch}";
 const WPM: &str = "{wpm}";
 
-/// A program, as the deployment's configuration names it.
+/// A program in the deployment's configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeechProgram {
-    /// The program and its arguments, in which words in braces are replaced. One that listens has `{file}` (a WAV file;
-    /// else it comes on standard input), `{model}` and `{language}`. One that speaks has `{text_file}` (else the text
-    /// comes on standard input), `{wav_file}` (else the sound is read from standard output), `{voice}`, `{model}`,
-    /// `{language}`, and for the speed `{speed}` (1 is normal), `{stretch}` (its inverse) or `{wpm}` (words a minute).
+    /// The program and its arguments, with placeholders in braces. A recognizer has `{file}` (a WAV file; otherwise
+    /// standard input), `{model}` and `{language}`. A synthesizer has `{text_file}` (otherwise standard input),
+    /// `{wav_file}` (otherwise standard output), `{voice}`, `{model}`, `{language}`, and for the speed `{speed}` (1 is
+    /// normal), `{stretch}` (its inverse) or `{wpm}` (words per minute).
     pub command: Vec<String>,
-    /// The rate of the files that a program gets to hear, in Hz.
+    /// The sample rate of a recognizer's input, in Hz.
     pub sample_rate: u32,
-    /// How long a run may take.
+    /// The time limit of a run.
     pub limit: Duration,
-    /// How many runs may go on at once; the next one waits, within its limit.
+    /// The number of concurrent runs; further ones wait, within their time limit.
     pub at_once: usize,
 }
 
-/// A program that may be run.
+/// A validated program.
 struct Program {
     command: Vec<String>,
     sample_rate: u32,
@@ -119,7 +119,7 @@ impl Program {
         arguments.any(|argument| argument.contains(placeholder))
     }
 
-    /// The program and its arguments, with the words that stand in for placeholders.
+    /// The program and its arguments, with the placeholders filled in.
     fn filled(&self, words: &[(&'static str, String)]) -> Vec<String> {
         let fill = |argument: &String| {
             let one = |text: String, (placeholder, word): &(&'static str, String)| {
@@ -130,7 +130,7 @@ impl Program {
         self.command.iter().map(fill).collect()
     }
 
-    /// A model or a language that stands in for a placeholder. It comes from an agent, and must not look like an option
+    /// Validates a model or language for a placeholder. It comes from an agent, and must not be mistaken for an option
     /// or a path.
     fn word(&self, placeholder: &str, field: &str, word: &str) -> Result<String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -145,14 +145,11 @@ impl Program {
     }
 }
 
-/// A program that listens.
+/// A program for speech-to-text.
 pub(super) struct ExecEar(Arc<Program>);
 
 impl ExecEar {
-    /// An ear of this program.
-    ///
-    /// # Errors
-    /// [`SettingsError::Program`], with the provider's name.
+    /// Creates a recognizer from a program. The error names the provider.
     pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
         Program::new(provider, settings, &[FILE, MODEL, LANGUAGE]).map(Self)
     }
@@ -203,7 +200,7 @@ impl Transcriber for Listening {
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String> {
         let program = &self.program;
         let rate = program.sample_rate;
-        // Filters and files are work for a thread that may be busy.
+        // Resampling and encoding run on a blocking thread.
         let file = tokio::task::spawn_blocking(move || {
             Ok::<_, SpeechError>(wav::mono(&resample(&samples, SAMPLE_RATE, rate)?, rate))
         });
@@ -228,14 +225,11 @@ impl Transcriber for Listening {
     }
 }
 
-/// A program that speaks.
+/// A program for text-to-speech.
 pub(super) struct ExecVoice(Arc<Program>);
 
 impl ExecVoice {
-    /// A voice of this program.
-    ///
-    /// # Errors
-    /// [`SettingsError::Program`], with the provider's name.
+    /// Creates a synthesizer from a program. The error names the provider.
     pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
         let known = [
             TEXT_FILE, WAV_FILE, VOICE_ID, MODEL, LANGUAGE, SPEED, STRETCH, WPM,

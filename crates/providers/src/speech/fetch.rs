@@ -1,4 +1,4 @@
-//! One text's sound over HTTP: a request for each text, its answer the sound.
+//! Text-to-speech over HTTP: one request per text, answered by the audio.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::Result;
 use super::sound::{Coding, SoundReader};
 use crate::http;
 
-/// How long a service may take to the first byte of sound, and from one to the next.
+/// Limit for the first byte of audio, and between bytes.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
-/// A mouth that asks for each text apart.
+/// A synthesizer that sends one request per text.
 pub(super) struct EachText<A> {
     pub(super) ask: A,
     pub(super) coding: Coding,
@@ -33,7 +33,7 @@ where
     }
 }
 
-/// The sound that answers a request. Dropping the stream closes its connection, which cancels the request.
+/// The audio of a request. Dropping the stream closes the connection, which cancels the request.
 fn sound(request: RequestBuilder, coding: Coding) -> BoxStream<'static, Result<SpeechPiece>> {
     stream::once(open(request, coding))
         .flat_map(|opened| match opened {
@@ -46,7 +46,7 @@ fn sound(request: RequestBuilder, coding: Coding) -> BoxStream<'static, Result<S
 struct Sound {
     body: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     reader: SoundReader,
-    /// When the next byte is due.
+    /// The deadline of the next byte.
     due: Instant,
     over: bool,
 }
@@ -102,10 +102,7 @@ impl Sound {
     }
 }
 
-/// The text that answers a request, of `most` bytes at most, within `limit`.
-///
-/// # Errors
-/// [`SpeechError`], without anything of what was answered.
+/// The body of an answer, at most `most` bytes, within `limit`. Errors contain nothing of the answer.
 pub(super) async fn body(request: RequestBuilder, most: usize, limit: Duration) -> Result<Vec<u8>> {
     let whole = async {
         let answer = accepted(request.send().await)?;

@@ -1,13 +1,11 @@
-//! A form with a file, as `multipart/form-data` (RFC 7578), in memory.
+//! A `multipart/form-data` body with a file (RFC 7578), in memory.
 
-/// A form that is ready to be sent.
 pub(super) struct Form {
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
 }
 
-/// A form of these fields and one file. Names and the file's name are ours, so that nothing in them needs quoting;
-/// values may be anything.
+/// A form of these fields and one file. All names are constants that need no quoting; values may be anything.
 pub(super) fn with_file(
     fields: &[(&'static str, String)],
     file_field: &'static str,
@@ -36,7 +34,7 @@ pub(super) fn with_file(
     }
 }
 
-/// A line that stands nowhere in what it divides.
+/// A boundary that occurs in no part.
 fn boundary(fields: &[(&'static str, String)], file: &[u8]) -> String {
     let is_free = |boundary: &String| {
         let wanted = boundary.as_bytes();

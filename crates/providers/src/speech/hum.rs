@@ -1,26 +1,26 @@
-//! A voice without words: each vowel is a buzz with the formants of that vowel, each consonant a moment's hush. It is
-//! loud and shaped as speech is, so that whatever listens for speech hears some.
+//! A synthetic voice without words: each vowel is a buzz with its formants, each consonant a short silence. Its
+//! loudness and shape resemble speech, so that voice activity detection recognizes it.
 
 use std::f64::consts::TAU;
 
-/// Samples a second.
+/// Samples per second.
 const RATE: f64 = 8_000.0;
 
-/// How long a vowel sounds, a consonant hushes, and the pause behind a word, in seconds.
+/// The durations of a vowel, of a consonant, and of the pause after a word, in seconds.
 const VOWEL_S: f64 = 0.11;
 const CONSONANT_S: f64 = 0.035;
 const PAUSE_S: f64 = 0.06;
 
-/// The lowest partial of the voice, in Hz.
+/// The fundamental frequency in Hz.
 const PITCH_HZ: f64 = 125.0;
 
-/// The loudest that a vowel may be.
+/// The peak amplitude of a vowel.
 const PEAK: f64 = 9_000.0;
 
-/// How wide a formant is, in Hz.
+/// The width of a formant in Hz.
 const WIDTH_HZ: f64 = 140.0;
 
-/// The words of a text, and where each ends, in bytes.
+/// The words of a text, and the byte offset of each word's end.
 pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_whitespace().map(|word| {
         let begin = word.as_ptr().addr() - text.as_ptr().addr();
@@ -28,7 +28,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The sound of a word at a speed, and the pause behind it.
+/// The audio of a word at a speed, and the pause after it.
 pub(super) fn word(word: &str, speed: f64) -> Vec<i16> {
     let mut samples = Vec::new();
     for character in word.chars() {
@@ -42,7 +42,7 @@ pub(super) fn word(word: &str, speed: f64) -> Vec<i16> {
     samples
 }
 
-/// The first two formants of a vowel, in Hz. A digit is spoken with a vowel, too.
+/// The first two formants of a vowel, in Hz. A digit has a vowel too.
 fn formants(character: char) -> Option<[f64; 2]> {
     match character.to_ascii_lowercase() {
         'a' | 'á' | 'à' | '0'..='3' => Some([730.0, 1_090.0]),
@@ -60,7 +60,7 @@ fn hush(seconds: f64, samples: &mut Vec<i16>) {
 
 fn vowel(formants: [f64; 2], seconds: f64, samples: &mut Vec<i16>) {
     let count = count(seconds);
-    // Partials up to what a telephone carries, each as loud as its distance from the formants lets it be.
+    // Partials up to the telephone band's limit, each weighted by its distance from the formants.
     let partials: Vec<(f64, f64)> = (1..=27)
         .map(|n| {
             let hz = PITCH_HZ * f64::from(n);
@@ -76,7 +76,7 @@ fn vowel(formants: [f64; 2], seconds: f64, samples: &mut Vec<i16>) {
             .iter()
             .map(|(hz, loud)| loud * (TAU * hz * time).sin())
             .sum();
-        // It swells and fades: a vowel that begins at once is a click.
+        // Fade in and out, because an abrupt start is a click.
         let swell = (at.min(count - 1 - at) as f64 / edge as f64).min(1.0);
         samples.push((PEAK * swell * sum / loudest * 2.0).clamp(-PEAK, PEAK) as i16);
     }

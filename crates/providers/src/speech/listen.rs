@@ -1,4 +1,4 @@
-//! The ear of one call over a WebSocket: what all such services share.
+//! Shared code of recognizers over a WebSocket, one connection per call.
 
 use futures_util::FutureExt as _;
 use std::collections::VecDeque;
@@ -19,47 +19,44 @@ use super::sound::to_ulaw;
 /// Events that may wait for the engine.
 const EVENTS_AHEAD: usize = 64;
 
-/// How long a service may take to answer that what was heard is wanted now. Published figures for the 99th percentile
-/// are below half a second.
+/// Limit for a service's answer to a finalize request. Published 99th percentiles are below half a second.
 const FINALIZE_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// A service that leaves so many wishes unanswered, and says nothing else meanwhile, is gone, whatever TCP believes.
+/// A service with this many unanswered finalize requests and no other message is gone, whatever TCP reports.
 const UNANSWERED: u32 = 2;
 
-/// Services close connections on which nothing is said; the tightest one after ten seconds.
+/// Services close idle connections; the strictest one after ten seconds.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(4);
 
-/// What a service's messages look like.
+/// A service's message format.
 pub(super) trait Hearing: Send + 'static {
-    /// 20 ms of sound, as µ-law unless the service wants it otherwise; no message, if it is to go with the next ones.
+    /// 20 ms of audio, as µ-law unless the service needs another format; `None` to send it with later frames.
     fn frame(&mut self, frame: &Frame) -> Option<Message> {
         Some(Message::binary(to_ulaw(frame)))
     }
 
-    /// What was heard so far is wanted now.
+    /// Requests the results so far.
     fn finalize(&mut self) -> Message;
 
-    /// The connection is to stay open while nothing is heard; a ping, where the service has no message for it.
+    /// Keeps the connection open during silence; a ping, if the service has no message for it.
     fn keep_alive(&mut self) -> Message {
         Message::Ping(Bytes::new())
     }
 
-    /// Nothing more is to be heard.
+    /// The last message before the connection closes.
     fn farewell(&mut self) -> Option<Message> {
         None
     }
 
-    /// Understands a message of the service. A [`RecogniserEvent::Finalized`] that nobody waits for is left out.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if the service reports a failure, or nobody can read it.
+    /// Parses a message of the service. An unrequested [`RecogniserEvent::Finalized`] is dropped. Fails if the message
+    /// is unreadable or reports a failure.
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()>;
 
-    /// A [`finalize`](Self::finalize) was not answered in time: tells what is known so far.
+    /// A [`finalize`](Self::finalize) got no answer in time: reports what is known so far.
     fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>);
 }
 
-/// Listens on this socket.
+/// Starts a recognizer on this socket.
 pub(super) fn listen(socket: Socket, hearing: impl Hearing) -> Recogniser {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
     let (events, told) = mpsc::channel(EVENTS_AHEAD);
@@ -82,7 +79,7 @@ struct Ear<H> {
     hearing: H,
     inputs: mpsc::Receiver<RecogniserInput>,
     events: mpsc::Sender<RecogniserEvent>,
-    /// Until when each `Finalize` is to be answered.
+    /// The deadline of each pending `Finalize`.
     unanswered: VecDeque<Instant>,
 }
 
@@ -90,7 +87,7 @@ impl<H: Hearing> Ear<H> {
     async fn run(mut self) {
         match self.hear().await {
             Ok(()) => {
-                // Nobody waits for more.
+                // The engine needs no more results.
                 drop(self.events);
                 self.socket.close(self.hearing.farewell()).await;
             }
@@ -100,11 +97,11 @@ impl<H: Hearing> Ear<H> {
         }
     }
 
-    /// Until the engine has heard enough, or the service fails.
+    /// Runs until the engine closes its input, or the service fails.
     async fn hear(&mut self) -> Result<()> {
         let mut said_at = Instant::now();
         let mut told = Vec::new();
-        // Wishes left unanswered since anything came.
+        // Unanswered finalize requests since the last message.
         let mut ignored = 0;
         loop {
             let answer_by = self.unanswered.front().copied();
@@ -115,11 +112,11 @@ impl<H: Hearing> Ear<H> {
                     let message = match given {
                         None => return Ok(()),
                         Some(RecogniserInput::Frame(frame)) => self.hearing.frame(&frame),
-                        // The service hears for itself when speech begins.
+                        // The service detects the start of speech itself.
                         Some(RecogniserInput::SpeechBegan) => None,
                         Some(RecogniserInput::Finalize) => {
                             self.unanswered.push_back(Instant::now() + FINALIZE_LIMIT);
-                            // Whoever is there answers this at least.
+                            // A service that is alive answers at least the ping.
                             self.socket.send(Message::Ping(Bytes::new())).await?;
                             Some(self.hearing.finalize())
                         }

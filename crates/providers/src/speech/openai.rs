@@ -1,6 +1,6 @@
-//! OpenAI's speech and what speaks like it: `audio/transcriptions`, one utterance for each
-//! request, and `audio/speech`, one text for each. Sound goes there as a WAV file of 16 kHz, which servers of one's own
-//! take without converting it, and comes as 24 kHz.
+//! OpenAI's speech services and compatible ones: `audio/transcriptions`, one request per utterance, and `audio/speech`,
+//! one request per text. Audio is sent as a 16 kHz WAV file, which self-hosted servers accept without conversion, and
+//! arrives as 24 kHz.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,27 +25,26 @@ use super::settings::{self, STT, VOICE};
 use super::sound::{Coding, resample};
 use super::{Result, fetch, form};
 
-/// The rate of the files that are sent, in Hz.
+/// The sample rate of sent files, in Hz.
 const SENT_RATE: u32 = 16_000;
 
-/// The rate of `pcm`, in Hz.
+/// The sample rate of `pcm`, in Hz.
 const PCM_RATE: u32 = 24_000;
 
-/// How long an utterance may take to be understood.
+/// Limit for the transcription of an utterance.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest answer to an utterance.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
-/// The longest text that the service speaks, and the longest hint, in characters.
+/// The service's longest text, and longest hint, in characters.
 const MAX_TEXT_CHARS: usize = 4_096;
 const MAX_HINT_CHARS: usize = 1_000;
 
-/// The speeds that the service knows.
+/// The supported speeds.
 const SLOWEST: f64 = 0.25;
 const FASTEST: f64 = 4.0;
 
-/// One deployment's access to the service.
 pub(super) struct OpenAi(pub(super) Endpoint);
 
 /// The fields of a request, besides the file.
@@ -75,7 +74,7 @@ impl Ear for OpenAi {
 
 #[async_trait]
 impl SpeechToText for OpenAi {
-    /// Connects with the first utterance.
+    /// The first utterance opens the connection.
     async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
         Ok(segment::listen(Arc::new(Transcriptions {
             endpoint: self.0.clone(),
@@ -117,7 +116,7 @@ impl Transcriber for Transcriptions {
     }
 }
 
-/// How one agent sounds: the request for each text, but for the text.
+/// The request for an agent's voice, without the text.
 fn voice(settings: &VoiceSettings) -> Result<Value> {
     let voice_id = settings::voice_id(settings)?;
     let speed = settings::speed(settings, SLOWEST, FASTEST)?;

@@ -1,4 +1,4 @@
-//! The ears and voices that agents may name.
+//! The recognizers and synthesizers that agents can use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,72 +19,65 @@ use super::scripted::{ScriptedEar, ScriptedVoice};
 use crate::speech::Result;
 use crate::{ProviderSettings, SettingsError};
 
-/// The provider that needs nothing.
+/// The provider that needs no settings.
 const SCRIPTED: &str = "scripted";
 
-/// How a deployment reaches one speech provider: the shape of its interface, and where it is.
+/// A speech provider in the deployment: its API, URL and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpeechProvider {
-    /// Listens and speaks as Deepgram does.
+    /// Deepgram's API, for both directions.
     Deepgram(ProviderSettings),
-    /// Listens and speaks as ElevenLabs does.
+    /// ElevenLabs' API, for both directions.
     ElevenLabs(ProviderSettings, SpeechTransport),
-    /// Speaks as Cartesia does.
+    /// Cartesia's API, for text-to-speech.
     Cartesia(ProviderSettings, SpeechTransport),
-    /// Listens and speaks as OpenAI does.
+    /// OpenAI's API, for both directions.
     OpenAi(ProviderSettings),
-    /// Programs of this machine.
+    /// Local programs.
     Exec {
         listen: Option<SpeechProgram>,
         speak: Option<SpeechProgram>,
     },
 }
 
-/// How texts are sent to a service that knows two ways.
+/// The transport of a service that supports two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SpeechTransport {
-    /// One WebSocket for a call: no text waits for a connection, and words are told with their times.
+    /// One WebSocket per call: texts need no new connection, and words have timestamps.
     #[default]
     WebSocket,
-    /// One request for a text.
+    /// One HTTP request per text.
     Http,
 }
 
-/// An ear that knows, without a connection, whether it can listen as an agent wants.
+/// A recognizer that validates an agent's settings without a connection.
 pub(super) trait Ear: SpeechToText {
-    /// Whether [`SpeechToText::open`] would try.
-    ///
-    /// # Errors
-    /// [`SpeechError::Unable`] with the field and the remedy.
+    /// Whether [`SpeechToText::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
+    /// remedy.
     fn check(&self, settings: &RecogniserSettings) -> Result<()>;
 
-    /// The ear for this model, if it is able to do something else than the provider's others.
+    /// The recognizer for this model, if it differs from the provider's default.
     fn of_model(&self, model: &str) -> Option<Arc<dyn SpeechToText>> {
         let _ = model;
         None
     }
 }
 
-/// A voice that knows, without a connection, whether it can speak as an agent wants.
+/// A synthesizer that validates an agent's settings without a connection.
 pub(super) trait Mouth: TextToSpeech {
-    /// Whether [`TextToSpeech::open`] would try.
-    ///
-    /// # Errors
-    /// [`SpeechError::Unable`] with the field and the remedy.
+    /// Whether [`TextToSpeech::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
+    /// remedy.
     fn check(&self, settings: &VoiceSettings) -> Result<()>;
 }
 
-/// Finds ears and voices by provider: those of the settings, and `scripted`.
+/// Finds recognizers and synthesizers by provider: those of the settings, and `scripted`.
 pub struct SpeechRegistry {
     ears: HashMap<String, Arc<dyn Ear>>,
     voices: HashMap<String, Arc<dyn Mouth>>,
 }
 
 impl SpeechRegistry {
-    /// A registry of these providers and `scripted`.
-    ///
-    /// # Errors
-    /// [`SettingsError`], with the provider's name.
+    /// A registry of these providers and `scripted`. The error names the provider.
     pub fn new(
         settings: impl IntoIterator<Item = (String, SpeechProvider)>,
     ) -> Result<Self, SettingsError> {
@@ -164,7 +157,7 @@ impl SpeechRegistry {
         self.voices.insert(name.to_owned(), Arc::new(voice));
     }
 
-    /// Adds what both listens and speaks.
+    /// Adds a provider of both directions.
     fn put<T: Ear + Mouth + 'static>(&mut self, name: &str, both: T) {
         let both = Arc::new(both);
         self.ears.insert(name.to_owned(), both.clone());

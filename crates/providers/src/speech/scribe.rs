@@ -1,5 +1,5 @@
-//! ElevenLabs' live recognition and what speaks like it: `v1/speech-to-text/realtime`, where this side
-//! says when an utterance is over. Sound goes there as µ-law in base64.
+//! ElevenLabs' streaming speech-to-text and compatible services: `v1/speech-to-text/realtime`, where the client commits
+//! each utterance. Audio is sent as µ-law in base64.
 
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -22,7 +22,7 @@ use super::sound::to_ulaw;
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 
-/// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
+/// Bytes per message, at 8000 bytes a second: one message per frame would be mostly overhead.
 const TOGETHER: usize = 800;
 
 impl ElevenLabs {
@@ -61,10 +61,10 @@ impl SpeechToText for ElevenLabs {
     }
 }
 
-/// What of the conversation matters for the next message.
+/// The state between messages.
 #[derive(Default)]
 struct Scribe {
-    /// Sound that has not gone out.
+    /// Audio that is not sent yet.
     pending: Vec<u8>,
     guess: String,
 }
@@ -112,7 +112,7 @@ impl Hearing for Scribe {
                 }
                 told.push(RecogniserEvent::Finalized);
             }
-            // There was not enough to be understood.
+            // There was not enough audio to transcribe.
             "commit_throttled" | "insufficient_audio_activity" => {
                 told.push(RecogniserEvent::Finalized);
             }
@@ -127,7 +127,7 @@ impl Hearing for Scribe {
             | "session_time_limit_exceeded" => {
                 return Err(SpeechError::Protocol("it reported an error"));
             }
-            // `session_started`, `committed_transcript_with_timestamps`, and what is yet to be invented.
+            // `session_started`, `committed_transcript_with_timestamps`, and unknown types.
             _ => {}
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Speech that is none: an ear that hears the lines of a script, and a voice that hums a note for each word. In process,
-//! without latency, the same every time; for demonstrations and tests.
+//! Simulated speech: a recognizer that returns the lines of a script, and a synthesizer that hums each word. It is in
+//! process, without latency and deterministic; for demonstrations and tests.
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -18,15 +18,15 @@ use super::registry::{Ear, Mouth};
 use super::settings::{self, STT, VOICE};
 use super::{Result, hum};
 
-/// Frames of speech after which the line's words are guessed: 200 ms.
+/// Frames of speech before the line is reported as interim text: 200 ms.
 const GUESS_AFTER: usize = 10;
 
-/// Lines of a script, and characters of one.
+/// The most lines of a script, and characters of a line.
 const LINES: usize = 1_000;
 const LINE_CHARS: usize = 2_000;
 
-/// The scripted ear. `config.stt.settings.lines` is its script: each time that the caller pauses after speech, the next
-/// line is what was said, whatever was. An empty line is noise, which nobody understands; after the last line all is.
+/// The scripted recognizer. `config.stt.settings.lines` is its script: after each utterance it returns the next line,
+/// whatever was said. An empty line stands for noise; so does everything after the last line.
 pub(super) struct ScriptedEar;
 
 impl ScriptedEar {
@@ -77,7 +77,7 @@ async fn hear(
     told: mpsc::Sender<RecogniserEvent>,
 ) {
     let mut lines = lines.into_iter();
-    // The line being said, and how many frames of it came.
+    // The current line, and how many of its frames have come.
     let mut saying: Option<(String, usize)> = None;
     while let Some(input) = inputs.recv().await {
         let mut events = Vec::new();
@@ -108,7 +108,7 @@ async fn hear(
     }
 }
 
-/// The scripted voice: it knows every language and no word of any.
+/// The scripted synthesizer: it accepts every language and hums instead of words.
 pub(super) struct ScriptedVoice;
 
 impl Mouth for ScriptedVoice {

@@ -1,4 +1,4 @@
-//! The ear of one call for services and programs that take one utterance at a time: what all such share.
+//! Shared code of recognizers that transcribe one utterance at a time.
 
 use futures_util::FutureExt as _;
 use std::collections::VecDeque;
@@ -18,26 +18,23 @@ use crate::speech::Result;
 /// Events that may wait for the engine.
 const EVENTS_AHEAD: usize = 64;
 
-/// Frames before the mark of speech that belong to it: half a second.
+/// Frames before the start mark that belong to the utterance: half a second.
 const FRAMES_BEFORE: usize = 25;
 
-/// An utterance longer than this is taken in parts, in samples: half a minute.
+/// The longest part of an utterance, in samples: half a minute. Longer ones are split.
 const LONGEST: usize = 30 * SAMPLE_RATE as usize;
 
-/// Utterances that may wait to be understood: more, and the service is too slow for a conversation.
+/// Utterances that may wait for transcription; with more, the service is too slow for a conversation.
 const WAITING: usize = 4;
 
-/// Understands one utterance.
+/// Transcribes one utterance.
 #[async_trait]
 pub(super) trait Transcriber: Send + Sync + 'static {
-    /// What is said in these samples. Dropping the future cancels.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if nobody can tell.
+    /// The text of these samples. Dropping the future cancels the transcription.
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String>;
 }
 
-/// Listens, one utterance after the other.
+/// Starts a recognizer that handles one utterance after the other.
 pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recogniser {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
     let (told, events) = mpsc::channel(EVENTS_AHEAD);
@@ -56,9 +53,9 @@ pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recogniser {
 struct Ear {
     transcriber: Arc<dyn Transcriber>,
     told: mpsc::Sender<RecogniserEvent>,
-    /// The newest frames that may belong to no utterance.
+    /// The most recent frames, which belong to no utterance yet.
     before: VecDeque<Frame>,
-    /// The utterance that goes on.
+    /// The current utterance.
     speech: Option<Vec<i16>>,
     waiting: VecDeque<Utterance>,
     running: Option<Running>,
@@ -66,7 +63,7 @@ struct Ear {
 
 struct Utterance {
     samples: Vec<i16>,
-    /// Whether the engine waits for it.
+    /// Whether the engine waits for its result.
     is_wanted: bool,
 }
 
@@ -75,7 +72,7 @@ struct Running {
     is_wanted: bool,
 }
 
-/// The engine listens no more.
+/// The engine has closed its side.
 struct Gone;
 
 impl Ear {
@@ -85,7 +82,7 @@ impl Ear {
             let done = tokio::select! {
                 () = self.told.closed() => return,
                 given = inputs.recv() => match given {
-                    // Whatever is still being understood is cancelled.
+                    // Pending transcriptions are canceled.
                     None => return,
                     Some(given) => self.take(given).await,
                 },
@@ -184,7 +181,7 @@ impl Ear {
     }
 }
 
-/// What is being understood, once it is; never, if nothing is.
+/// The result of the running transcription; never resolves without one.
 async fn understood(running: &mut Option<Running>) -> (Result<String>, bool) {
     match running {
         Some(running) => ((&mut running.words).await, running.is_wanted),
@@ -200,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// Understands the length of what it hears, when it is let.
+    /// Returns the length of the audio as text, on a signal.
     #[derive(Default)]
     struct Scale {
         heard: Mutex<Vec<Vec<i16>>>,
@@ -236,7 +233,7 @@ mod tests {
         (scale.clone(), listen(scale))
     }
 
-    /// An utterance of so many frames.
+    /// Sends an utterance of `count` frames.
     async fn utter(recogniser: &Recogniser, count: usize) {
         give(recogniser, vec![RecogniserInput::SpeechBegan]).await;
         give(recogniser, frames(count, 1)).await;

@@ -1,25 +1,22 @@
-//! What an agent's configuration says of its ear and its voice, as one adapter understands it (`settings`
-//! are checked by the adapter).
+//! Parses an agent's speech settings (`settings`), which each adapter validates itself.
 
 use offhook_domain::{FieldError, Fields, Json};
 use offhook_engine::ports::speech::{RecogniserSettings, SpeechError, VoiceSettings};
 
 use super::Result;
 
-/// Where a recogniser's settings stand in an agent's configuration.
+/// The path of a recognizer's settings in an agent's configuration.
 pub(super) const STT: &str = "config.stt.settings";
 
-/// Where a voice's settings stand.
+/// The path of a voice's settings.
 pub(super) const VOICE: &str = "config.voice.settings";
 
-/// Terms that a recogniser may be told to expect, and the characters of one.
+/// The most terms for a recognizer, and characters of a term.
 const TERMS: usize = 100;
 const TERM_CHARS: usize = 100;
 
-/// Reads a settings object; a member that `read` does not ask for is a fault.
-///
-/// # Errors
-/// [`SpeechError::Unable`] with the field and what is wrong with it.
+/// Parses a settings object. A member that `read` does not use is an error. Returns [`SpeechError::Unable`] with the
+/// field and its fault.
 pub(super) fn read<T>(
     text: &str,
     path: &str,
@@ -34,18 +31,13 @@ pub(super) fn read<T>(
     Ok(value)
 }
 
-/// The adapter has no settings.
-///
-/// # Errors
-/// As [`read`], for any setting at all.
+/// Checks that there are no settings, for adapters without any.
 pub(super) fn none(text: &str, path: &str) -> Result<()> {
     read(text, path, |_| Ok(()))
 }
 
-/// Words that the recogniser is to expect.
-///
-/// # Errors
-/// A list that is none, is too long, or holds something that is no term.
+/// Parses the terms that the recognizer should expect. Fails if the value is no list, is too long, or has an invalid
+/// term.
 pub(super) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     let Some(items) = fields.optional_array(name, 1..=TERMS)? else {
         return Ok(Vec::new());
@@ -65,10 +57,8 @@ pub(super) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, 
     })
 }
 
-/// The voice's id, in the form that any provider's has: it becomes part of a path, or of a command.
-///
-/// # Errors
-/// [`SpeechError::Unable`] for anything else.
+/// Validates the voice's id against a form that fits all providers, because it becomes part of a path or a command.
+/// Returns [`SpeechError::Unable`] for anything else.
 pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
     let id = settings.voice_id.as_str();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
@@ -82,10 +72,7 @@ pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
     )))
 }
 
-/// The speed, if the provider can speak so.
-///
-/// # Errors
-/// [`SpeechError::Unable`] outside of `low` to `high`.
+/// Validates the speed. Returns [`SpeechError::Unable`] outside `low` to `high`.
 pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64> {
     if (low..=high).contains(&settings.speed) {
         return Ok(settings.speed);
@@ -98,10 +85,8 @@ pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
     )))
 }
 
-/// The recogniser's model. A service of one's own has no model that goes without saying.
-///
-/// # Errors
-/// [`SpeechError::Unable`] if none is named.
+/// The recognizer's model. Self-hosted services have no default, so it returns [`SpeechError::Unable`] if the model is
+/// missing.
 pub(super) fn heard_by(settings: &RecogniserSettings) -> Result<String> {
     named(&settings.model, "config.stt.model")
 }
@@ -119,13 +104,12 @@ fn named(model: &str, field: &str) -> Result<String> {
     Ok(model.to_owned())
 }
 
-/// The language of `es`, `es-MX` or `es_MX`.
+/// The primary language of `es`, `es-MX` or `es_MX`.
 pub(super) fn primary(language: &str) -> String {
     let first = language.split(['-', '_']).next().unwrap_or(language);
     first.to_ascii_lowercase()
 }
 
-/// A fault of one field, with its name.
 pub(super) fn unable(fault: FieldError) -> SpeechError {
     SpeechError::Unable(fault)
 }

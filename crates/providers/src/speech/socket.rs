@@ -17,22 +17,21 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 
-/// How long a connection may take to open, upgrade included.
+/// Limit for opening a connection, including the upgrade.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long a service may leave a message of ours in its socket.
+/// Limit for sending a message.
 const SEND_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long a goodbye may take.
+/// Limit for closing a connection.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The longest message of a service: some seconds of sound in base64, and the times of its words.
+/// The longest message of a service: some seconds of audio in base64, and the times of its words.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// An open WebSocket.
 pub(super) struct Socket(WebSocketStream<Connection>);
 
-/// How a WebSocket is opened.
+/// The parameters of a WebSocket connection.
 #[derive(Clone)]
 pub(super) struct Upgrade {
     pub(super) dialer: GuardedDialer,
@@ -42,10 +41,8 @@ pub(super) struct Upgrade {
 }
 
 impl Upgrade {
-    /// Opens it, within three seconds.
-    ///
-    /// # Errors
-    /// [`SpeechError::Refused`] with the status that came instead of the upgrade, or what else went wrong.
+    /// Connects within three seconds. Returns [`SpeechError::Refused`] with the HTTP status if the service refuses the
+    /// upgrade.
     pub(super) async fn open(&self) -> Result<Socket> {
         timeout(OPEN_LIMIT, self.open_slowly())
             .await
@@ -73,18 +70,16 @@ impl Upgrade {
     }
 }
 
-/// What came on a WebSocket.
+/// A received message.
 pub(super) enum Came {
     Text(String),
-    /// Something that no protocol here is about.
+    /// A message type that no protocol here uses.
     Other,
 }
 
 impl Socket {
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// [`SpeechError::Timeout`] if the service reads no more, [`SpeechError::Unreachable`] if it is gone.
+    /// Sends a message. Returns [`SpeechError::Timeout`] if the service stops reading, [`SpeechError::Unreachable`] if
+    /// it is gone.
     pub(super) async fn send(&mut self, message: Message) -> Result<()> {
         match timeout(SEND_LIMIT, self.0.send(message)).await {
             Ok(Ok(())) => Ok(()),
@@ -93,10 +88,7 @@ impl Socket {
         }
     }
 
-    /// Waits for what comes. No message is lost if the future is dropped.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if nothing comes any more.
+    /// Waits for the next message. Cancel-safe. Fails once the connection has ended.
     pub(super) async fn next(&mut self) -> Result<Came> {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(Came::Text(text.as_str().to_owned())),
@@ -106,7 +98,7 @@ impl Socket {
         }
     }
 
-    /// Says goodbye, and gives the service a moment to do the same.
+    /// Sends the last message, and gives the service a moment to close too.
     pub(super) async fn close(mut self, farewell: Option<Message>) {
         let goodbye = async {
             if let Some(farewell) = farewell
@@ -122,16 +114,12 @@ impl Socket {
     }
 }
 
-/// What a message says.
-///
-/// # Errors
-/// [`SpeechError::Protocol`] for one of another form.
+/// Parses a message. Returns [`SpeechError::Protocol`] for a malformed one.
 pub(super) fn message<T: DeserializeOwned>(text: &str) -> Result<T> {
     let fault = SpeechError::Protocol("a message is not of its form");
     serde_json::from_str(text).map_err(|_| fault)
 }
 
-/// A text message of this JSON.
 pub(super) fn text(json: &serde_json::Value) -> Message {
     Message::text(json.to_string())
 }

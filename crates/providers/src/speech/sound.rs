@@ -1,4 +1,4 @@
-//! Sound between the form that the ports have (8 kHz, 16 bit, mono) and those of services.
+//! Converts audio between the ports' format (8 kHz, 16 bit, mono) and those of services.
 
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::SpeechError;
@@ -7,10 +7,10 @@ use offhook_media::resample::{Resampler, UnknownRate};
 
 use super::Result;
 
-/// The longest sound of one text, in samples: ten minutes. A service that sends more has lost its way.
+/// The longest audio of one text, in samples: ten minutes. More than that is a service's fault.
 pub(super) const MAX_SAMPLES: usize = 10 * 60 * SAMPLE_RATE as usize;
 
-/// G.711 µ-law, which loses nothing of what came as µ-law.
+/// Encodes G.711 µ-law; lossless for samples that were decoded from µ-law.
 pub(super) fn to_ulaw(samples: &[i16]) -> Vec<u8> {
     let mut codes = Vec::with_capacity(samples.len());
     Codec::Pcmu.encode_into(samples, &mut codes);
@@ -23,35 +23,32 @@ fn from_ulaw(bytes: &[u8]) -> Vec<i16> {
     samples
 }
 
-/// What a telephone makes of a sound.
+/// The audio after a round trip through µ-law.
 #[cfg(test)]
 pub(super) fn telephone(samples: &[i16]) -> Vec<i16> {
     from_ulaw(&to_ulaw(samples))
 }
 
-/// How a service's sound comes. All of it is mono.
+/// The audio format of a service; always mono.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     /// µ-law at 8 kHz.
     Ulaw,
-    /// 16 bit, little-endian, at this rate.
+    /// 16 bit, little-endian, at this rate in Hz.
     Pcm(u32),
 }
 
-/// Reads a service's sound, piece by piece.
+/// Decodes a service's audio, piece by piece.
 pub(super) struct SoundReader {
     coding: Coding,
-    /// The first half of a sample whose second half has not come.
+    /// The first byte of an incomplete sample.
     half: Option<u8>,
     resampler: Option<Resampler>,
     read: usize,
 }
 
 impl SoundReader {
-    /// A reader for one stream.
-    ///
-    /// # Errors
-    /// [`SpeechError::Protocol`] for a rate that no sound has.
+    /// A reader for one stream. Returns [`SpeechError::Protocol`] for an unsupported rate.
     pub(super) fn new(coding: Coding) -> Result<Self> {
         let resampler = match coding {
             Coding::Ulaw | Coding::Pcm(SAMPLE_RATE) => None,
@@ -65,10 +62,7 @@ impl SoundReader {
         })
     }
 
-    /// The samples of the next bytes.
-    ///
-    /// # Errors
-    /// [`SpeechError::Protocol`] for sound without end.
+    /// The samples of the next bytes. Returns [`SpeechError::Protocol`] beyond the longest audio.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         let samples = match self.coding {
             Coding::Ulaw => from_ulaw(bytes),
@@ -89,7 +83,7 @@ impl SoundReader {
         Ok(samples)
     }
 
-    /// The last samples, some milliseconds at most, when no more bytes come.
+    /// The last samples, a few milliseconds at most, after all bytes.
     pub(super) fn finish(&mut self) -> Vec<i16> {
         let mut rest = Vec::new();
         if let Some(resampler) = &mut self.resampler {
@@ -115,10 +109,7 @@ impl SoundReader {
     }
 }
 
-/// Changes the rate of a whole sound.
-///
-/// # Errors
-/// [`SpeechError::Protocol`] for a rate that no sound has.
+/// Resamples a whole sound. Returns [`SpeechError::Protocol`] for an unsupported rate.
 pub(super) fn resample(samples: &[i16], from: u32, to: u32) -> Result<Vec<i16>> {
     let mut resampler = Resampler::new(from, to).map_err(unknown)?;
     let mut resampled = Vec::new();
@@ -137,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_ulaw_value_comes_back_as_itself() {
-        // 0x7f is the negative zero, which linear sound does not have.
+        // 0x7f is the negative zero, which linear PCM does not have.
         let all: Vec<u8> = (0..=255).filter(|byte| *byte != 0x7f).collect();
         assert_eq!(to_ulaw(&from_ulaw(&all)), all);
     }

@@ -1,5 +1,4 @@
-//! The mouth of one call over a WebSocket: what all such services share. One connection carries many texts, each in a
-//! context of its own.
+//! Shared code of synthesizers over a WebSocket. One connection per call carries many texts, each in its own context.
 
 use futures_util::FutureExt as _;
 use std::collections::BTreeMap;
@@ -19,55 +18,45 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use super::Result;
 use super::socket::{Came, Socket, Upgrade};
 
-/// How long a text may wait for its first sound, and for more of it.
+/// Limit for a text's first audio, and between pieces.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
-/// How often a sign of life is sent while nobody speaks, so that nothing on the way forgets the connection.
+/// The interval of pings on an idle connection, so that no middlebox drops it.
 const PING_AFTER: Duration = Duration::from_secs(15);
 
-/// What a service's messages look like. Contexts are numbers; the service has them as text.
+/// A service's message format. Contexts are numbers, which the service gets as text.
 pub(super) trait Speaking: Send + 'static {
-    /// Speaks a text in a new context.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if it cannot be spoken.
+    /// Messages that speak a text in a new context.
     fn begin(&mut self, context: u64, text: SpokenText) -> Result<Vec<Message>>;
 
-    /// Nobody listens to a context any more.
+    /// The message that cancels a context, if the service has one.
     fn cancel(&mut self, context: u64) -> Option<Message>;
 
-    /// Understands a message of the service.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if nobody can read it, or the service reports a failure that ends everything.
+    /// Parses a message of the service. Fails if it is unreadable, or reports a failure of the whole connection.
     fn read(&mut self, text: &str) -> Result<Vec<Told>>;
 
-    /// A context is over, one way or another: what was kept for it can go.
+    /// The context has ended: its state can be dropped.
     fn forget(&mut self, context: u64);
 }
 
-/// What a service says of a context.
+/// A report about a context.
 pub(super) struct Told {
     pub(super) context: u64,
     pub(super) what: What,
 }
 
-/// What there is to say of a context.
 pub(super) enum What {
-    /// More of it.
+    /// More audio or word times.
     Piece(SpeechPiece),
-    /// It works on it.
+    /// The service is working on it.
     Alive,
-    /// That was all.
+    /// The context is complete.
     Done,
-    /// There is no more, and should be.
+    /// The context failed before its end.
     Failed(SpeechError),
 }
 
-/// Opens the connection, and speaks on it.
-///
-/// # Errors
-/// [`SpeechError`] if there is no connection.
+/// Opens the connection and starts a synthesizer on it.
 pub(super) async fn mouth(
     upgrade: Upgrade,
     speaking: impl Speaking,
@@ -97,7 +86,7 @@ enum Order {
 
 type Piece = Result<SpeechPiece>;
 
-/// What the engine holds.
+/// The engine's handle.
 struct Handle {
     orders: mpsc::UnboundedSender<Order>,
     next: AtomicU64,
@@ -118,11 +107,11 @@ impl Synthesiser for Handle {
     }
 }
 
-/// One text's sound. Dropping it before its end cancels the text.
+/// The audio of one text. Dropping it before the end cancels the text.
 struct Pieces {
     context: u64,
     received: mpsc::UnboundedReceiver<Piece>,
-    /// Until the end.
+    /// `None` after the end.
     orders: Option<mpsc::UnboundedSender<Order>>,
 }
 
@@ -147,23 +136,23 @@ impl Drop for Pieces {
     }
 }
 
-/// The connection's own task.
+/// The connection's task.
 struct Mouth<S> {
     upgrade: Upgrade,
-    /// Services close what is idle for too long; the next text opens it again.
+    /// Services close idle connections; the next text reconnects.
     socket: Option<Socket>,
     speaking: S,
     orders: mpsc::UnboundedReceiver<Order>,
     active: BTreeMap<u64, Active>,
     said_at: Instant,
-    /// When anything last came.
+    /// When the last message arrived.
     came_at: Instant,
 }
 
 struct Active {
     pieces: mpsc::UnboundedSender<Piece>,
     begun_at: Instant,
-    /// When the service was last heard to work.
+    /// When the service last showed that it was working.
     heard_at: Instant,
 }
 
@@ -174,7 +163,7 @@ impl<S: Speaking> Mouth<S> {
             let idle = self.said_at + PING_AFTER;
             tokio::select! {
                 order = self.orders.recv() => match order {
-                    // The call is over, and so is all that it said.
+                    // The call is over, and with it all its texts.
                     None => break,
                     Some(order) => self.obey(order).await,
                 },
@@ -194,7 +183,7 @@ impl<S: Speaking> Mouth<S> {
         }
     }
 
-    /// The context that has waited longest for a sound, and until when it may.
+    /// The context that has waited longest, and its deadline.
     fn overdue(&self) -> Option<(u64, Instant)> {
         let times = self.active.iter();
         times
@@ -236,12 +225,12 @@ impl<S: Speaking> Mouth<S> {
         Ok(())
     }
 
-    /// A context waited too long.
+    /// A context has waited too long.
     async fn give_up(&mut self, context: u64) {
         let begun_at = self.active.get(&context).map(|active| active.begun_at);
         self.end(context, Some(SpeechError::Timeout));
         if begun_at.is_some_and(|at| self.came_at < at) {
-            // Nothing came at all since it was asked for: the next text is to find a connection that works.
+            // No message at all came since the text was sent: the next text needs a new connection.
             self.lose(SpeechError::Timeout);
         } else {
             self.cancel(context).await;
@@ -254,7 +243,7 @@ impl<S: Speaking> Mouth<S> {
         }
     }
 
-    /// Sends a message; if that fails, the connection is gone.
+    /// Sends a message; on failure the connection is gone.
     async fn send(&mut self, message: Message) {
         self.said_at = Instant::now();
         if let Some(socket) = &mut self.socket
@@ -288,10 +277,10 @@ impl<S: Speaking> Mouth<S> {
 
     fn tell(&mut self, context: u64, what: What) {
         if !self.active.contains_key(&context) {
-            // Cancelled: nobody hears it any more.
+            // A canceled context: its audio is dropped.
             return;
         }
-        // A service may work on one text after the other, so that any sign of life is one for all.
+        // A service may work on one text after the other, so any sign of life counts for all.
         let now = Instant::now();
         for active in self.active.values_mut() {
             active.heard_at = now;
@@ -318,7 +307,7 @@ impl<S: Speaking> Mouth<S> {
         }
     }
 
-    /// The connection is gone, and with it what was being said.
+    /// The connection is gone, and with it all active texts.
     fn lose(&mut self, error: SpeechError) {
         self.socket = None;
         let contexts: Vec<u64> = self.active.keys().copied().collect();
@@ -328,7 +317,7 @@ impl<S: Speaking> Mouth<S> {
     }
 }
 
-/// What comes next; nothing ever, while there is no connection.
+/// The next message; never resolves without a connection.
 async fn next(socket: &mut Option<Socket>) -> Result<Came> {
     match socket {
         Some(socket) => socket.next().await,

@@ -1,20 +1,19 @@
-//! WAV, as programs write it into a pipe: the header first, in which nobody may know yet how long the sound is.
+//! WAV as programs write it into a pipe: the header comes first, perhaps without the final length.
 
 use offhook_engine::ports::speech::SpeechError;
 
 use super::Result;
 use super::sound::{Coding, SoundReader};
 
-/// The longest header.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 
-/// Lengths from here on mean that nobody knew.
+/// Lengths from here on mean "unknown".
 const UNKNOWN: u32 = 0x7fff_0000;
 
-/// The codes of linear sound: plain, and with a longer description.
+/// The format codes of linear PCM: `PCM` and `EXTENSIBLE`.
 const LINEAR: [u16; 2] = [1, 0xfffe];
 
-/// Reads a WAV file, piece by piece, as sound of the ports' form.
+/// Decodes a WAV file piece by piece into the ports' format.
 #[derive(Default)]
 pub(super) struct WavReader {
     header: Vec<u8>,
@@ -23,15 +22,13 @@ pub(super) struct WavReader {
 
 struct Sound {
     reader: SoundReader,
-    /// Bytes of sound that are to come, if that is known.
+    /// The remaining bytes of audio, if known.
     left: Option<usize>,
 }
 
 impl WavReader {
-    /// The samples of the next bytes.
-    ///
-    /// # Errors
-    /// [`SpeechError::Protocol`] for what is no WAV file, or none of one channel and 16 bits.
+    /// The samples of the next bytes. Returns [`SpeechError::Protocol`] unless it is a WAV file with one channel and 16
+    /// bits.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         if let Some(sound) = &mut self.sound {
             return sound.read(bytes);
@@ -53,13 +50,13 @@ impl WavReader {
         samples
     }
 
-    /// The last samples, when no more bytes come.
+    /// The last samples, after all bytes.
     pub(super) fn finish(&mut self) -> Vec<i16> {
         let sound = self.sound.as_mut();
         sound.map_or_else(Vec::new, |sound| sound.reader.finish())
     }
 
-    /// Whether a header came: without one there was no sound at all.
+    /// Whether a header came; without one there was no audio.
     pub(super) const fn has_begun(&self) -> bool {
         self.sound.is_some()
     }
@@ -76,7 +73,7 @@ impl Sound {
     }
 }
 
-/// The rate of the sound, its length in bytes, and where it begins; nothing, if more must come.
+/// The sample rate, the length in bytes, and the offset of the audio; `None` if more bytes are needed.
 fn header(bytes: &[u8]) -> Result<Option<(u32, u32, usize)>> {
     let wrong = |what| Err(SpeechError::Protocol(what));
     let prefix = bytes.get(..12);
@@ -114,7 +111,7 @@ fn header(bytes: &[u8]) -> Result<Option<(u32, u32, usize)>> {
                 format[4], format[5], format[6], format[7],
             ]));
         }
-        // Chunks have even lengths.
+        // Chunks are padded to even lengths.
         at = begin + size + size % 2;
     }
 }

@@ -1,19 +1,18 @@
-//! When the words of a text are spoken.
+//! The times at which the words of a text are spoken.
 
 use std::time::Duration;
 
 use offhook_engine::ports::speech::WordTime;
 
-/// How far ahead a word is looked for that does not come next, in bytes: services leave things out, and write numbers
-/// as words.
+/// How far ahead, in bytes, to search for a word that does not come next. Services omit words, and spell numbers out.
 const LOOK_AHEAD: usize = 48;
 
-/// A text whose words are being told, in order.
+/// A text whose word times arrive in order.
 pub(super) struct Words {
     text: String,
-    /// All before this byte was told, or passed over.
+    /// Everything before this byte was reported or skipped.
     at: usize,
-    /// A word that has begun, and when its newest character has been spoken.
+    /// The current word's end so far.
     open: Option<Duration>,
 }
 
@@ -26,7 +25,7 @@ impl Words {
         }
     }
 
-    /// The next character has been spoken at `end`.
+    /// The next character ended at `end`.
     pub(super) fn character(&mut self, character: &str, end: Duration, told: &mut Vec<WordTime>) {
         if character.trim().is_empty() {
             self.finish(told);
@@ -45,7 +44,7 @@ impl Words {
         }
     }
 
-    /// A whole word has been spoken at `end`.
+    /// A whole word ended at `end`.
     pub(super) fn word(&mut self, word: &str, end: Duration, told: &mut Vec<WordTime>) {
         let word = word.trim();
         let rest = self.rest();
@@ -56,7 +55,7 @@ impl Words {
             return;
         };
         let after = found + word.len();
-        // The marks behind it are heard with it.
+        // Punctuation after the word counts as heard with it.
         let marks = rest[after..]
             .find(|c: char| c.is_alphanumeric() || c.is_whitespace())
             .unwrap_or(rest.len() - after);

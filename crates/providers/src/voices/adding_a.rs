@@ -1,4 +1,4 @@
-//! `provider_a`: adding a voice of its shared library to the workspace, at `v1/voices/add/{owner}/{voice}`.
+//! `provider_a`: adds a voice of its shared library to the workspace, at `v1/voices/add/{owner}/{voice}`.
 
 use offhook_domain::json::read_foreign;
 use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::{Source, whole};
 
-/// The largest answer.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Deserialize)]
@@ -27,7 +26,7 @@ struct Detail {
     status: String,
 }
 
-/// Adds a voice. The workspace must then have it under the library's own id, the one that agents name.
+/// Adds a voice. The workspace must then have it under the library's own id, which is the id that agents use.
 pub(super) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let url = below(
         source,
@@ -52,7 +51,7 @@ pub(super) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), Voic
     }
 }
 
-/// That the workspace has a voice which is said to be there: it may be so under another id.
+/// Checks that the workspace has a voice under this id; it may have the same voice under another one.
 async fn look(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let url = below(source, &["v1", "voices", &voice.voice_id])?;
     let answer = source.send(source.client.get(url)).await?;
@@ -64,7 +63,7 @@ async fn look(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryEr
     }
 }
 
-/// That an answer is about the voice that was asked for.
+/// Checks that an answer is about the requested voice.
 fn named(body: &[u8], voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let named: Named = read(body)?;
     match named.voice_id == voice.voice_id {

@@ -1,5 +1,5 @@
-//! `provider_a`: its own workspace at `v2/voices`, paged by token, and a shared library at `v1/shared-voices`, paged by
-//! number. Voices with a rate of their own carry an extra fee and are left out.
+//! `provider_a`: its workspace at `v2/voices`, paged by token, and a shared library at `v1/shared-voices`, paged by
+//! number. Voices with a rate of their own cost extra and are left out.
 
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
@@ -12,7 +12,7 @@ use super::wire::{Spoken, once};
 use super::{PAGE, PAGE_SIZE, Source, adding_a, owners};
 use crate::lenient::{self, Id, Lenient, List, Places, Text};
 
-/// Asks for no voice that costs more than the model that speaks with it.
+/// Excludes voices that cost more than the model.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
 
 pub(super) struct Library(pub(super) Source);
@@ -30,12 +30,12 @@ struct WorkspacePage {
 #[derive(Deserialize)]
 struct SharedPage {
     voices: Places<ListedVoice>,
-    /// Without it the list ends with a page that has nothing new.
+    /// Without it the list ends with the first page that has no new voices.
     #[serde(default, deserialize_with = "lenient::more")]
     has_more: Option<bool>,
 }
 
-/// A voice of either list. The workspace's have their labels apart, the library's among the rest.
+/// A voice of either list. Workspace voices have separate labels, library voices have them among their fields.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ListedVoice {
@@ -91,7 +91,7 @@ impl VoiceLibrary for Library {
     }
 
     async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
-        // The workspace first: a shared voice that has been added to it is ready to use.
+        // The workspace comes first: a shared voice that was added to it is ready to use.
         let workspace = self.0.whole_list(self.workspace()).await?;
         self.0.whole_list(self.shared(workspace)).await
     }
@@ -122,7 +122,7 @@ impl Library {
             let has_more = match (page.has_more, &page.next_page_token) {
                 (Some(has_more), _) => has_more,
                 (None, Some(Value::Null)) => false,
-                // Nobody knows whether it was cut short; a page with room on it was not.
+                // Without a token a full page may have been cut off, while one with room was not.
                 (None, None) if page.voices.len() < PAGE => false,
                 (None, _) => return Err(UNCLEAR),
             };
@@ -137,10 +137,10 @@ impl Library {
         }
     }
 
-    /// The shared library, behind the workspace's voices.
+    /// Adds the shared library after the workspace's voices.
     async fn shared(&self, workspace: VoiceList) -> Result<VoiceList, VoiceLibraryError> {
         let mut reading = Reading::behind(workspace);
-        // Reading ends a list that does not.
+        // `Reading` stops an endless list.
         for number in 0_u32.. {
             let number = number.to_string();
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
@@ -191,7 +191,7 @@ impl Library {
             use_case: labels.use_case.0,
             preview_url: self.0.preview(listed.preview_url.0),
             model_compat: once(models.chain(listed.high_quality_base_model_ids.0)),
-            // `premade` voices are everyone's; all others of the workspace are its own.
+            // `premade` voices are public; all others of the workspace are its own.
             source: match listed.category.0.as_deref() {
                 _ if is_shared => VoiceSource::Shared,
                 Some("premade") => VoiceSource::Public,
@@ -203,14 +203,14 @@ impl Library {
     }
 }
 
-/// Whether a voice costs more than the model that speaks with it. A rate that cannot be read may be any.
+/// Whether a voice costs more than the model. An unreadable rate counts as extra cost.
 fn has_fee(rate: Option<&Value>, fiat_rate: Option<&Value>) -> bool {
     let is_dear = |rate: &Value| rate.as_f64().is_none_or(|rate| rate > 1.0);
     let said = |value: &&Value| !value.is_null();
     rate.filter(said).is_some_and(is_dear) || fiat_rate.filter(said).is_some()
 }
 
-/// What a voice speaks, its main language first; without one, the first that has been verified.
+/// The languages of a voice, main language first; without one, the first verified language.
 fn spoken(labels: &Labels, verified: &[VerifiedLanguage]) -> Spoken {
     let mut spoken = Spoken::default();
     spoken.add(labels.language.0.as_deref());

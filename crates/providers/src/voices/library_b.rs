@@ -1,4 +1,4 @@
-//! `provider_b`: one list at `voices`, paged by the last voice's id. It publishes no preview that plays without
+//! `provider_b`: one list at `voices`, paged by the last voice's id. It publishes no previews that play without
 //! credentials.
 
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use super::wire::Spoken;
 use super::{PAGE_SIZE, Source, owners};
 use crate::lenient::{self, Id, Lenient, List, Places, Text};
 
-/// The version of the provider's interface that these shapes are of.
+/// The API version of this wire format.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
 
 pub(super) struct Library(pub(super) Source);
@@ -19,7 +19,7 @@ pub(super) struct Library(pub(super) Source);
 #[derive(Deserialize)]
 struct Page {
     data: Places<ListedVoice>,
-    /// Without it the list ends with a page that has nothing new.
+    /// Without it the list ends with the first page that has no new voices.
     #[serde(default, deserialize_with = "lenient::more")]
     has_more: Option<bool>,
 }
@@ -83,7 +83,7 @@ fn voice(listed: ListedVoice) -> Option<Listed> {
     let id = listed.id.0?;
     let mut spoken = Spoken::default();
     spoken.add(listed.language.0.as_deref());
-    // The native one comes first.
+    // The native locale comes first.
     for Locale { locale } in &listed.locales.0 {
         spoken.add(Some(locale));
     }
@@ -106,7 +106,7 @@ fn voice(listed: ListedVoice) -> Option<Listed> {
         use_case: None,
         preview_url: None,
         model_compat: Vec::new(),
-        // The key is the deployment's, so what its owner made is the deployment's workspace.
+        // The key belongs to the deployment, so its owner's voices are the deployment's workspace.
         source: if listed.is_owner.0 {
             VoiceSource::Workspace
         } else {

@@ -1,4 +1,4 @@
-//! `provider_c`: a voice is a model, and all of them come in one answer at `v1/models`.
+//! `provider_c`: a voice is a model, and `v1/models` returns all of them in one answer.
 
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};

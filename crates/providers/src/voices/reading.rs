@@ -1,31 +1,31 @@
-//! Reading a list page by page: which voices have come, and whether the list goes anywhere.
+//! Reads a list page by page: collects the voices and checks that the list makes progress.
 
 use std::collections::HashSet;
 
 use offhook_domain::{Voice, VoiceList};
 use offhook_engine::ports::VoiceLibraryError;
 
-/// Pages of one list at most: a list that never ends is none.
+/// Pages per list at most; a list with more counts as endless.
 const MAX_PAGES: usize = 1_000;
 
-/// The list has more pages than any list has.
+/// The list exceeds the page limit.
 const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does not end");
 
-/// A page says that more follow, and has nothing that is not known.
+/// A page says that more follow, but has nothing new.
 const ROUND: VoiceLibraryError = VoiceLibraryError::Malformed("the list goes round in a circle");
 
-/// A page of which nothing can be read, or a full one, does not say whether it is the last.
+/// A full or unreadable page does not say whether it is the last.
 pub(super) const UNCLEAR: VoiceLibraryError =
     VoiceLibraryError::Malformed("a page does not say whether more follow");
 
-/// A page says that more follow, and not how to ask for them: what has come is half a list.
+/// A page says that more follow, but not how to request them: the list is incomplete.
 const CUT: VoiceLibraryError =
     VoiceLibraryError::Malformed("the list goes on and does not say where");
 
-/// A voice of a page by its id; one that is not to be kept is known by that alone.
+/// A voice of a page with its id; `None` for a voice that is left out.
 pub(super) type Listed = (String, Option<Voice>);
 
-/// The voices of a list so far, each once.
+/// The voices of a list so far, without duplicates.
 #[derive(Default)]
 pub(super) struct Reading {
     voices: VoiceList,
@@ -34,7 +34,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Of a list whose voices come behind these.
+    /// Starts with the voices of a preceding list.
     pub(super) fn behind(voices: VoiceList) -> Self {
         Self {
             voices,
@@ -42,12 +42,10 @@ impl Reading {
         }
     }
 
-    /// Takes a page; whether there is another one behind it, as the page says, or if it does not, as long as pages have
-    /// something new. A list moves on while it is read, so a page may repeat what another had; one that has nothing else and
-    /// goes on is the same page again. `None` stands for a voice without an id that can be read.
-    ///
-    /// # Errors
-    /// The list does not end, goes round, or nobody can tell whether it ends here.
+    /// Adds a page and returns whether another one follows: as the page says, or else as long as pages have new voices.
+    /// The list may change while it is read, so a page may repeat voices; a page of repeats only that says more follow
+    /// is an error. `None` stands for a voice with an unreadable id. Fails if the list is endless, repeats itself, or
+    /// its end is unclear.
     pub(super) fn page(
         &mut self,
         listed: impl IntoIterator<Item = Option<Listed>>,
@@ -76,16 +74,13 @@ impl Reading {
         }
     }
 
-    /// The voices of the whole list.
     pub(super) fn whole(self) -> VoiceList {
         self.voices
     }
 }
 
-/// Where the next page begins, if there is one; `this` is where the one began that was read.
-///
-/// # Errors
-/// More voices follow, and the page does not say where, or that they begin where it began itself.
+/// The start of the next page, if there is one; `this` is the start of the current page. Fails if more voices follow
+/// but the next start is missing, or is the same as `this`.
 pub(super) fn following(
     goes_on: bool,
     next: Option<String>,

@@ -1,4 +1,4 @@
-//! What the lists of voices have in common: how their fields are read, and what a voice speaks.
+//! Shared parsing of voice lists: fields and languages.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use offhook_domain::config::is_bcp47_shape;
 
 use crate::lenient::said;
 
-/// The languages and locales of a voice, each once, the main one first.
+/// The languages and locales of a voice, without duplicates, main one first.
 #[derive(Default)]
 pub(super) struct Spoken {
     pub(super) languages: Vec<String>,
@@ -14,14 +14,15 @@ pub(super) struct Spoken {
 }
 
 impl Spoken {
-    /// Adds what a tag says: `es` a language, `es-MX` (or `es_MX`) a language with its region. What is no tag adds nothing.
+    /// Adds a language tag: `es` is a language, `es-MX` (or `es_MX`) a language with its region. Invalid tags are
+    /// ignored.
     pub(super) fn add(&mut self, tag: Option<&str>) {
         let tag = tag.map(|tag| tag.trim().replace('_', "-"));
         let Some(tag) = tag.filter(|tag| is_bcp47_shape(tag)) else {
             return;
         };
         let language = tag.split('-').next().unwrap_or(&tag).to_ascii_lowercase();
-        // `und` says that nobody knows.
+        // `und` means an undetermined language.
         if !(2..=3).contains(&language.len()) || language == "und" {
             return;
         }
@@ -31,14 +32,14 @@ impl Spoken {
         add(&mut self.languages, Some(language));
     }
 
-    /// The main language, where it has a code of two letters.
+    /// The main language, if its code has two letters.
     pub(super) fn main(&self) -> Option<String> {
         let first = self.languages.first();
         first.filter(|language| language.len() == 2).cloned()
     }
 }
 
-/// Adds a text that is not there yet.
+/// Adds a text unless the list contains it.
 pub(super) fn add(list: &mut Vec<String>, text: Option<String>) {
     if let Some(text) = text
         && !list.contains(&text)
@@ -47,7 +48,7 @@ pub(super) fn add(list: &mut Vec<String>, text: Option<String>) {
     }
 }
 
-/// Texts, each once, in their order.
+/// Removes duplicates, and keeps the order.
 pub(super) fn once(texts: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut known = HashSet::new();
     let texts = texts.into_iter().filter_map(said);

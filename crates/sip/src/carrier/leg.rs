@@ -1,4 +1,4 @@
-//! One call's leg: what the signalling tells, and the sound that goes with it.
+//! One call's leg: its signaling events and its audio.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use tracing::warn;
 use super::line::{Ear, Line, Sound};
 use crate::call::{Reply, SipCall, SipEvent};
 
-/// Events that may wait for the engine. One that lets them pile up is gone, and its call is ended.
+/// Events that may wait for the engine. An engine that lets more pile up is gone, and its call ends.
 const EVENTS_WAITING: usize = 256;
 
-/// A leg as its task has it.
+/// The state of a leg's task.
 pub(super) struct Leg {
     call: SipCall,
     socket: Option<CallSocket>,
     local: Local,
     latch: Latch,
-    /// The other side's description, as far as there is one.
+    /// The other side's session description, once known.
     remote: Option<Remote>,
     sound: Arc<Sound>,
     held: bool,
     rang: bool,
-    /// Where its pump's counts go when it is over.
+    /// Receives the pump's counters at the end of the call.
     counted: Arc<Mutex<Counted>>,
-    /// The other side called.
+    /// The call is incoming.
     pub(super) came_in: bool,
 }
 
-/// The engine's ends of a leg.
+/// The channels from the leg to the engine.
 struct Ends {
     events: mpsc::Sender<AudioEvent>,
     ticks: mpsc::Sender<Tick>,
@@ -66,12 +66,12 @@ impl Leg {
         }
     }
 
-    /// What the other side said of itself already.
+    /// Sets the other side's session description that is already known.
     pub(super) fn knows(&mut self, remote: Option<Remote>) {
         self.remote = remote;
     }
 
-    /// Looks after the leg till its end, of which `ended` is told.
+    /// Starts the leg's task, which calls `ended` at the end.
     pub(super) fn start(self, ended: impl FnOnce() + Send + 'static) -> AudioLeg {
         let (events, told) = mpsc::channel(EVENTS_WAITING);
         let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
@@ -121,7 +121,7 @@ impl Leg {
                 break;
             }
         }
-        // The socket is closed with it; the call is ended by its own drop, if it goes on still.
+        // The socket is closed with the pump; dropping the call ends it if it still goes on.
         if let Some(pump) = self.sound.pump.lock().take() {
             self.counted.lock().merge(&pump.counted());
         }
@@ -143,10 +143,10 @@ impl Leg {
                 }
             },
             SipEvent::Renegotiated { offer, reply } => self.renegotiated(&offer, reply),
-            // Where keys come as telephone-events, an INFO tells the same one again.
+            // If keys come as telephone-events, an INFO only repeats the same key.
             SipEvent::Digit(_) if self.sound.takes_keys.load(Ordering::Relaxed) => Vec::new(),
             SipEvent::Digit(key) => vec![AudioEvent::Dtmf(key)],
-            // Whoever called and gave up before we answered was not refused by anybody.
+            // A caller who gave up before our answer was not rejected.
             SipEvent::Hangup if self.came_in && self.socket.is_some() => {
                 vec![AudioEvent::Failed(FailureReason::Cancelled)]
             }
@@ -163,14 +163,14 @@ impl Leg {
             events.push(AudioEvent::Ringing);
         }
         if early.is_some() {
-            // Many a carrier describes itself here, and not again when it is answered.
+            // Many carriers describe their media here, and not again in the answer.
             self.remote = early;
             events.push(AudioEvent::EarlyMedia);
         }
         events
     }
 
-    /// Begins to carry sound.
+    /// Starts the audio.
     fn answered(
         &mut self,
         sdp: Option<&str>,
@@ -200,7 +200,7 @@ impl Leg {
         Ok(())
     }
 
-    /// The other side offers other sound. What cannot be taken is refused, and the call goes on as it was.
+    /// The other side offers a new session. An unacceptable offer is rejected, and the call goes on unchanged.
     fn renegotiated(&mut self, offer: &str, reply: Reply) -> Vec<AudioEvent> {
         let offer = match Offer::read(offer.as_bytes()) {
             Ok(offer) => offer,

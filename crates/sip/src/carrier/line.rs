@@ -1,4 +1,4 @@
-//! What the engine does to a leg: it speaks, presses keys, hands over, hangs up.
+//! The engine's actions on a leg: playout, keys, transfer, hangup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::call::{CallControl, TransferError};
 
-/// Where the pump puts what it makes.
+/// Receives the pump's output.
 pub(super) struct Ear {
     pub(super) ticks: mpsc::Sender<Tick>,
     pub(super) keys: mpsc::UnboundedSender<char>,
@@ -29,15 +29,15 @@ impl Outlet for Ear {
     }
 }
 
-/// The sound of a call, once there is any.
+/// The audio of a call, once it has started.
 #[derive(Default)]
 pub(super) struct Sound {
     pub(super) pump: Mutex<Option<Pump>>,
-    /// The other side takes telephone-events.
+    /// The other side accepts telephone-events.
     pub(super) takes_keys: AtomicBool,
 }
 
-/// The way to do something to the call.
+/// The actions on the call.
 pub(super) struct Line {
     pub(super) control: CallControl,
     pub(super) sound: Arc<Sound>,

@@ -1,4 +1,4 @@
-//! A trunk as the engine knows phone networks: signalling here, sound by `offhook-media`.
+//! Implements the engine's carrier port for a SIP trunk: signaling by this crate, audio by `offhook-media`.
 
 mod leg;
 mod line;
@@ -24,20 +24,20 @@ use crate::endpoint::{CallError, Invite, SipTrunks};
 use crate::inbound::{Incoming, Refusal};
 use crate::saved::EndError;
 
-/// Where calls' sound goes through.
+/// Addresses and ports of the calls' audio.
 #[derive(Debug, Clone)]
 pub struct SoundSettings {
-    /// The address of ours that sockets are opened on.
+    /// The local address of the sockets.
     pub bind: IpAddr,
-    /// The address that descriptions name, where a router stands between.
+    /// The address in session descriptions, if the host is behind NAT.
     pub external: Option<IpAddr>,
-    /// The ports that calls take.
+    /// The ports for calls.
     pub ports: Ports,
-    /// Whose packets are a call's.
+    /// Which packets belong to a call.
     pub latch: Latch,
 }
 
-/// Calls by one trunk, with their sound.
+/// Places and answers calls with audio on one trunk.
 pub struct SipCarrier {
     trunks: Arc<SipTrunks>,
     trunk: String,
@@ -46,7 +46,7 @@ pub struct SipCarrier {
     counted: Arc<Mutex<Counted>>,
 }
 
-/// The calls under way.
+/// The calls in progress.
 type Live = Arc<Mutex<HashMap<CallHandle, CallControl>>>;
 
 impl std::fmt::Debug for SipCarrier {
@@ -55,23 +55,20 @@ impl std::fmt::Debug for SipCarrier {
     }
 }
 
-/// Why a call that came in was not answered; it was refused.
+/// Why an incoming call was not answered. It was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// Its offer cannot be taken.
+    /// The caller's offer is unacceptable.
     #[error(transparent)]
     Offer(#[from] sdp::Refusal),
-    /// No socket for its sound.
+    /// No socket for the audio.
     #[error(transparent)]
     Port(#[from] PortError),
 }
 
 #[boxed]
 impl SipCarrier {
-    /// Calls by the trunk of this name.
-    ///
-    /// # Errors
-    /// [`CallError::UnknownTrunk`].
+    /// Creates a carrier for the trunk of this name. Returns [`CallError::UnknownTrunk`] if it does not exist.
     pub fn new(
         trunks: Arc<SipTrunks>,
         trunk: &str,
@@ -87,16 +84,13 @@ impl SipCarrier {
         })
     }
 
-    /// What was counted of the sound of all calls that are over, either way.
+    /// Returns the audio counters of all finished calls, both directions.
     #[must_use]
     pub fn counted(&self) -> Counted {
         *self.counted.lock()
     }
 
-    /// Answers a call that came in, or refuses it if its sound cannot be carried.
-    ///
-    /// # Errors
-    /// [`AnswerError`] says why it was refused.
+    /// Answers an incoming call, or rejects it if its audio cannot be carried; [`AnswerError`] says why.
     pub async fn answer(&self, incoming: Incoming) -> Result<AudioLeg, AnswerError> {
         let offer = match &incoming.offer {
             None => None,
@@ -140,7 +134,7 @@ impl SipCarrier {
         Local {
             address: self.sound.external.unwrap_or(self.sound.bind),
             port: socket.port(),
-            // Some parsers take it for signed.
+            // Some parsers read the number as signed.
             session: RandomState::new().build_hasher().finish() >> 1,
             version: 1,
         }
@@ -150,7 +144,7 @@ impl SipCarrier {
 #[async_trait]
 impl AudioCarrier for SipCarrier {
     async fn dial(&self, request: DialRequest) -> Result<AudioLeg, DialError> {
-        // Nothing was sent: a port may be free in a moment.
+        // Nothing was sent, and a port may become free soon.
         let socket = self.socket().await.map_err(|error| {
             tracing::warn!(trunk = self.trunk, %error, "no socket for a call");
             DialError::NotConnected
@@ -181,8 +175,8 @@ impl AudioCarrier for SipCarrier {
         }))
     }
 
-    /// Calls of this process alone are known: one that another left behind before it was answered ends by the carrier's
-    /// own limits, as nothing is heard from us any more.
+    /// Only this process's calls are known. An unanswered call of another process ends by the carrier's own timeouts,
+    /// because we no longer send anything.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
         let control = self.live.lock().get(&handle).cloned();
         if let Some(control) = control {

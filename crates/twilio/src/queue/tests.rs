@@ -11,14 +11,14 @@ fn sound(frames: usize) -> Vec<i16> {
         .collect()
 }
 
-/// A queue with a word of so many frames.
+/// A queue with one segment of this many frames.
 fn queue_of(frames: usize) -> Queue {
     let mut queue = Queue::default();
     queue.enqueue(ONE, &sound(frames));
     queue
 }
 
-/// Plays so many frames, and says of each what it begins with.
+/// Plays this many frames, and returns the first sample of each.
 fn play(queue: &mut Queue, frames: usize) -> Vec<i16> {
     (0..frames).filter_map(|_| tick(queue).1).collect()
 }
@@ -143,7 +143,7 @@ async fn keys_sound_before_what_is_said_and_whoever_sent_them_is_told_when_they_
 async fn keys_go_on_through_a_pause_and_a_cut_and_what_was_to_be_said_behind_them_is_cut() {
     let mut queue = queue_of(30);
     play(&mut queue, 2);
-    // Frames up to the eleventh are at Twilio already.
+    // Frames up to the eleventh are already at Twilio.
     let (told, mut sent) = oneshot::channel();
     queue.send_keys(keys(4), told);
     assert_eq!(tick(&mut queue), (1, Some(3)));

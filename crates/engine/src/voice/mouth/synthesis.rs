@@ -1,4 +1,4 @@
-//! One sentence on its way to sound.
+//! The synthesis of one sentence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser, Wo
 use crate::voice::heard::Sentence;
 use crate::voice::mouth::Voice;
 
-/// How long a voice may take to its first sound, its opening included, and from one piece to the next.
+/// Limit for a synthesizer's first audio, including its opening, and between pieces.
 const SOUND_LIMIT: Duration = Duration::from_secs(3);
 
 type Opened = Arc<OnceCell<Box<dyn Synthesiser>>>;
 type Pieces = BoxStream<'static, Result<SpeechPiece, SpeechError>>;
 
-/// The voices of one call, and the one that spoke last.
+/// The synthesizers of one call, and the index of the last one used.
 pub(super) struct Voices {
     all: Vec<(Voice, Opened)>,
     at: usize,
@@ -35,7 +35,7 @@ impl Voices {
         }
     }
 
-    /// Asks a voice to speak; it is opened first, if it is not open.
+    /// Has a synthesizer speak a text; opens it first if necessary.
     fn ask(&self, at: usize, text: SpokenText) -> Option<Pieces> {
         let (voice, opened) = self.all.get(at)?.clone();
         let pieces = async move {
@@ -46,7 +46,7 @@ impl Voices {
         Some(stream::once(pieces).try_flatten().boxed())
     }
 
-    /// Opens the voice that is asked first, if there is one. A failure shows when it is asked to speak.
+    /// Opens the active synthesizer, if there is one. A failure shows when it has to speak.
     pub(super) fn warm_up(&self) -> Option<WarmUp> {
         let (voice, opened) = self.all.get(self.at)?.clone();
         let warming = async move {
@@ -56,7 +56,7 @@ impl Voices {
         Some(WarmUp::Opening(warming.boxed()))
     }
 
-    /// The voice after one that failed, which is opened afresh if it is ever asked again.
+    /// The index after a failed synthesizer, which is reopened on its next use.
     fn after(&mut self, at: usize) -> usize {
         if let Some((_, opened)) = self.all.get_mut(at) {
             *opened = Opened::default();
@@ -65,19 +65,19 @@ impl Voices {
     }
 }
 
-/// One sentence: what has come of its sound, and what is still to come.
+/// One sentence: the audio received so far, and the stream of the rest.
 pub(super) struct Synthesis {
     text: String,
     spoken: String,
     before: String,
     state: State,
-    /// The voice that speaks now, and how many failed.
+    /// The active synthesizer, and how many have failed.
     voice: usize,
     failures: usize,
     deadline: Instant,
-    /// Where the present voice began, in bytes and samples: an earlier one may have said something.
+    /// Where the active synthesizer started, in bytes and samples; an earlier one may have spoken the part before.
     from: (usize, u64),
-    /// Sound that is not in the queue yet.
+    /// Audio that is not in the playout queue yet.
     sound: Vec<i16>,
     samples: u64,
     words: Vec<WordTime>,
@@ -90,13 +90,13 @@ enum State {
     Failed { told: bool },
 }
 
-/// A voice that is opened before it is needed.
+/// The opening of a synthesizer before its first use.
 pub(super) enum WarmUp {
     Opening(BoxFuture<'static, ()>),
     Done,
 }
 
-/// Waits for a voice to be open, once. Safe to cancel.
+/// Waits once until the synthesizer is open. Cancel-safe.
 pub(super) async fn warmed(warming: Option<&mut WarmUp>) {
     match warming {
         Some(state @ WarmUp::Opening(_)) => {
@@ -109,7 +109,7 @@ pub(super) async fn warmed(warming: Option<&mut WarmUp>) {
     }
 }
 
-/// The next piece of a sentence that is still coming; never, if there is none. Safe to cancel.
+/// The next piece of the current sentence; never resolves without one. Cancel-safe.
 pub(super) async fn next(
     synthesis: Option<&mut Synthesis>,
 ) -> Option<Result<SpeechPiece, SpeechError>> {
@@ -142,11 +142,11 @@ impl Synthesis {
         synthesis
     }
 
-    /// Asks the present voice for what is left.
+    /// Has the active synthesizer speak the rest.
     fn ask(&mut self, voices: &Voices) {
         let rest = self.spoken[self.from.0..].trim();
         if !rest.contains(char::is_alphanumeric) {
-            // Nobody can read out a dash.
+            // Text without letters or digits, such as a dash, cannot be spoken.
             self.state = State::Whole;
             return;
         }
@@ -161,7 +161,7 @@ impl Synthesis {
         };
     }
 
-    /// Takes in what came: a piece, an error, or the end.
+    /// Handles a piece, an error, or the end of the stream.
     pub(super) fn take(
         &mut self,
         piece: Option<Result<SpeechPiece, SpeechError>>,
@@ -194,7 +194,7 @@ impl Synthesis {
         }
     }
 
-    /// The next voice goes on where this one stopped.
+    /// The next synthesizer continues where this one stopped.
     fn give_up(&mut self, error: &SpeechError, voices: &mut Voices) {
         tracing::warn!(%error, voice = self.voice, begun = self.samples > 0, "a voice failed");
         self.failures += 1;
@@ -205,7 +205,7 @@ impl Synthesis {
         }
         let said = self.sentence(&self.spoken, false).heard(self.samples);
         let said = said.len();
-        // The words that were said stand at the beginning, after the space before them.
+        // The spoken words are at the beginning, after any leading space.
         let skipped = self.spoken.len() - self.spoken.trim_start().len();
         self.from = (skipped + said, self.samples);
         self.words.retain(|word| word.text_end <= self.from.0);
@@ -223,7 +223,7 @@ impl Synthesis {
         }
     }
 
-    /// What was heard once so many samples were played.
+    /// What was heard after this many samples.
     pub(super) fn heard(&self, played: u64) -> &str {
         self.sentence(&self.text, self.is_whole()).heard(played)
     }
@@ -248,7 +248,7 @@ impl Synthesis {
         matches!(self.state, State::Whole)
     }
 
-    /// Whether no voice can say it; told once.
+    /// Whether every synthesizer failed; true only once.
     pub(super) fn fails_now(&mut self) -> bool {
         match &mut self.state {
             State::Failed { told } => !std::mem::replace(told, true),

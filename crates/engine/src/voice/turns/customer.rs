@@ -7,39 +7,39 @@ use super::{Effect, Phase, Told, Turns};
 use crate::voice::activity::{BEGINS_AFTER, ENDS_AFTER};
 use crate::voice::words;
 
-/// Speech that takes the floor from the agent.
+/// Speech of this length is a barge-in.
 const INTERRUPTS_AFTER: Duration = Duration::from_millis(400);
 
-/// Words that take the floor from the agent, however fast they were said.
+/// This many words are a barge-in, however fast they were spoken.
 const INTERRUPTING_WORDS: usize = 2;
 
-/// The pause that ends a turn that seems to go on.
+/// The pause that ends a turn that seems incomplete.
 const LONG_PAUSE: Duration = Duration::from_secs(3);
 
-/// The pause that ends a machine's greeting: a message is left after it.
+/// The pause that ends a machine's greeting; the agent then leaves its message.
 const MACHINE_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long a recogniser may take to say what it heard of an utterance; then the turn is over without it.
+/// How long a recognizer may take to return an utterance's text; after it the turn ends without it.
 const WORDS_LIMIT: Duration = Duration::from_secs(2);
 
-/// The same for a recogniser that begins to work on an utterance when it is over.
+/// The same for a recognizer that processes an utterance only after its end.
 const SLOW_WORDS_LIMIT: Duration = Duration::from_secs(10);
 
-/// The pause after a key that ends a number.
+/// The pause after the last key of a number.
 const KEY_PAUSE: Duration = Duration::from_millis(1_500);
 
-/// The most keys of one turn.
+/// Keys per turn at most.
 const MAX_KEYS: usize = 64;
 
-/// The longest turn: beyond it the end of the speech got lost, or it is no speech.
+/// The longest turn; beyond it the end of the speech was missed, or the sound is not speech.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a recogniser was asked, and what it still owes.
+/// The recognizer's finalize requests and their answers.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
     asked: u64,
     answered: u64,
-    /// What is told before this request is answered was said in a turn that is over, and is known.
+    /// Results before the answer to this request belong to a finished turn and are ignored.
     known_until: u64,
 }
 
@@ -48,7 +48,7 @@ impl Ear {
         self.answered = self.asked.min(self.answered + 1);
     }
 
-    /// Another recogniser begins: it will answer so many requests.
+    /// A fallback recognizer takes over; it will answer this many requests.
     pub(super) fn replaced(&mut self, finalizes: u64) {
         self.answered = self.asked.saturating_sub(finalizes);
         self.known_until = self.known_until.min(self.answered);
@@ -58,7 +58,7 @@ impl Ear {
         self.answered == self.asked
     }
 
-    /// What it has yet to tell was said in a turn that is over.
+    /// All outstanding results belong to a finished turn.
     pub(super) const fn passes_over_what_it_owes(&mut self) {
         self.known_until = self.asked;
     }
@@ -68,27 +68,26 @@ impl Ear {
     }
 }
 
-/// What a customer is saying.
 #[derive(Debug)]
 pub(super) struct Utterance {
     pub(super) began_at: Duration,
-    /// When the last of it was spoken, so far.
+    /// When its last word so far was spoken.
     pub(super) spoke_until: Duration,
-    /// When its last burst of speech began: a pause starts the count of speech anew.
+    /// When its current burst of speech began; each pause starts a new burst.
     burst_at: Duration,
-    /// Whether it was heard, and not only understood.
+    /// Whether voice activity detection heard it, not only the recognizer.
     heard: bool,
     finals: String,
     partial: String,
     keys: String,
     key_at: Duration,
-    /// When the recogniser was asked for it, since the last sound.
+    /// When its results were requested, since the last sound.
     pub(super) asked_at: Option<Duration>,
-    /// The recogniser takes it for the end.
+    /// The recognizer detected the end of the turn.
     ended: bool,
     /// Whether the session knows that the customer speaks.
     pub(super) told: bool,
-    /// Until when an agent that is speaking waits for what this becomes.
+    /// Until when a speaking agent pauses to find out what this utterance becomes.
     pub(super) decided_at: Duration,
 }
 
@@ -110,7 +109,7 @@ impl Utterance {
         }
     }
 
-    /// What was said, as far as it is known; keys at the end.
+    /// The text so far, with keys at the end.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for part in [self.finals.as_str(), self.partial.as_str()] {
@@ -147,12 +146,12 @@ impl Utterance {
         }
     }
 
-    /// Whether a recogniser has sound of it that it was not asked for.
+    /// Whether the recognizer has audio of it whose results were not requested.
     pub(super) fn is_unasked(&self) -> bool {
         self.heard && self.asked_at.is_none()
     }
 
-    /// Whether there is anything for a recogniser to tell.
+    /// Whether the recognizer can have results for it.
     fn is_spoken(&self) -> bool {
         self.heard || !self.spoken().is_empty()
     }
@@ -167,7 +166,7 @@ fn join(text: &mut String, part: &str) {
 }
 
 impl Turns {
-    /// Somebody began to speak.
+    /// Voice activity began.
     pub(super) fn speech_begins(&mut self, now: Duration) {
         let began_at = self.activity.began_at();
         let began_at = began_at.saturating_sub(self.rules.heard_late);
@@ -201,7 +200,7 @@ impl Turns {
         }
     }
 
-    /// The utterance that words belong to; a new one, if the recogniser heard what the detector did not.
+    /// The utterance that words belong to; a new one if the recognizer heard what voice activity detection did not.
     fn understood(&mut self, text: &str, now: Duration) -> Option<&mut Utterance> {
         if !self.is_answered() || self.ear.tells_what_is_known() {
             return None;
@@ -214,7 +213,7 @@ impl Turns {
         self.customer.as_mut()
     }
 
-    /// The recogniser says that the turn is over. Without words it is none.
+    /// The recognizer detected the end of the turn. It has no effect without words.
     pub(super) fn recogniser_ends_turn(&mut self) {
         if !self.ear.tells_what_is_known()
             && let Some(utterance) = &mut self.customer
@@ -223,7 +222,7 @@ impl Turns {
         }
     }
 
-    /// A key is meant: it takes the floor.
+    /// A key press is always deliberate, so it takes the floor.
     pub(super) fn key(&mut self, key: char, now: Duration) {
         if !self.listens() || !matches!(key, '0'..='9' | '*' | '#' | 'A'..='D') {
             return;
@@ -243,8 +242,7 @@ impl Turns {
         }
     }
 
-    /// Lets the customer have the floor, once it is clear that they want it; or the agent, once it is clear that they
-    /// do not.
+    /// Gives the customer the floor once it is clear that they want it, or the agent once it is clear that they do not.
     pub(super) fn confirm(&mut self, now: Duration) {
         if matches!(self.phase, Phase::Screening(_)) {
             return;
@@ -256,8 +254,8 @@ impl Turns {
         let spoken = utterance.spoken();
         let telling = words::telling(&spoken);
         let long = utterance.burst() >= INTERRUPTS_AFTER;
-        // Over the agent's voice, time alone proves nothing where words could: it may be an echo. One word alone
-        // proves nothing before its time, however early it was understood.
+        // While the agent speaks, duration alone proves nothing if words could: the sound may be an echo. A single word
+        // proves nothing before that duration, however early it was recognized.
         let wants_floor = !utterance.keys.is_empty()
             || words::stops(&spoken)
             || telling >= INTERRUPTING_WORDS
@@ -278,7 +276,7 @@ impl Turns {
         }
     }
 
-    /// When the recogniser is asked what it heard.
+    /// When to request the recognizer's results.
     pub(super) fn finalizes_at(&self) -> Option<Duration> {
         let utterance = self.customer.as_ref()?;
         let asks =
@@ -294,7 +292,7 @@ impl Turns {
         }
     }
 
-    /// When the turn is over, if nothing more comes.
+    /// When the turn ends if nothing more comes.
     pub(super) fn turn_ends_at(&self) -> Option<Duration> {
         let utterance = self.customer.as_ref()?;
         if matches!(self.phase, Phase::Screening(_)) {
@@ -307,7 +305,7 @@ impl Turns {
             SLOW_WORDS_LIMIT
         };
         if utterance.ended && utterance.keys.is_empty() {
-            // The recogniser knows better than any pause.
+            // The recognizer's end of turn takes precedence over any pause.
             return Some(utterance.spoke_until);
         }
         if self.activity.speaking() {
@@ -323,30 +321,30 @@ impl Turns {
         } else {
             let mut quiet_at = utterance.spoke_until + self.pause_after(utterance);
             if let Some(until) = self.activity.may_begin_until() {
-                // The first syllable of what goes on counts, though it is too short to tell it from a noise.
+                // The first syllable of continued speech counts, even while it is too short to tell it from noise.
                 quiet_at = quiet_at.max(until.min(quiet_at + BEGINS_AFTER));
             }
             match utterance.asked_at {
                 Some(_) if self.ear.is_settled() => quiet_at,
                 Some(asked_at) => quiet_at.max(asked_at + words_limit),
-                // It is asked first.
+                // The recognizer's results are requested first.
                 None => quiet_at.max(utterance.spoke_until + ENDS_AFTER + words_limit),
             }
         };
         Some(keyed_at.max(spoken_at).min(longest))
     }
 
-    /// The pause that ends the turn.
+    /// The length of the pause that ends the turn.
     fn pause_after(&self, utterance: &Utterance) -> Duration {
         let endpointing = self.rules.endpointing;
         let spoken = utterance.spoken();
         if spoken.is_empty() && utterance.asked_at.is_some() && self.ear.is_settled() {
-            // A noise: nothing was said.
+            // A noise without words.
             ENDS_AFTER
         } else if self.phase == Phase::Machine {
             MACHINE_PAUSE.max(endpointing)
         } else if self.floor.yields() && !utterance.told {
-            // A murmur beside the agent's words is over soon, so that no other is added to it.
+            // A murmur while the agent speaks ends soon, so that it is not joined with the next one.
             endpointing
         } else if self.rules.turns || words::goes_on(&spoken) {
             LONG_PAUSE.max(endpointing)
@@ -355,14 +353,14 @@ impl Turns {
         }
     }
 
-    /// Ends the utterance and says what it was.
+    /// Ends the utterance and reports it.
     pub(super) fn close_turn(&mut self) {
         let over_agent = self.floor.yields();
         let Some(utterance) = self.take_utterance() else {
             return;
         };
         if utterance.ended {
-            // The detector lags behind: what comes now is another utterance.
+            // Voice activity detection lags behind: what comes next is another utterance.
             self.activity.reset();
         }
         let text = utterance.text();
@@ -381,7 +379,7 @@ impl Turns {
         });
     }
 
-    /// Takes the utterance out. What the recogniser tells of it from now on is known, if anything of it is.
+    /// Removes the utterance. The recognizer's outstanding results for it are ignored, if part of its text is known.
     pub(super) fn take_utterance(&mut self) -> Option<Utterance> {
         let utterance = self.customer.take()?;
         if !utterance.partial.trim().is_empty() {

@@ -1,26 +1,25 @@
-//! The agent's side: what it is saying, and when it holds its tongue.
+//! The agent's side: what it is saying, and when it pauses.
 
 use std::time::Duration;
 
 use super::{Effect, Phase, Turns};
 
-/// How long the agent's first sound keeps the caller's from counting.
+/// How long the caller's sound is ignored after the agent starts to speak.
 const MASKED: Duration = Duration::from_millis(300);
 
-/// A pause of the agent that makes what follows a new beginning.
+/// After a pause of this length the agent's next sound is a new start.
 const BREAK: Duration = Duration::from_millis(300);
 
-/// How long the agent pauses for a caller who began to speak, until it is clear what they want.
+/// How long the agent pauses for a caller who began to speak, until it is clear whether this is a barge-in.
 pub(super) const DECIDES_WITHIN: Duration = Duration::from_millis(600);
 
-/// What the agent is saying.
 #[derive(Debug)]
 pub(super) struct Floor {
     saying: Option<Saying>,
     pub(super) interruptible: bool,
-    /// Whether the queue was told to be silent.
+    /// Whether the playout queue is paused.
     paused: bool,
-    /// Since when the agent has been heard without a break, and until when it was.
+    /// The start and the end of the agent's uninterrupted sound.
     sounded: Option<(Duration, Duration)>,
 }
 
@@ -54,22 +53,22 @@ impl Floor {
         self.sounded = Some((since, now));
     }
 
-    /// Whether this is what is being said.
+    /// Whether this sentence is being spoken.
     pub(super) fn speaks(&self, id: u64) -> bool {
         self.saying.as_ref().is_some_and(|saying| saying.id == id)
     }
 
-    /// Whether the agent has something to say that a caller may keep it from saying.
+    /// Whether the agent has an interruptible sentence.
     pub(super) const fn yields(&self) -> bool {
         self.saying.is_some() && self.interruptible
     }
 
-    /// Whether a caller who speaks now speaks over the agent.
+    /// Whether a caller who speaks now talks over the agent.
     pub(super) fn is_heard(&self) -> bool {
         self.saying.as_ref().is_some_and(|saying| saying.began)
     }
 
-    /// Whether the agent began so lately that what comes in may be its own voice.
+    /// Whether the agent began so recently that the incoming sound may be its echo.
     pub(super) fn just_began(&self, now: Duration) -> bool {
         self.is_heard() && self.sounded.is_some_and(|(since, _)| now < since + MASKED)
     }
@@ -89,7 +88,7 @@ impl Turns {
             self.effects.push(Effect::Cut(id));
             return;
         }
-        // One at a time: the line says so, and whoever breaks it hears of the first one's end.
+        // The line allows one sentence at a time; a violation ends the first one.
         self.cut(now);
         self.floor.saying = Some(Saying { id, began: false });
         if self.activity.speaking()
@@ -98,7 +97,7 @@ impl Turns {
         {
             utterance.decided_at = utterance.decided_at.max(now + DECIDES_WITHIN);
         }
-        // What is to wait must not slip out first.
+        // A sentence that must wait must not start first.
         self.settle_pause(now);
         self.effects.push(Effect::Speak(id));
     }
@@ -110,21 +109,21 @@ impl Turns {
         }
     }
 
-    /// Takes the agent's words from it.
+    /// Cuts the agent's sentence.
     pub(super) fn cut(&mut self, now: Duration) {
         if let Some(id) = self.floor.end(now) {
             self.effects.push(Effect::Cut(id));
         }
     }
 
-    /// Until when the agent holds its tongue for a caller of whom it is not clear yet what they want.
+    /// Until when the agent pauses for a caller whose intent is not clear yet.
     pub(super) fn pause_ends_at(&self) -> Option<Duration> {
         let utterance = self.customer.as_ref()?;
         let paused = self.floor.yields() && self.floor.paused && !self.held && !utterance.told;
         paused.then_some(utterance.decided_at)
     }
 
-    /// Silences the queue, or lets it go on.
+    /// Pauses or resumes the playout queue.
     pub(super) fn settle_pause(&mut self, now: Duration) {
         let customer = self.customer.as_ref();
         let waits = customer.is_some_and(|it| it.told || now < it.decided_at);

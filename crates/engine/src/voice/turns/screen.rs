@@ -1,4 +1,4 @@
-//! Who answered: a person says hello and waits, a machine goes on.
+//! Answering machine detection: a person says hello and waits, a machine keeps talking.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use super::customer::Utterance;
 use super::{Phase, Told, Turns};
 use crate::voice::words;
 
-/// The longest greeting of a person.
 const LONGEST_HELLO: Duration = Duration::from_millis(2_500);
 
-/// The pause after it.
+/// The pause after a person's greeting.
 const AFTER_HELLO: Duration = Duration::from_millis(500);
 
-/// How long the words of a hello may take, from when the recogniser was asked for them: a machine's tell what it is.
+/// How long the recognizer may take for the words of a hello, since its results were requested. A machine's words
+/// reveal it.
 const WORDS_OF_HELLO: Duration = Duration::from_millis(1_500);
 
-/// How long somebody who answered may say nothing: then it is a person who waits for the caller to begin.
+/// How long the callee may be silent; after it, a person is waiting for the caller to begin.
 const NO_HELLO: Duration = Duration::from_secs(3);
 
-/// When it is decided at the latest.
+/// The latest time of the decision.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What is known of who answered.
+/// The state of the detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Screen {
     since: Duration,
@@ -34,7 +34,7 @@ impl Screen {
 }
 
 impl Turns {
-    /// Decides who answered, if it can be decided now.
+    /// Decides who answered, if possible now.
     pub(super) fn screen(&mut self, now: Duration) {
         let Phase::Screening(_) = self.phase else {
             return;
@@ -51,7 +51,7 @@ impl Turns {
         }
     }
 
-    /// The carrier has listened too. What it finds counts as long as nothing was found here.
+    /// The carrier's own detection result. It counts until a decision was made here.
     pub(super) fn carrier_screened(&mut self, machine: bool, now: Duration) {
         let Phase::Screening(_) = self.phase else {
             return;
@@ -59,7 +59,7 @@ impl Turns {
         if machine {
             self.machine_answered();
         } else if !self.activity.speaking() {
-            // Who is still speaking has not said all of the hello that the agent answers.
+            // A callee who is still speaking has not finished the hello that the agent answers.
             self.person_answered(now);
         }
     }
@@ -73,8 +73,8 @@ impl Turns {
         });
     }
 
-    /// The words of a person who answered are no turn that is to be replied to, however late they are understood: the
-    /// agent's greeting is the reply.
+    /// A person's first words are no turn that needs a reply, however late they are recognized: the agent's greeting is
+    /// the reply.
     pub(super) fn person_answered(&mut self, now: Duration) {
         if self.customer.as_ref().is_some_and(Utterance::is_unasked) {
             self.finalize(now);

@@ -1,4 +1,4 @@
-//! The rules of the floor, one by one, on a clock that is turned by hand.
+//! The turn-taking rules, one by one, on a manual clock.
 
 mod any_order;
 mod interrupting;
@@ -21,7 +21,7 @@ pub(super) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A call, and what followed from what happened on it, with the time of each.
+/// A call, and its effects with their times.
 pub(super) struct Call {
     turns: Turns,
     now: Duration,
@@ -29,7 +29,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// A call that nobody has answered.
+    /// An unanswered call.
     pub(super) fn ringing(rules: Rules) -> Self {
         Self {
             turns: Turns::new(rules),
@@ -46,7 +46,7 @@ impl Call {
         call
     }
 
-    /// A call on which the agent has been saying sentence 1 for a second.
+    /// A call on which the agent has been saying sentence 1 for one second.
     pub(super) fn spoken_to(rules: Rules) -> Self {
         let mut call = Self::answered(rules);
         call.is(Event::Say(1));
@@ -56,7 +56,7 @@ impl Call {
         call
     }
 
-    /// This happens now.
+    /// Sends an event now.
     pub(super) fn is(&mut self, event: Event) {
         let at = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
         let effects = self.turns.step(event, self.now);
@@ -76,7 +76,7 @@ impl Call {
         self.is(Event::Final(text.to_owned()));
     }
 
-    /// The recogniser answers a request.
+    /// The recognizer answers a finalize request.
     pub(super) fn finalized(&mut self, text: &str) {
         self.final_words(text);
         self.is(Event::Finalized);
@@ -101,7 +101,7 @@ impl Call {
         }
     }
 
-    /// Time passes without a frame.
+    /// Advances the time without a frame.
     pub(super) fn pass(&mut self, for_ms: u64) {
         let until = self.now + ms(for_ms);
         while let Some(at) = self.turns.wakes_at().filter(|at| *at <= until) {
@@ -111,12 +111,12 @@ impl Call {
         self.now = until;
     }
 
-    /// What followed since it was asked last.
+    /// The effects since the last call of this function.
     pub(super) fn followed(&mut self) -> Vec<(u64, Effect)> {
         std::mem::take(&mut self.followed)
     }
 
-    /// What the session was told since it was asked last.
+    /// The reports to the session since the last call of this function.
     pub(super) fn told(&mut self) -> Vec<(u64, Told)> {
         let followed = self.followed().into_iter();
         followed
@@ -127,7 +127,7 @@ impl Call {
             .collect()
     }
 
-    /// What became of the agent's voice since it was asked last.
+    /// The playback effects since the last call of this function.
     pub(super) fn voiced(&mut self) -> Vec<(u64, Effect)> {
         let mut followed = self.followed();
         followed.retain(|(_, effect)| {
@@ -144,7 +144,7 @@ impl Call {
     }
 }
 
-/// A turn that the agent falls silent for.
+/// A turn that interrupts the agent.
 pub(super) fn turn(text: &str, duration: u64, spoke_until: u64) -> Told {
     Told::TurnOver {
         text: text.to_owned(),

@@ -170,7 +170,7 @@ fn an_absurd_value_costs_its_field_and_never_the_end_of_a_call() {
     assert_eq!(end.unwrap().summary, "ab");
 }
 
-/// Where every value in `value` stands.
+/// The path of every value in `value`.
 fn places_in(value: &Value, at: &str, places: &mut Vec<String>) {
     let within: Vec<(String, &Value)> = match value {
         Value::Object(members) => members

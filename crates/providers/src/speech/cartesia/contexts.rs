@@ -49,7 +49,7 @@ impl Contexts {
         }
     }
 
-    /// What a message says of a context that is open.
+    /// Interprets a message about an open context.
     fn what(&mut self, context: u64, said: &Said) -> Result<Option<What>> {
         let Some((reader, words)) = self.open.get_mut(&context) else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Contexts {
             }
             "done" => What::Done,
             "error" => return Err(refusal(said.status_code)),
-            // `flush_done`, `phoneme_timestamps`, and what is yet to be invented.
+            // `flush_done`, `phoneme_timestamps`, and unknown types.
             _ => What::Alive,
         }))
     }

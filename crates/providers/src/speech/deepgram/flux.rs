@@ -1,4 +1,4 @@
-//! The messages of `v2/listen`: the service finds turns, and tells the words of the whole turn each time.
+//! The messages of `v2/listen`: the service detects turns, and each message has the text of the whole turn.
 
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
@@ -10,10 +10,10 @@ use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::{message, text};
 
-/// What of the conversation matters for the next message.
+/// The state between messages.
 #[derive(Default)]
 pub(super) struct Flux {
-    /// What the service takes the turn's words for.
+    /// The turn's interim text.
     guess: String,
 }
 
@@ -44,14 +44,14 @@ impl Hearing for Flux {
                 self.turn(&said.event, words.trim(), told);
             }
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
-            // `Connected`, and what is yet to be invented.
+            // `Connected`, and unknown types.
             _ => {}
         }
         Ok(())
     }
 
     fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
-        // No turn goes on, so that none could be ended.
+        // No turn is in progress.
         if self.guess.is_empty() {
             return;
         }

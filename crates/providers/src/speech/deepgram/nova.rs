@@ -10,12 +10,12 @@ use crate::speech::Result;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::{message, text};
 
-/// What of the conversation matters for the next message.
+/// The state between messages.
 #[derive(Default)]
 pub(super) struct Nova {
-    /// What the service takes the newest words for, and where in the call they begin, in seconds.
+    /// The interim text, and its start in the call in seconds.
     guess: Option<(f64, String)>,
-    /// Words up to here were told as final although the service had not said so: it never answered.
+    /// Words up to here were reported as final without the service's confirmation, because it did not answer in time.
     told_until: Option<f64>,
 }
 
@@ -66,7 +66,7 @@ impl Hearing for Nova {
         match kind.kind.as_str() {
             "Results" => self.results(message(text)?, told),
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
-            // `Metadata`, `SpeechStarted`, `UtteranceEnd`, and what is yet to be invented.
+            // `Metadata`, `SpeechStarted`, `UtteranceEnd`, and unknown types.
             _ => {}
         }
         Ok(())

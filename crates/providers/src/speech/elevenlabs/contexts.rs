@@ -40,7 +40,7 @@ struct Said {
     error: Option<Value>,
 }
 
-/// Times are relative to the piece of sound that they come with.
+/// Times are relative to the audio piece of the same message.
 #[derive(Deserialize)]
 struct Alignment {
     #[serde(default)]
@@ -101,17 +101,17 @@ impl Speaking for Contexts {
         if let (Some(manner), Some(first)) = (&self.manner, first.as_object_mut()) {
             first.insert("voice_settings".to_owned(), manner.clone());
         }
-        // The service wants texts to end with a space.
+        // The service requires a space at the end of a text.
         let all = format!("{} ", spoken.text.trim());
         Ok(vec![
             text(&first),
             text(&json!({"text": all, "context_id": context, "flush": true})),
-            // It ends once all of it was spoken.
+            // The context ends after all its text was spoken.
             text(&json!({"context_id": context, "close_context": true})),
         ])
     }
 
-    /// The context was closed as soon as its text was sent: what the service still makes of it, nobody hears.
+    /// The context was closed right after its text; the remaining audio is discarded.
     fn cancel(&mut self, _: u64) -> Option<Message> {
         None
     }
@@ -149,7 +149,7 @@ impl Speaking for Contexts {
     }
 }
 
-/// The status that a reported error means, as far as its name tells.
+/// The HTTP status that matches a reported error, by its name.
 fn refusal(error: &Value) -> SpeechError {
     let name = error.as_str().unwrap_or_default();
     let has = |part| name.contains(part);

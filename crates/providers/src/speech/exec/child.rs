@@ -1,4 +1,4 @@
-//! A run of a program, which ends with its whole process group when nobody waits for it any more.
+//! One run of a program. Its whole process group ends when the result is no longer needed.
 
 use futures_util::FutureExt as _;
 use std::process::Stdio;
@@ -17,7 +17,7 @@ use crate::speech::Result;
 use crate::speech::sound::MAX_SAMPLES;
 use crate::speech::wav::WavReader;
 
-/// What of the environment a program gets: it holds the service's secrets besides.
+/// The environment variables that a program inherits; the others may hold the service's secrets.
 const ENVIRONMENT: [&str; 6] = [
     "PATH",
     "HOME",
@@ -27,19 +27,19 @@ const ENVIRONMENT: [&str; 6] = [
     "LD_LIBRARY_PATH",
 ];
 
-/// The most that a program may print, in bytes: more words than anybody says in one breath.
+/// The most output of a recognizer, in bytes: more than one utterance has.
 const MAX_WORDS_BYTES: usize = 64 * 1024;
 
-/// The largest file that a program may write: the longest sound at the highest rate.
+/// The largest output file of a synthesizer: the longest sound at the highest rate.
 const MAX_FILE_BYTES: u64 = MAX_SAMPLES as u64 * 2 * 6 + 1_024;
 
-/// How much is read at once.
+/// The size of a read.
 const PIECE_BYTES: usize = 8 * 1024;
 
-/// How long a program may take to its first sound.
+/// The time limit for the first sound.
 const FIRST_SOUND: Duration = Duration::from_secs(3);
 
-/// One run of a program that answers with words.
+/// One run of a recognizer.
 pub(super) struct Run<'a> {
     pub(super) turns: &'a Semaphore,
     pub(super) command: Vec<String>,
@@ -48,10 +48,8 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What the program printed. Dropping the future kills it.
-    ///
-    /// # Errors
-    /// [`SpeechError`] if it cannot be started, fails, says too much or takes too long.
+    /// The program's output. Dropping the future kills it. Fails if the program does not start, fails, prints too much
+    /// or takes too long.
     pub(super) async fn whole(self) -> Result<Vec<u8>> {
         let end_by = Instant::now() + self.limit;
         let work = async {
@@ -77,7 +75,7 @@ impl Run<'_> {
     }
 }
 
-/// A process and its group, both gone when this is.
+/// A process group that is killed on drop.
 struct Running {
     child: Child,
     has_ended: bool,
@@ -109,12 +107,12 @@ impl Running {
         let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(SpeechError::Unreachable);
         };
-        // A program that ends early does not read everything; one that reads nothing is killed in time.
+        // A program may end before it has read everything; one that never reads is killed at its time limit.
         tokio::spawn(async move { stdin.write_all(&input).await }.boxed());
         Ok((running, stdout))
     }
 
-    /// Waits for the end, which must be a success.
+    /// Waits for a successful exit.
     async fn end(&mut self) -> Result<()> {
         let ended = self.child.wait().await;
         self.has_ended = true;
@@ -134,7 +132,7 @@ impl Drop for Running {
                 .ok()
                 .and_then(rustix::process::Pid::from_raw)
         {
-            // Not waited for yet, so that the number is still its own.
+            // The process was not reaped yet, so its id is still valid.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
@@ -155,7 +153,7 @@ enum State {
     Over,
 }
 
-/// A program that writes its sound to standard output.
+/// A program that writes audio to standard output.
 struct Reading {
     running: Running,
     stdout: ChildStdout,
@@ -178,7 +176,7 @@ impl Speaking {
         Self { program, state }
     }
 
-    /// The next piece of sound. Dropping the stream kills the program.
+    /// The next piece of audio. Dropping the stream kills the program.
     pub(super) async fn next(mut self) -> Option<(Piece, Self)> {
         let state = std::mem::replace(&mut self.state, State::Over);
         let told = match state {
@@ -230,7 +228,7 @@ impl Speaking {
         }
     }
 
-    /// Runs a program that writes a file, which is read once it is whole.
+    /// Runs a program that writes a file, and reads the file when it is complete.
     async fn to_file(
         &self,
         mut words: Vec<(&'static str, String)>,
@@ -239,7 +237,7 @@ impl Speaking {
         let (kept, path) = file_with(Vec::new(), ".wav").await?;
         words.push((WAV_FILE, path));
         let (mut running, mut stdout) = Running::start(&self.program.filled(&words), input)?;
-        // What it prints besides is nobody's.
+        // Other output is discarded.
         let mut chatter = tokio::io::sink();
         let _ = tokio::io::copy(&mut stdout, &mut chatter).await;
         running.end().await?;
@@ -285,10 +283,8 @@ impl Speaking {
 
 const NO_FILE: SpeechError = SpeechError::Protocol("the program wrote no file");
 
-/// A temporary file with this content, gone when it is dropped, and its path.
-///
-/// # Errors
-/// [`SpeechError::Unreachable`] if there is no place for it.
+/// A temporary file with this content, which is deleted on drop, and its path. Fails with [`SpeechError::Unreachable`]
+/// if it cannot be written.
 pub(super) async fn file_with(
     content: Vec<u8>,
     suffix: &'static str,

@@ -1,4 +1,4 @@
-//! Whatever happens, in whatever order.
+//! Events in any order.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => Just(Event::Finalized),
         1 => Just(Event::TurnEnded),
         1 => (0_u64..3).prop_map(|finalizes| Event::EarReplaced { finalizes }),
-        // What is said next is numbered by the test.
+        // The test numbers the next sentence.
         4 => Just(Event::Say(0)),
         3 => id.clone().prop_map(Event::Began),
         3 => id.clone().prop_map(Event::Played),
@@ -50,12 +50,13 @@ fn end() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A step: the event, whether it is one of what is said now, how long after the last one, and how often in a row.
+/// A step: the event, whether it applies to the current sentence, the delay since the last one, and the number of
+/// repetitions.
 fn steps() -> impl Strategy<Value = Vec<(Event, bool, u64, usize)>> {
     vec((event(), any::<bool>(), 0_u64..700, 1_usize..12), 1..60)
 }
 
-/// What must hold of the effects, one after the other.
+/// The invariants of a sequence of effects.
 #[derive(Default)]
 struct Watch {
     saying: HashSet<u64>,

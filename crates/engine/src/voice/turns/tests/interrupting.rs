@@ -1,4 +1,4 @@
-//! The agent speaks, and the customer does too.
+//! The customer speaks while the agent does.
 
 use super::{Call, Event, RULES, Rules, ms, turn};
 use crate::voice::turns::{Effect, Told};
@@ -206,7 +206,7 @@ fn the_agents_first_300_ms_are_taken_for_its_echo() {
     call.speech(280);
     call.quiet(500);
     assert_eq!(call.voiced(), [(0, Effect::Speak(1))]);
-    // The next sentence of the same speech is no new beginning.
+    // The next sentence of the same turn is no new start.
     call.is(Event::Played(1));
     call.is(Event::Say(2));
     call.quiet(100);

@@ -1,4 +1,4 @@
-//! The agent is silent: when a turn begins, when it is over, and what was said in it.
+//! The agent is silent: when a turn begins and ends, and its text.
 
 use super::{Call, Event, RULES, Rules, ms, turn};
 use crate::voice::turns::{Effect, Told};

@@ -1,4 +1,4 @@
-//! Who answered: a person or a machine.
+//! Answering machine detection.
 
 use super::{Call, Event, RULES, Rules, ms, turn};
 use crate::voice::turns::Told;
@@ -8,7 +8,7 @@ const SCREENED: Rules = Rules {
     ..RULES
 };
 
-/// With a recogniser that begins to work when it is asked.
+/// A recognizer that processes an utterance only on request.
 const SLOW: Rules = Rules {
     partials: false,
     ..SCREENED
