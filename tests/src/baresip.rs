@@ -1,4 +1,4 @@
-//! baresip, a user agent that people use, as a telephone that answers by itself and plays a file.
+//! baresip, a real SIP user agent, as a telephone that answers automatically and plays a file.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Stdio;
@@ -14,13 +14,13 @@ use crate::wait::{eventually, must};
 /// How long a start may take.
 const START: Duration = Duration::from_secs(30);
 
-/// Where its modules are, by distribution.
+/// The directory of its modules, by distribution.
 const MODULES: [&str; 2] = [
     "/usr/lib/baresip/modules",
     "/usr/lib/x86_64-linux-gnu/baresip/modules",
 ];
 
-/// A running baresip; it is killed with the value.
+/// A running baresip; dropping it kills the process.
 pub struct Baresip {
     _process: Child,
     _folder: TempDir,
@@ -28,7 +28,7 @@ pub struct Baresip {
 }
 
 impl Baresip {
-    /// Answers calls to a number, and says these samples at 8 kHz to each.
+    /// Answers calls to a number, and plays these samples at 8 kHz to each.
     ///
     /// # Panics
     /// If it does not start.
@@ -79,14 +79,14 @@ impl Baresip {
         baresip
     }
 
-    /// Where it listens: what a trunk's `server` says.
+    /// Its address, for a trunk's `server`.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// A free port whose next one is free as well: it listens for TLS there, and ends where it cannot.
+/// A free port whose successor is also free: baresip listens for TLS there, and exits if it cannot.
 fn free_ports() -> u16 {
     for _ in 0..100 {
         let port = free_port();

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::wait::{must, within};
 
-/// Names a binary that was built with the feature `failpoints`.
+/// The variable that names a binary with the feature `failpoints`.
 const VARIABLE: &str = "OFFHOOK_BIN";
 
-/// The binary: the one that [`VARIABLE`] names, else a fresh build with failpoints.
+/// The binary that [`VARIABLE`] names, or else a fresh build with failpoints.
 fn path() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os(VARIABLE) {
@@ -44,7 +44,7 @@ fn build() -> PathBuf {
     }
 }
 
-/// What a command says that needs no server; `variables` are added to its environment. It is killed after `limit`.
+/// The output of a command that needs no server, with `variables` in its environment. It is killed after `limit`.
 pub async fn offhook(arguments: &[&str], variables: &[(&str, &str)], limit: Duration) -> Output {
     let mut command = tokio::process::Command::from(command());
     let ended = command

@@ -1,9 +1,9 @@
 //! A person at a browser: headless Chromium, driven over WebDriver.
 //!
-//! What a person does is a verb ([`Browser::open`], [`Browser::click`], [`Browser::fill`], [`Browser::sees`] …) and
-//! names what is on the screen by its label, as a person does: a control without a name cannot be used by these tests
-//! either. A text of the page is said in both languages, and looked for in the person's ([`Words`]). Every verb waits for
-//! what it needs, at most [`PATIENCE`], and fails with what the person saw instead.
+//! A person's actions are verbs ([`Browser::open`], [`Browser::click`], [`Browser::fill`], [`Browser::sees`] …) that
+//! name controls by their label, as a person does. So these tests cannot use a control without a name either. A text
+//! of the page is given in both languages, and searched for in the person's ([`Words`]). Every verb waits for its
+//! target, at most [`PATIENCE`], and on failure reports what the person saw instead.
 
 mod checks;
 mod driver;
@@ -24,14 +24,14 @@ use crate::database::Database;
 use crate::speech::has_program;
 use crate::wait::{must, text};
 
-/// How long a person waits for something to appear; on a busy machine, the unoptimised binary alone takes some of it.
+/// How long a person waits for something to appear; on a busy machine, the unoptimized binary alone takes some of it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The window, in CSS pixels.
 const WIDTH: u32 = 1280;
 const HEIGHT: u32 = 800;
 
-/// Whether a browser and its driver are there; in CI they must be.
+/// Whether a browser and its driver are installed.
 ///
 /// # Panics
 /// In CI, if one is missing.
@@ -40,7 +40,7 @@ pub fn can_browse() -> bool {
     has_program("chromium", "chromium") && has_program("chromedriver", "chromium-driver")
 }
 
-/// Skips the test, loudly, where there is no browser; in CI nothing is skipped.
+/// Skips the test with a message if there is no browser; fails in CI.
 #[macro_export]
 macro_rules! needs_browser {
     () => {
@@ -50,12 +50,12 @@ macro_rules! needs_browser {
     };
 }
 
-/// What a person has set in the browser.
+/// A person's browser settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Person {
-    /// The language that the browser asks for.
+    /// The preferred language.
     language: Language,
-    /// A file of sound that the microphone hears, and its permission without a question.
+    /// An audio file for the microphone, which pages may use without a prompt.
     hears: Option<&'static Path>,
 }
 
@@ -78,8 +78,8 @@ impl Person {
         }
     }
 
-    /// Reads English where the service is on SQLite, and Spanish on PostgreSQL: a test that runs on both databases is done
-    /// in both languages, without more runs.
+    /// Reads English if the service uses SQLite, and Spanish on PostgreSQL. So a test on both databases covers both
+    /// languages without more runs.
     #[must_use]
     pub const fn on(database: &Database) -> Self {
         match database {
@@ -88,8 +88,8 @@ impl Person {
         }
     }
 
-    /// Speaks what is in this WAV file, over and over, into a microphone that every page may use: however long a page
-    /// takes to listen, it hears the whole of it.
+    /// Plays this WAV file repeatedly into a microphone that every page may use. However long a page takes to listen,
+    /// it hears the whole file.
     #[must_use]
     pub fn speaking(mut self, file: PathBuf) -> Self {
         self.hears = Some(Box::leak(file.into_boxed_path()));
@@ -97,7 +97,7 @@ impl Person {
     }
 }
 
-/// A browser with one window, cookies of its own and nothing remembered; it ends with the value.
+/// A browser with one window, its own cookies and an empty profile; dropping it closes it.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
@@ -107,7 +107,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens a browser that will visit this server.
+    /// Opens a browser for this server.
     ///
     /// # Panics
     /// If chromedriver or Chromium does not start.
@@ -116,7 +116,7 @@ impl Browser {
         Self::by(driver, person, format!("http://{server}")).await
     }
 
-    /// Another browser beside this one, which shares nothing with it.
+    /// Opens another browser that shares nothing with this one.
     ///
     /// # Panics
     /// If Chromium does not start.
@@ -135,12 +135,12 @@ impl Browser {
         browser
     }
 
-    /// These words as its person reads them.
+    /// The words in the person's language.
     pub fn words<'a>(&self, words: &'a impl Words) -> &'a str {
         words.in_language(self.language)
     }
 
-    /// Goes to a path of the server, or to a whole address.
+    /// Opens a path of the server, or an absolute URL.
     pub async fn open(&self, target: &str) {
         let url = if target.starts_with("http") {
             target.to_owned()
@@ -150,17 +150,15 @@ impl Browser {
         must(&url, self.client.goto(&url).await);
     }
 
-    /// Loads the page again.
     pub async fn reload(&self) {
         must("a reload", self.client.refresh().await);
     }
 
-    /// Goes back in the window's history.
     pub async fn back(&self) {
         must("a step back", self.client.back().await);
     }
 
-    /// The whole address of the page.
+    /// The full URL of the page.
     pub async fn address(&self) -> String {
         must("the address", self.client.current_url().await).to_string()
     }
@@ -174,12 +172,11 @@ impl Browser {
         }
     }
 
-    /// The title of the page.
     pub async fn title(&self) -> String {
         must("the title", self.client.title().await)
     }
 
-    /// Everything that can be read on the page, with single spaces.
+    /// All visible text of the page, with single spaces.
     pub async fn reads(&self) -> String {
         let words = "const own = document.body ? [document.body] : [];
             for (const e of document.querySelectorAll('*')) if (e.shadowRoot) own.push(...e.shadowRoot.children);
@@ -193,7 +190,7 @@ impl Browser {
             .join(" ")
     }
 
-    /// The value of a script, as the developer tools would run it: not bound by the page's policy.
+    /// The value of a script that runs as in the developer tools, without the page's policy.
     ///
     /// # Panics
     /// If it throws.
@@ -201,7 +198,7 @@ impl Browser {
         must(script, self.client.execute(script, arguments).await)
     }
 
-    /// The value that a script hands to its last argument, a function.
+    /// The value that a script passes to its last argument, a callback.
     ///
     /// # Panics
     /// If it throws.
@@ -209,20 +206,19 @@ impl Browser {
         must(script, self.client.execute_async(script, arguments).await)
     }
 
-    /// Cookies of the page: what they are, not only their values.
+    /// The page's cookies with all their attributes.
     pub async fn cookies(&self) -> Vec<Value> {
         let cookies = self.tools("Network.getCookies", json!({})).await;
         cookies["cookies"].as_array().cloned().unwrap_or_default()
     }
 
-    /// The value of a cookie.
     pub async fn cookie(&self, name: &str) -> Option<String> {
         let cookies = self.cookies().await;
         let found = cookies.iter().find(|cookie| cookie["name"] == name)?;
         Some(text(&found["value"]).to_owned())
     }
 
-    /// Puts a cookie into the browser, for this path and what is below it; no script can read it.
+    /// Sets a cookie for this path and below; no script can read it.
     pub async fn plant(&self, name: &str, value: &str, path: &str) {
         let url = format!("{}{path}", self.base);
         let cookie =
@@ -230,19 +226,19 @@ impl Browser {
         self.tools("Network.setCookie", cookie).await;
     }
 
-    /// Forgets every cookie, as time does.
+    /// Deletes every cookie, as their expiry would.
     pub async fn forget(&self) {
         self.tools("Network.clearBrowserCookies", json!({})).await;
     }
 
-    /// Sees the page at this size, in CSS pixels.
+    /// Sets the page size, in CSS pixels.
     pub async fn resize(&self, width: u32, height: u32) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.tools("Emulation.setDeviceMetricsOverride", size).await;
     }
 
-    /// Prefers dark pages, or light ones.
+    /// Sets the preferred color scheme.
     pub async fn dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -250,7 +246,7 @@ impl Browser {
             .await;
     }
 
-    /// A command of the developer tools' protocol.
+    /// Sends a command of the developer tools protocol.
     async fn tools(&self, command: &str, parameters: Value) -> Value {
         let command = driver::Extension {
             path: "goog/cdp/execute",

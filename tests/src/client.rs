@@ -1,4 +1,4 @@
-//! A client that sends exactly what a test writes, one connection a request.
+//! A client that sends exactly what a test writes, one connection per request.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -13,27 +13,26 @@ use tokio::net::TcpStream;
 use crate::stream::Stream;
 use crate::wait::must;
 
-/// The interface as it is committed.
+/// The committed API document.
 static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
     let document = include_str!("../../docs/openapi.json");
     Interface::new(must("docs/openapi.json", serde_json::from_str(document)))
 });
 
-/// How long an answer may take.
+/// How long a response may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Where the server is; a restart changes it for every client.
+/// The server's address; a restart changes it for every client.
 #[derive(Debug, Clone)]
 pub struct Address(Arc<Mutex<SocketAddr>>);
 
 impl Address {
-    /// An address.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         Self(Arc::new(Mutex::new(address)))
     }
 
-    /// The address now.
+    /// The current address.
     #[must_use]
     pub fn get(&self) -> SocketAddr {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,7 +43,7 @@ impl Address {
     }
 }
 
-/// Asks a server, with one key or none.
+/// Sends requests to a server, with one key or none.
 #[derive(Debug, Clone)]
 pub struct Client {
     address: Address,
@@ -52,7 +51,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client without a key.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self {
@@ -61,7 +59,7 @@ impl Client {
         }
     }
 
-    /// The same server, with this key.
+    /// A client of the same server, with this key.
     #[must_use]
     pub fn with_key(&self, token: &str) -> Self {
         Self {
@@ -70,13 +68,12 @@ impl Client {
         }
     }
 
-    /// Where the server is.
     #[must_use]
     pub const fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A request that is still to be sent.
+    /// A request that is not sent yet.
     #[must_use]
     pub fn request(&self, method: &str, target: &str) -> Request {
         let request = Request {
@@ -91,7 +88,6 @@ impl Client {
         }
     }
 
-    /// A GET.
     #[must_use]
     pub fn get(&self, target: &str) -> Request {
         self.request("GET", target)
@@ -103,28 +99,26 @@ impl Client {
         self.request("POST", target).json(body)
     }
 
-    /// A PATCH of JSON.
     #[must_use]
     pub fn patch(&self, target: &str, body: impl ToString) -> Request {
         self.request("PATCH", target).json(body)
     }
 
-    /// A DELETE.
     #[must_use]
     pub fn delete(&self, target: &str) -> Request {
         self.request("DELETE", target)
     }
 
-    /// Reads a resource that must be there.
+    /// Reads an existing resource.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the status code is not 200.
     pub async fn read(&self, target: &str) -> Value {
         self.get(target).await.assert(200)
     }
 }
 
-/// A request that is being written.
+/// A request that is being built.
 #[derive(Debug, Clone)]
 pub struct Request {
     address: SocketAddr,
@@ -134,7 +128,6 @@ pub struct Request {
 }
 
 impl Request {
-    /// Adds a header line.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers
@@ -142,13 +135,11 @@ impl Request {
         self
     }
 
-    /// Adds an Idempotency-Key.
     #[must_use]
     pub fn idempotency_key(self, key: &str) -> Self {
         self.header("Idempotency-Key", key)
     }
 
-    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: impl ToString) -> Self {
         self.header("Content-Type", "application/json")
@@ -180,7 +171,7 @@ impl Request {
         bytes
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends it and reads the complete response.
     ///
     /// # Panics
     /// If there is none.
@@ -189,14 +180,11 @@ impl Request {
         must(&line, self.try_send().await)
     }
 
-    /// Sends it; an error if the connection breaks before the whole answer is there.
-    ///
-    /// # Errors
-    /// The connection's.
+    /// Sends it; fails if the connection breaks before the complete response has arrived.
     pub async fn try_send(self) -> std::io::Result<Answer> {
         let exchanged = tokio::time::timeout(LIMIT, async {
             let mut socket = TcpStream::connect(self.address).await?;
-            // The server may answer and close before it has read everything.
+            // The server may respond and close before it has read everything.
             let _ = socket.write_all(&self.bytes()).await;
             let mut bytes = Vec::new();
             let end = socket.read_to_end(&mut bytes).await;
@@ -211,25 +199,22 @@ impl Request {
         exchanged.await?
     }
 
-    /// Sends it and reads the answer as server-sent events.
+    /// Sends it and reads the response as server-sent events.
     ///
     /// # Panics
-    /// If the answer is not 200.
+    /// If the response is not 200.
     pub async fn stream(self) -> Stream {
         let stream = must("a stream", self.try_stream().await);
         assert!(stream.head.starts_with("HTTP/1.1 200"), "{}", stream.head);
         stream
     }
 
-    /// Sends it and reads the head of the answer, which may be any.
-    ///
-    /// # Errors
-    /// The connection's.
+    /// Sends it and reads the head of the response, with any status code.
     pub async fn try_stream(self) -> std::io::Result<Stream> {
         let mut socket = TcpStream::connect(self.address).await?;
         socket.write_all(&self.bytes()).await?;
         let stream = Stream::read(socket).await?;
-        // A refused one is told from its status alone.
+        // A refusal is judged by its status code alone.
         if stream.head.starts_with("HTTP/1.1 200") {
             self.saw(200, b"");
         }
@@ -248,7 +233,7 @@ impl Request {
     }
 }
 
-/// A request is sent by waiting for its answer.
+/// Awaiting a request sends it and returns its response.
 impl IntoFuture for Request {
     type Output = Answer;
     type IntoFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
@@ -259,9 +244,6 @@ impl IntoFuture for Request {
 }
 
 /// Sends raw bytes and reads until the server closes.
-///
-/// # Errors
-/// The connection's.
 pub async fn exchange(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut socket = TcpStream::connect(address).await?;
     socket.write_all(bytes).await?;
@@ -270,10 +252,10 @@ pub async fn exchange(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Vec<
     Ok(answer)
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status.
+    /// The status code.
     pub status: u16,
     /// Header names in lower case, with their values.
     pub headers: Vec<(String, String)>,
@@ -282,7 +264,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// `None` if it is not whole.
+    /// Parses a response; `None` if it is incomplete.
     fn read(bytes: &[u8]) -> Option<Self> {
         let split = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let head = std::str::from_utf8(&bytes[..split]).ok()?;
@@ -306,10 +288,10 @@ impl Answer {
         })
     }
 
-    /// A header that is sent at most once.
+    /// A header that occurs at most once.
     ///
     /// # Panics
-    /// If it is sent twice.
+    /// If it occurs twice.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(n, _)| n == name);
@@ -321,14 +303,13 @@ impl Answer {
     /// A header that is a whole number.
     ///
     /// # Panics
-    /// If it is missing or none.
+    /// If it is missing or not a number.
     #[must_use]
     pub fn number(&self, name: &str) -> i64 {
         let value = self.header(name).and_then(|value| value.parse().ok());
         value.unwrap_or_else(|| panic!("no number in {name}: {self:?}"))
     }
 
-    /// The body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -337,16 +318,16 @@ impl Answer {
     /// The body as JSON.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         must(&self.text(), serde_json::from_slice(&self.body))
     }
 
-    /// The body, after a look at the status and at what every answer carries.
+    /// The body, after checking the status code and the headers that every response has.
     ///
     /// # Panics
-    /// If something of that is wrong.
+    /// If one of them is wrong.
     #[track_caller]
     pub fn assert(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
@@ -357,10 +338,10 @@ impl Answer {
         self.json()
     }
 
-    /// The message of an error, after a look at its envelope.
+    /// The message of an error, after checking its envelope.
     ///
     /// # Panics
-    /// If the answer is another.
+    /// If the response differs.
     #[track_caller]
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.assert(status);

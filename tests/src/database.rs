@@ -1,9 +1,9 @@
-//! Which database a server runs on, and the macro that runs one test on both.
+//! The database of a server, and the macro that runs a test on both.
 
 use offhook_storage::StoreConfig;
 use offhook_testkit::TestDatabase;
 
-/// A database of a test's own.
+/// A database for one test.
 #[derive(Debug, Clone)]
 pub enum Database {
     /// The embedded one, in the server's data directory.
@@ -24,10 +24,7 @@ impl Database {
         matches!(self, Self::Postgres(_))
     }
 
-    /// Its `--database-url`, if it needs one.
-    ///
-    /// # Panics
-    /// Never: a test database on PostgreSQL has a URL.
+    /// Its `--database-url`; `None` for the embedded database.
     #[must_use]
     pub fn url(&self) -> Option<String> {
         let Self::Postgres(database) = self else {
@@ -41,7 +38,7 @@ impl Database {
 }
 
 /// Runs each test on both databases: `async fn NAME(database: Database)` becomes `sqlite::NAME` and `postgres::NAME`.
-/// Once per module.
+/// Use it once per module.
 #[macro_export]
 macro_rules! both {
     ($($(#[$attribute:meta])* async fn $name:ident($database:ident: Database $(,)?) $body:block)*) => {

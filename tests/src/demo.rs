@@ -1,4 +1,4 @@
-//! `offhook demo`, stayed with.
+//! A running `offhook demo`.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use tokio::process::{Child, ChildStdout, Command};
 use crate::binary;
 use crate::wait::{must, within};
 
-/// How long its call may take: by sound it lasts as long as people talk.
+/// How long its call may take: with audio it lasts as long as people talk.
 const CALL: Duration = Duration::from_secs(120);
 
-/// A demo that goes on; it ends with the value.
+/// A running demo; dropping it ends it.
 pub struct Demo {
-    /// Where it serves.
+    /// The server's address.
     pub address: SocketAddr,
-    /// The page on which its owner chooses a password.
+    /// The page where the owner chooses a password.
     pub welcome: String,
     pub printed: String,
     _said: Lines<BufReader<ChildStdout>>,
@@ -28,10 +28,10 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Starts one and waits until its call is over.
+    /// Starts a demo and waits until its call is over.
     ///
     /// # Panics
-    /// If it ends, or says no address.
+    /// If it ends, or prints no address.
     pub async fn start() -> Self {
         let folder = must("a folder", tempfile::tempdir());
         let mut command = Command::from(binary::command());

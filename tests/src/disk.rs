@@ -7,12 +7,12 @@ use tempfile::TempDir;
 
 use crate::wait::must;
 
-/// A disk in memory; it is gone with the value.
+/// A disk in memory; dropping it removes it.
 #[derive(Debug)]
 pub struct Disk(TempDir);
 
 impl Disk {
-    /// One of so many MiB; `None` where this process may make none, which wants root.
+    /// A disk of `mib` MiB; `None` if this process may not mount one, which needs root.
     #[must_use]
     pub fn of(mib: u32) -> Option<Self> {
         let folder = must("a directory", tempfile::tempdir());
@@ -25,13 +25,12 @@ impl Disk {
             .then_some(Self(folder))
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Leaves no byte on it.
+    /// Fills it to the last byte.
     pub fn fill(&self) {
         let mut filler = must("a file", std::fs::File::create(self.filler()));
         for size in [64 * 1024, 1] {
@@ -39,7 +38,7 @@ impl Disk {
         }
     }
 
-    /// Gives back what [`fill`](Self::fill) took.
+    /// Removes what [`fill`](Self::fill) wrote.
     pub fn empty(&self) {
         must("a removed file", std::fs::remove_file(self.filler()));
     }

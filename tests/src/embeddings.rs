@@ -1,4 +1,4 @@
-//! An embeddings service that speaks OpenAI's shape, and knows a few words' meaning.
+//! A fake of an OpenAI-style embeddings service that knows the meaning of a few words.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::wait::must;
 
-/// Words that mean the same.
+/// Words with the same meaning.
 const MEANINGS: [&[&str]; 3] = [
     &["pool", "swim", "bathe"],
     &["breakfast", "eat", "hungry"],
@@ -29,7 +29,7 @@ struct State {
     requests: Vec<(Option<String>, Value)>,
 }
 
-/// Such a service. It listens as long as the test's runtime lives.
+/// The fake service. It listens as long as the test's runtime lives.
 #[derive(Debug, Clone)]
 pub struct EmbeddingsServer {
     /// The value of `knowledge.embeddings.base_url`.
@@ -52,7 +52,7 @@ impl EmbeddingsServer {
                 tokio::spawn(async move {
                     let service = service_fn(|request| server.answer(request));
                     let connection = http1::Builder::new();
-                    // A client that went away is no concern of the service's.
+                    // The client may disconnect at any time.
                     let _ = connection
                         .serve_connection(TokioIo::new(socket), service)
                         .await;
@@ -62,17 +62,17 @@ impl EmbeddingsServer {
         server
     }
 
-    /// Answers this model with 503 from now on.
+    /// Responds with 503 for this model from now on.
     pub fn fail(&self, model: &str) {
         self.state().refused.push(model.to_owned());
     }
 
-    /// Answers every model again.
+    /// Serves every model again.
     pub fn recover(&self) {
         self.state().refused.clear();
     }
 
-    /// What was asked so far: the credential and the body.
+    /// The credential and the body of each request so far.
     #[must_use]
     pub fn requests(&self) -> Vec<(Option<String>, Value)> {
         self.state().requests.clone()
@@ -107,7 +107,7 @@ impl EmbeddingsServer {
             };
             return Ok(response);
         }
-        // Backwards: the index says whose a vector is.
+        // In reverse order: the index assigns each vector to its text.
         let data = input.iter().enumerate().rev().map(|(index, text)| {
             let vector = vector(text.as_str().unwrap_or_default(), &model);
             json!({"object": "embedding", "index": index, "embedding": vector})
@@ -125,7 +125,8 @@ impl EmbeddingsServer {
     }
 }
 
-/// A direction for each meaning, and one for everything else. `other` gives the meanings other directions.
+/// One direction for each meaning, and one for everything else. The model `other` gives the meanings other
+/// directions.
 fn vector(text: &str, model: &str) -> Vec<f64> {
     let text = text.to_lowercase();
     let turn = usize::from(model == "other");

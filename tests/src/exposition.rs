@@ -1,11 +1,11 @@
-//! A strict reader of OpenMetrics' text format: what it does not understand fails the test.
+//! A strict parser of OpenMetrics' text format: what it does not understand fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a process says of itself.
+/// The metrics of a process.
 #[derive(Debug, Default)]
 pub struct Exposition {
-    /// The families by their names, with their types.
+    /// The families by name, with their types.
     pub families: BTreeMap<String, String>,
     pub samples: Vec<Sample>,
 }
@@ -19,10 +19,10 @@ pub struct Sample {
 }
 
 impl Exposition {
-    /// Reads the text.
+    /// Parses the text.
     ///
     /// # Panics
-    /// If it is not as the format has it.
+    /// If it violates the format.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let body = text.strip_suffix("# EOF\n");
@@ -117,7 +117,7 @@ impl Exposition {
         self.samples.iter().filter(|one| one.name == name).collect()
     }
 
-    /// The sum of the samples of this name that have these labels.
+    /// The sum of the samples with this name and these labels.
     #[must_use]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&&Sample| {
@@ -147,8 +147,8 @@ fn sample(line: &str) -> Sample {
     }
 }
 
-/// Routes have braces and commas may be in values, so a label ends where its quotation mark does. Nothing that is
-/// counted has a value that needs an escape.
+/// Routes have braces, and values may contain commas, so a label ends at its quotation mark. No metric has a value
+/// that needs an escape.
 fn labels_of(mut rest: &str, line: &str) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     while !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with an input (tests/fuzz/src): every run tries what fuzzing has kept.
+//! Runs the fuzz targets (tests/fuzz/src) on the inputs that fuzzing has kept.
 
 #[path = "../fuzz/src/cursor.rs"]
 mod cursor;
@@ -25,7 +25,7 @@ mod target;
 #[path = "../fuzz/src/timestamp.rs"]
 mod timestamp;
 
-/// What a target does with an input.
+/// Runs a target on an input.
 type Target = fn(&[u8]);
 
 /// The targets, by the names of their folders in tests/fuzz/corpus.

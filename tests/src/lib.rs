@@ -1,7 +1,7 @@
-//! What the black-box tests stand on: the real binary as child processes, a client that sends exactly what a test
-//! writes, a receiver of webhooks, and the simulated phone network as a process of its own.
+//! The basis of the black-box tests: the real binary as child processes, a client that sends exactly what a test
+//! writes, a webhook receiver, and the simulated phone network as a separate process.
 //!
-//! The tests know the service by its contract alone: its command line, its HTTP interface and its files.
+//! The tests only use the service's contract: its command line, its HTTP API and its files.
 
 mod baresip;
 mod binary;
@@ -12,7 +12,7 @@ mod demo;
 mod disk;
 mod embeddings;
 mod exposition;
-// What it includes has unit tests, which run where it stands.
+// The included files have unit tests, which run in their own crates.
 #[cfg(not(test))]
 #[expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! A language model that speaks OpenAI's chat completions, for what costs credits.
+//! A fake language model with OpenAI's chat completions API, for tests that cost credits.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 
 use crate::wait::must;
 
-/// What it says to everything.
+/// Its response to everything.
 const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"},\"finish_reason\":null}]}\n\n\
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
                       data: [DONE]\n\n";
@@ -21,7 +21,7 @@ const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"
 /// The models that it lists.
 const MODELS: &str = "{\"object\":\"list\",\"data\":[]}";
 
-/// Starts such a model; returns the value of `models.<provider>.base_url`. It listens as long as the test's runtime
+/// Starts the model; returns the value of `models.<provider>.base_url`. It listens as long as the test's runtime
 /// lives.
 pub async fn model_server() -> String {
     let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
@@ -31,7 +31,7 @@ pub async fn model_server() -> String {
             tokio::spawn(async move {
                 let connection = http1::Builder::new()
                     .serve_connection(TokioIo::new(socket), service_fn(answer));
-                // A client that went away is no concern of the model's.
+                // The client may disconnect at any time.
                 let _ = connection.await;
             });
         }

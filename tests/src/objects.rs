@@ -1,4 +1,4 @@
-//! An S3-compatible store that checks signatures, and fails as it is told.
+//! An S3-compatible store that checks signatures, and fails on demand.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const BUCKET: &str = "files";
 const KEY_ID: &str = "AKIDTEST";
 const KEY: &str = "a secret of the test's own";
 
-/// What S3 says of a bucket that is not there.
+/// S3's response for a missing bucket.
 const NO_SUCH_BUCKET: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>NoSuchBucket</Code>\
     <Message>The specified bucket does not exist</Message></Error>";
 
@@ -67,7 +67,7 @@ impl ObjectServer {
         }
     }
 
-    /// Settings with which a server keeps its files here, behind a prefix.
+    /// Settings with which a server keeps its files here, under a prefix.
     #[must_use]
     pub fn used_by(&self, options: Options) -> Options {
         options
@@ -77,23 +77,22 @@ impl ObjectServer {
             .set("storage.s3.secret_access_key", KEY)
     }
 
-    /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers again.
+    /// Responds again.
     pub fn recover(&self) {
         self.mode.store(UP, Ordering::SeqCst);
     }
 
-    /// Hangs up on every request from now on.
+    /// Closes the connection on every request from now on.
     pub fn go_down(&self) {
         self.mode.store(DOWN, Ordering::SeqCst);
     }
 
-    /// Takes every request from now on and never answers.
+    /// Accepts every request from now on and never responds.
     pub fn fall_silent(&self) {
         self.mode.store(SILENT, Ordering::SeqCst);
     }
@@ -140,7 +139,7 @@ async fn answer(
     mode: u8,
     request: Request<Incoming>,
 ) -> Result<Response<s3s::Body>, Failure> {
-    // The library makes a bucket when it is first written to, which no store does.
+    // The library creates a bucket on the first write to it, which real stores do not do.
     let bucket = request.uri().path().split('/').nth(1).unwrap_or_default();
     let is_missing = !buckets.join(bucket).is_dir();
     match mode {

@@ -1,5 +1,5 @@
-//! A telephone: a SIP user agent over datagrams with sound of its own, on loopback. It shares nothing with the service's
-//! signalling, so that each proves the other; what it does wrong it does because a test wants it.
+//! A telephone: a SIP user agent over UDP with its own audio, on loopback. It shares no code with the service's
+//! signaling, so that each proves the other. It only misbehaves where a test asks for it.
 
 mod dialog;
 mod message;
@@ -20,17 +20,17 @@ use self::message::Message;
 pub use self::sound::{Utterance, Weather};
 use crate::wait::{eventually, must, within};
 
-/// How long the other side may take for anything, on a machine that is busy.
+/// How long the other side may take for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A telephone; it is unplugged with the value.
+/// A telephone; dropping it disconnects it.
 pub struct Phone {
     exchange: Arc<Exchange>,
     ringing: tokio::sync::Mutex<mpsc::UnboundedReceiver<Arc<Dialog>>>,
     task: JoinHandle<()>,
 }
 
-/// What all calls of a phone share.
+/// The state that all calls of a phone share.
 struct Exchange {
     socket: UdpSocket,
     address: SocketAddr,
@@ -41,7 +41,7 @@ struct Exchange {
 }
 
 impl Phone {
-    /// A phone on a port of its own.
+    /// A phone on a free port.
     pub async fn start() -> Self {
         let socket = must("a phone's socket", UdpSocket::bind("127.0.0.1:0").await);
         let (ringing, calls) = mpsc::unbounded_channel();
@@ -61,18 +61,18 @@ impl Phone {
         }
     }
 
-    /// Where it is: what a trunk's `server` says.
+    /// Its address, for a trunk's `server`.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.exchange.address
     }
 
-    /// Answers nothing and nobody, or does again.
+    /// Makes the phone ignore all messages, or respond again.
     pub fn set_deaf(&self, deaf: bool) {
         self.exchange.is_deaf.store(deaf, Ordering::Relaxed);
     }
 
-    /// The next call that comes in. It does not ring yet.
+    /// The next incoming call. It does not ring yet.
     ///
     /// # Panics
     /// If none comes.
@@ -84,7 +84,7 @@ impl Phone {
         }
     }
 
-    /// The next call that comes in, answered after a ring, and confirmed.
+    /// The next incoming call, answered after a ring, and confirmed.
     pub async fn answers(&self) -> PhoneCall {
         let call = self.is_called().await;
         call.ring().await;
@@ -93,7 +93,7 @@ impl Phone {
         call
     }
 
-    /// How many calls have come in so far.
+    /// The number of incoming calls so far.
     #[must_use]
     pub fn calls(&self) -> usize {
         lock(&self.exchange.calls).len()
@@ -129,7 +129,7 @@ impl Exchange {
     async fn listen(self: Arc<Self>) {
         let mut datagram = vec![0; 65_536];
         loop {
-            // Errors tell of ports that are closed; that concerns what was sent there.
+            // An error reports a closed port at an earlier destination.
             let Ok((length, from)) = self.socket.recv_from(&mut datagram).await else {
                 continue;
             };
@@ -165,7 +165,7 @@ impl Exchange {
     }
 
     async fn send(&self, to: SocketAddr, message: &str) {
-        // Whoever is gone hears nothing.
+        // The peer may be gone.
         let _ = self.socket.send_to(message.as_bytes(), to).await;
     }
 
@@ -181,13 +181,13 @@ impl Exchange {
 pub struct PhoneCall(Arc<Dialog>);
 
 impl PhoneCall {
-    /// The number that was called.
+    /// The called number.
     #[must_use]
     pub fn to(&self) -> String {
         user_of(self.0.invitation().address("To")).to_owned()
     }
 
-    /// The number that calls.
+    /// The calling number.
     #[must_use]
     pub fn from(&self) -> String {
         user_of(self.0.invitation().address("From")).to_owned()
@@ -203,7 +203,7 @@ impl PhoneCall {
         self.0.reply("180 Ringing", "").await;
     }
 
-    /// Answers, and says so again until it is confirmed.
+    /// Answers, and repeats the answer until it is confirmed.
     pub async fn answer(&self) {
         self.0.answer().await;
     }
@@ -221,10 +221,7 @@ impl PhoneCall {
         self.0.refuse(status).await;
     }
 
-    /// Waits for the answer to our call; its status if it was refused.
-    ///
-    /// # Errors
-    /// The status.
+    /// Waits for the answer to our call; fails with the status code of a refusal.
     pub async fn is_answered(&self) -> Result<(), u16> {
         let status = eventually("the answer to a call", PATIENCE, || async {
             self.0.answer_to(self.0.invite_number())
@@ -233,7 +230,7 @@ impl PhoneCall {
         if status == 200 { Ok(()) } else { Err(status) }
     }
 
-    /// Gives up a call that is not answered yet.
+    /// Cancels a call that is not answered yet.
     pub async fn cancel(&self) {
         self.0.cancel().await;
     }
@@ -255,7 +252,7 @@ impl PhoneCall {
         self.0.describe_anew("sendrecv").await;
     }
 
-    /// To where a transfer was asked for, as the request wrote it.
+    /// The destination of a requested transfer, as the request wrote it.
     #[must_use]
     pub fn transferred_to(&self) -> Option<String> {
         let state = self.0.state();
@@ -264,13 +261,13 @@ impl PhoneCall {
         Some(user_of(refer.address("Refer-To")).to_owned())
     }
 
-    /// Whether the caller gave up before an answer.
+    /// Whether the caller cancelled before an answer.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.state().is_cancelled
     }
 
-    /// Waits until the caller gives up.
+    /// Waits until the caller cancels.
     pub async fn gives_up(&self) {
         self.until("the caller's giving up", |dialog| {
             dialog.state().is_cancelled
@@ -278,7 +275,7 @@ impl PhoneCall {
         .await;
     }
 
-    /// Whether the call is over, from whichever side.
+    /// Whether the call is over, ended by either side.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.0.state().has_ended
@@ -290,41 +287,41 @@ impl PhoneCall {
             .await;
     }
 
-    /// What the network does to our packets from now on.
+    /// Sets the packet loss and jitter of our packets.
     pub fn weather(&self, weather: Weather) {
         self.0.sound.set_weather(weather);
     }
 
-    /// Begins to say something, behind what is being said already.
+    /// Queues audio to play after the current audio.
     pub fn say(&self, samples: &[i16]) {
         self.0.sound.say(samples);
     }
 
-    /// Says something to its end.
+    /// Plays audio to its end.
     pub async fn says(&self, samples: &[i16]) {
         self.0.sound.say(samples);
         self.0.sound.is_said().await;
     }
 
-    /// Presses keys, one after the other; `w` is a pause of half a second.
+    /// Presses keys one after another; `w` is a pause of half a second.
     pub async fn press(&self, keys: &str) {
         self.0.sound.press(keys);
         self.0.sound.is_said().await;
     }
 
-    /// The keys that were heard, as telephone-events.
+    /// The keys received as telephone-events.
     #[must_use]
     pub fn keys(&self) -> String {
         self.0.sound.keys()
     }
 
-    /// What the other side says next, to its end.
+    /// The other side's next utterance, to its end.
     pub async fn hears(&self) -> Utterance {
         self.0.sound.utterance().await
     }
 
-    /// Waits until that many 20 ms of something new were heard; returns when it began. [`hears`](Self::hears) still
-    /// tells it whole.
+    /// Waits until `packets` packets of 20 ms with new sound have arrived; returns when the sound began.
+    /// [`hears`](Self::hears) still returns all of it.
     pub async fn hears_beginning(&self, packets: usize) -> Instant {
         self.0.sound.begins(packets).await
     }
@@ -334,7 +331,7 @@ impl PhoneCall {
     }
 }
 
-/// What stands before the `@` of an address.
+/// The part of an address before its `@`.
 fn user_of(address: &str) -> &str {
     let rest = address.strip_prefix("sip:").unwrap_or(address);
     rest.split('@').next().unwrap_or_default()

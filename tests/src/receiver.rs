@@ -1,4 +1,4 @@
-//! A receiver of webhooks that writes down what came and answers as it is told.
+//! A webhook receiver that records deliveries and responds as configured.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,19 +17,19 @@ use tokio::net::TcpListener;
 
 use crate::wait::{eventually, must};
 
-/// How long a delivery may take to come.
+/// How long a delivery may take to arrive.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A delivery that came in.
+/// A received delivery.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// The path it was sent to.
+    /// The path of the request.
     pub path: String,
     /// Header names in lower case, with their values.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
 }
 
@@ -45,7 +45,7 @@ impl Received {
     /// The body as JSON.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         must("the body of a delivery", serde_json::from_slice(&self.body))
@@ -83,19 +83,19 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers 200 to everything.
+    /// Responds with 200 to everything.
     pub async fn start() -> Self {
         Self::scripted(|_, _| 200).await
     }
 
-    /// Answers with the status that `script` says for a delivery; it is told how many came before.
+    /// Responds with the status code that `script` returns for a delivery and the number of earlier ones.
     pub async fn scripted(
         script: impl Fn(&Received, usize) -> u16 + Send + Sync + 'static,
     ) -> Self {
         Self::with(Box::new(script), "noted").await
     }
 
-    /// Answers this status and body to everything.
+    /// Responds with this status code and body to everything.
     pub async fn saying(status: u16, body: &'static str) -> Self {
         Self::with(Box::new(move |_, _| status), body).await
     }
@@ -112,13 +112,13 @@ impl Receiver {
         Self { address, log }
     }
 
-    /// Where deliveries go: a name, as literal addresses are refused.
+    /// The URL of an endpoint: with a host name, because literal addresses are refused.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.address.port())
     }
 
-    /// What has come so far.
+    /// The deliveries so far.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.log
@@ -128,12 +128,12 @@ impl Receiver {
             .clone()
     }
 
-    /// Waits until `enough` is true of what has come, and returns that.
+    /// Waits until the deliveries satisfy `enough`, and returns them.
     pub async fn wait(&self, what: &str, enough: impl Fn(&[Received]) -> bool) -> Vec<Received> {
         self.wait_within(LIMIT, what, enough).await
     }
 
-    /// As [`Receiver::wait`], with a limit.
+    /// As [`Receiver::wait`], with a time limit.
     pub async fn wait_within(
         &self,
         limit: Duration,
@@ -146,7 +146,7 @@ impl Receiver {
         .await
     }
 
-    /// Waits for so many deliveries.
+    /// Waits for `count` deliveries.
     pub async fn count(&self, count: usize) -> Vec<Received> {
         self.wait(&format!("{count} deliveries"), |all| all.len() >= count)
             .await
@@ -159,7 +159,7 @@ async fn accept(listener: TcpListener, log: Arc<Log>) {
         tokio::spawn(async move {
             let service = service_fn(|request| answer(request, log.clone()));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
-            // A sender that went away is no concern of the receiver's.
+            // The sender may disconnect at any time.
             let _ = connection.await;
         });
     }
@@ -179,7 +179,7 @@ async fn answer(
     let headers = headers.collect();
     let body = match request.into_body().collect().await {
         Ok(body) => body.to_bytes().to_vec(),
-        // Cut off: the sender died while it wrote.
+        // Cut off: the sender died while writing.
         Err(_) => return Ok(Response::new(Full::default())),
     };
     let received = Received {

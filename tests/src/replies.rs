@@ -1,4 +1,4 @@
-//! PostgreSQL behind a network that loses its answers: what is written is written, and whoever wrote it is not told.
+//! PostgreSQL behind a network that loses responses: a commit succeeds, but the client never learns it.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,8 +18,8 @@ use crate::wait::must;
 /// The request for encryption (`SSLRequest`).
 const WANTS_TLS: u32 = 80_877_103;
 
-/// A proxy that passes every message of the protocol (PostgreSQL's documentation, "Message Formats") on, and of the
-/// transactions that write moments of conversations loses every so many-th answer, with its connection.
+/// A proxy that forwards every message of the protocol (PostgreSQL's documentation, "Message Formats"). For
+/// transactions that write moments of conversations, it drops every n-th response, and closes that connection.
 #[derive(Debug)]
 pub struct LostReplies {
     address: SocketAddr,
@@ -29,14 +29,14 @@ pub struct LostReplies {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Every so many-th answer is lost; 0: none.
+    /// Every n-th response is lost; 0: none.
     every: AtomicU64,
     written: AtomicU64,
     lost: AtomicU64,
 }
 
 impl LostReplies {
-    /// Before the server of this database; it loses nothing yet.
+    /// A proxy for the server of this database; it loses nothing yet.
     ///
     /// # Panics
     /// If the database is embedded, or its server has no address.
@@ -64,18 +64,18 @@ impl LostReplies {
         }
     }
 
-    /// Where the server seems to be.
+    /// The proxy's address, in place of the server's.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on loses every so many-th answer.
+    /// From now on loses every n-th response.
     pub fn lose_every(&self, every: u64) {
         self.counts.every.store(every, Ordering::SeqCst);
     }
 
-    /// How many answers were lost.
+    /// How many responses were lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.counts.lost.load(Ordering::SeqCst)
@@ -89,7 +89,7 @@ impl Drop for LostReplies {
 }
 
 async fn join(mut client: TcpStream, mut server: TcpStream, counts: Arc<Counts>) {
-    // Each message is a write of its own: none waits for the one before to be acknowledged.
+    // Each message is a separate write: none waits for the acknowledgment of the one before.
     if client.set_nodelay(true).is_err() || server.set_nodelay(true).is_err() {
         return;
     }
@@ -105,7 +105,7 @@ async fn join(mut client: TcpStream, mut server: TcpStream, counts: Arc<Counts>)
     }
 }
 
-/// Passes on the first message, which has no kind. Whether there is encryption is asked before, and there is none.
+/// Forwards the first message, which has no type byte. Before it, refuses the request for encryption.
 async fn greet(client: &mut TcpStream, server: &mut TcpStream) -> std::io::Result<()> {
     loop {
         let length = client.read_u32().await?;
@@ -120,7 +120,7 @@ async fn greet(client: &mut TcpStream, server: &mut TcpStream) -> std::io::Resul
     }
 }
 
-/// Passes on what the client asks, and notes when a statement writes moments.
+/// Forwards the client's messages, and notes when a statement writes moments.
 async fn forward(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -154,7 +154,7 @@ async fn forward(
     }
 }
 
-/// Passes on what the server answers, until an answer is to be lost: the one that says that a transaction is over.
+/// Forwards the server's messages, until it must drop a response: the one that says that a transaction is over.
 async fn answer(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,

@@ -23,18 +23,18 @@ use crate::wait::{eventually, must, text, within};
 /// How long a start may take.
 const START: Duration = Duration::from_secs(60);
 
-/// How long a stop may take, beyond the drain that a test asks for.
+/// How long a stop may take, beyond the drain that a test sets.
 const STOP: Duration = Duration::from_secs(40);
 
-/// What the leases of [`Options::in_haste`] are divided by: 4, which leaves a lease
-/// longer than an attempt to deliver, or `OFFHOOK_TEST_HASTE`: `scripts/test --all` has 1.
+/// The divisor of the leases of [`Options::in_haste`]: `OFFHOOK_TEST_HASTE`, or else 4, which leaves a lease longer
+/// than a delivery attempt. `scripts/test --all` sets 1.
 #[must_use]
 pub fn haste() -> u32 {
     let given = std::env::var("OFFHOOK_TEST_HASTE").ok();
     given.and_then(|haste| haste.parse().ok()).unwrap_or(4)
 }
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
     database: Database,
@@ -46,7 +46,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Settings with which no test meets a limit by chance, people talk fast, and receivers may be on this machine.
+    /// Settings with which no test meets a limit by chance, callees talk fast, and receivers may be on this machine.
     #[must_use]
     pub fn on(database: Database) -> Self {
         let mut options = Self {
@@ -73,14 +73,13 @@ impl Options {
         options
     }
 
-    /// With this setting.
     #[must_use]
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.settings.insert(key.to_owned(), value.to_string());
         self
     }
 
-    /// With a calendar that members can connect.
+    /// Adds a calendar that members can connect.
     #[must_use]
     pub fn with_calendar(self, calendar: &FakeCalendar) -> Self {
         let base = calendar.upstream.base_url();
@@ -93,41 +92,41 @@ impl Options {
             .set(&key("api_url"), format!("{base}{API_PATH}"))
     }
 
-    /// With leases that run out sooner, for tests that wait for those of a dead process: by [`haste`].
+    /// Shortens leases by [`haste`], for tests that wait for those of a dead process.
     #[must_use]
     pub fn in_haste(mut self) -> Self {
         self.haste = haste();
         self
     }
 
-    /// With its database behind this address.
+    /// Connects to the database through this address.
     #[must_use]
     pub const fn through(mut self, proxy: SocketAddr) -> Self {
         self.through = Some(proxy);
         self
     }
 
-    /// With everything that it writes below this folder.
+    /// Writes all files below this folder.
     #[must_use]
     pub fn on_disk(mut self, folder: &Path) -> Self {
         self.disk = Some(folder.to_owned());
         self
     }
 
-    /// A folder of a server's own.
+    /// A separate folder for a server.
     fn folder(&self) -> TempDir {
         let parent = self.disk.clone().unwrap_or_else(std::env::temp_dir);
         must("a directory", tempfile::tempdir_in(parent))
     }
 
-    /// With files in the server's own data directory, also on a database that several servers share.
+    /// Keeps files in the server's own data directory, even on a database that several servers share.
     #[must_use]
     pub const fn own_files(mut self) -> Self {
         self.has_own_files = true;
         self
     }
 
-    /// With the default of this setting.
+    /// Restores the default of this setting.
     #[must_use]
     pub fn default_of(mut self, key: &str) -> Self {
         self.settings.remove(key);
@@ -156,7 +155,7 @@ impl std::ops::Deref for Account {
     }
 }
 
-/// A server; it is killed with the value.
+/// A server; dropping it kills it.
 #[derive(Debug)]
 pub struct Server {
     options: Options,
@@ -171,14 +170,14 @@ impl Server {
         Self::start_until(options, "/readyz").await
     }
 
-    /// Starts a server with the usual settings, and makes an account on the Scale plan.
+    /// Starts a server with the usual settings, and creates an account on the Scale plan.
     pub async fn furnished(database: Database) -> (Self, Account) {
         let server = Self::start(Options::on(database)).await;
         let account = server.account("scale").await;
         (server, account)
     }
 
-    /// Starts a server that need not become ready, and waits until it answers.
+    /// Starts a server that need not become ready, and waits until it responds.
     pub async fn start_unready(options: Options) -> Self {
         Self::start_until(options, "/healthz").await
     }
@@ -201,8 +200,8 @@ impl Server {
         server
     }
 
-    /// Starts a server beside others on the same database and waits until it answers: whether it is ready is another
-    /// matter. `variables` are added to its environment.
+    /// Starts a server next to others on the same database and waits until it responds, ready or not. `variables` are
+    /// added to its environment.
     pub async fn join(options: Options, variables: &[(&str, &str)]) -> Self {
         let directory = options.folder();
         let key = directory.path().join("key");
@@ -219,12 +218,12 @@ impl Server {
         server
     }
 
-    /// Kills the server, as a machine that loses its power does.
+    /// Kills the server, like a power loss.
     pub async fn kill(&mut self) {
         must("a kill", self.child.kill().await);
     }
 
-    /// What a server says that cannot start with these settings.
+    /// The error output of a server that cannot start with these settings.
     ///
     /// # Panics
     /// If it ends with success.
@@ -240,19 +239,20 @@ impl Server {
         String::from_utf8_lossy(&ended.stderr).into_owned()
     }
 
-    /// Starts the server again on the same data, after it has ended; `variables` are added to its environment.
+    /// Restarts the ended server on the same data; `variables` are added to its environment.
     pub async fn start_again(&mut self, variables: &[(&str, &str)]) {
         self.child = spawn(&self.options, self.directory.path(), variables);
-        // A node that died keeps the next one from being ready until its lease has run out; it serves.
+        // A node that died keeps the next one from being ready until its lease has expired; the next one serves
+        // anyway.
         self.ready("/healthz").await;
     }
 
-    /// As [`Server::start_again`], without waiting for anything.
+    /// As [`Server::start_again`], without waiting.
     pub fn begin_again(&mut self, variables: &[(&str, &str)]) {
         self.child = spawn(&self.options, self.directory.path(), variables);
     }
 
-    /// The memory that the server's process holds, in MiB.
+    /// The resident memory of the server's process, in MiB.
     #[must_use]
     pub fn resident_mib(&self) -> u64 {
         let pid = self.child.id().unwrap_or_default();
@@ -265,14 +265,14 @@ impl Server {
         kib.unwrap_or_default() / 1024
     }
 
-    /// Changes a setting of the next start.
+    /// Changes a setting for the next start.
     pub fn set(&mut self, key: &str, value: impl ToString) {
         self.options
             .settings
             .insert(key.to_owned(), value.to_string());
     }
 
-    /// Kills the server and starts it again on the same data.
+    /// Kills the server and restarts it on the same data.
     pub async fn crash_and_restart(&mut self) {
         self.crash_and_restart_with(&[]).await;
     }
@@ -299,7 +299,7 @@ impl Server {
         });
         self.address.set(started.await);
         if self.options.settings.contains_key("http.tls_cert") {
-            // The clients of these tests speak plain HTTP.
+            // The clients of these tests use plain HTTP.
             return;
         }
         let client = self.client();
@@ -310,25 +310,22 @@ impl Server {
         .await;
     }
 
-    /// A client without a key.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(self.address.clone())
     }
 
-    /// Where the server is now.
+    /// The server's current address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address.get()
     }
 
-    /// The data directory.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         data_dir(self.directory.path())
     }
 
-    /// The database that it runs on.
     #[must_use]
     pub const fn database(&self) -> &Database {
         &self.options.database
@@ -338,7 +335,7 @@ impl Server {
         self.directory.path().join("log")
     }
 
-    /// Everything that the server has logged, over all its starts.
+    /// The server's log, over all starts.
     #[must_use]
     pub fn log(&self) -> String {
         must("the log", std::fs::read_to_string(self.log_path()))
@@ -350,7 +347,7 @@ impl Server {
         self.ended().await
     }
 
-    /// Sends a signal, by its name.
+    /// Sends a signal by name.
     pub async fn signal(&self, name: &str) {
         let Some(pid) = self.child.id() else {
             panic!("the server has ended already\n{}", self.log());
@@ -367,7 +364,7 @@ impl Server {
         self.ended_within(STOP).await
     }
 
-    /// As [`Server::ended`], with a limit.
+    /// As [`Server::ended`], with a time limit.
     pub async fn ended_within(&mut self, limit: Duration) -> ExitStatus {
         must(
             "its end",
@@ -387,7 +384,7 @@ impl Server {
         must("a command", command.args(arguments).output().await)
     }
 
-    /// What a command answers with `--json`.
+    /// The output of a command with `--json`.
     ///
     /// # Panics
     /// If it fails.
@@ -398,12 +395,12 @@ impl Server {
         must("its JSON", serde_json::from_slice(&output.stdout))
     }
 
-    /// Makes an account on this plan, with credits enough and a key of every scope.
+    /// Creates an account on this plan, with enough credits and a key with all scopes.
     pub async fn account(&self, plan: &str) -> Account {
         self.account_with(plan, 1_000).await
     }
 
-    /// Makes an account on this plan, with so many credits and a key of every scope.
+    /// Creates an account on this plan, with `credits` and a key with all scopes.
     pub async fn account_with(&self, plan: &str, credits: u32) -> Account {
         let credits = credits.to_string();
         let make = ["account", "create", "--name", "Acme"];
@@ -412,10 +409,10 @@ impl Server {
         self.key(text(&made["id"]), &["--scopes", "all"]).await
     }
 
-    /// The operator gives an account a number of the trunk, which this agent answers.
+    /// Adds a trunk number to an account as the operator; this agent answers it.
     ///
     /// # Panics
-    /// If the number is not shown so.
+    /// If the output does not show the number and its agent.
     pub async fn add_number(&self, account: &str, number: &str, agent: Option<&str>) {
         let mut add = vec!["number", "add", "--account", account];
         add.extend(["--phone-number", number, "--provider", "sip"]);
@@ -427,14 +424,14 @@ impl Server {
         );
     }
 
-    /// The operator stores an account's credential of a provider; what is shown of it.
+    /// Stores an account's credential of a provider as the operator; returns the output.
     pub async fn credential(&self, account: &str, provider: &str, secret: &str) -> Value {
         let set = ["account", "credential", "set", "--account", account];
         let what = ["--provider", provider, "--secret", secret];
         self.cli(&[&set[..], &what].concat()).await
     }
 
-    /// Makes a key of an account; `how` are the flags of `key create`.
+    /// Creates a key of an account; `how` are the flags of `key create`.
     pub async fn key(&self, account: &str, how: &[&str]) -> Account {
         let create = ["key", "create", "--account", account, "--name", "test"];
         let key = self.cli(&[&create, how].concat()).await;
@@ -449,7 +446,7 @@ impl Server {
 }
 
 impl Account {
-    /// The same key, spoken to through another server.
+    /// The same key, used through another server.
     #[must_use]
     pub fn through(&self, server: &Server) -> Self {
         Self {
@@ -458,7 +455,7 @@ impl Account {
         }
     }
 
-    /// Drafts and publishes an agent that converses with the simulated people; returns its id.
+    /// Creates and publishes an agent that talks to the simulated callees; returns its id.
     pub async fn agent(&self) -> String {
         self.agent_with(json!({
             "system_prompt": "You confirm appointments of {{lead_name}}.",
@@ -468,7 +465,7 @@ impl Account {
         .await
     }
 
-    /// Drafts and publishes an agent with this configuration; returns its id.
+    /// Creates and publishes an agent with this configuration; returns its id.
     pub async fn agent_with(&self, config: Value) -> String {
         let body = json!({"name": "Eva", "language": "en-US", "config": config});
         let agent = self.post("/v1/agents", body).await.assert(201);
@@ -478,19 +475,18 @@ impl Account {
         id
     }
 
-    /// Places a call and returns its handle.
     pub async fn call(&self, agent: &str, to: &str) -> String {
         let body = json!({"agent_id": agent, "to": to});
         let placed = self.post("/v1/calls", body).await.assert(201);
         text(&placed["id"]).to_owned()
     }
 
-    /// Waits until a call has ended; returns how it reads then.
+    /// Waits until a call has ended; returns it.
     pub async fn ended(&self, handle: &str) -> Value {
         self.ended_within(handle, Duration::from_secs(30)).await
     }
 
-    /// As [`Account::ended`], with a limit. A server that is away for a while is asked again.
+    /// As [`Account::ended`], with a time limit. Retries while the server is unavailable.
     pub async fn ended_within(&self, handle: &str, limit: Duration) -> Value {
         let target = format!("/v1/calls/{handle}");
         eventually(&format!("the end of {handle}"), limit, || async {
@@ -565,7 +561,7 @@ fn command(options: &Options, directory: &Path) -> std::process::Command {
 }
 
 fn spawn(options: &Options, directory: &Path, variables: &[(&str, &str)]) -> Child {
-    // The file of a server that was killed names an address where nobody is.
+    // After a kill, the file still names the old address.
     let _ = std::fs::remove_file(data_dir(directory).join("listen"));
     let log = File::options()
         .create(true)

@@ -1,4 +1,4 @@
-//! The simulated phone network as a process of its own.
+//! The simulated phone network as a separate process.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use crate::binary;
 use crate::wait::{must, text};
 
-/// `offhook simulator`; it ends with the value.
+/// `offhook simulator`; dropping it ends it.
 #[derive(Debug)]
 pub struct SimulatorProcess {
     url: String,
@@ -21,7 +21,7 @@ pub struct SimulatorProcess {
 }
 
 impl SimulatorProcess {
-    /// A network whose people are so many times faster than real ones.
+    /// A network whose callees are `speed` times faster than real ones.
     pub async fn start(speed: u32) -> Self {
         let directory = must("a directory", tempfile::tempdir());
         let dial_log = directory.path().join("dials");
@@ -68,7 +68,6 @@ impl SimulatorProcess {
             .collect()
     }
 
-    /// How often a call was dialed.
     #[must_use]
     pub fn dialed(&self, handle: &str) -> usize {
         self.dials()

@@ -1,4 +1,4 @@
-//! A website of somebody else's: one page, on an origin of its own.
+//! A third-party website: one page, on its own origin.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Answers an empty page at every path.
+    /// Serves an empty page at every path.
     pub async fn start() -> Self {
         let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
         let address = must("its address", listener.local_addr());
@@ -33,12 +33,12 @@ impl Site {
         Self { address, page }
     }
 
-    /// Answers this HTML from now on.
+    /// Serves this HTML from now on.
     pub fn shows(&self, html: impl Into<String>) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = html.into();
     }
 
-    /// Its origin: the name of this machine, so that it is another host than an address on it.
+    /// Its origin: this machine's host name, so that it is another host than the address.
     #[must_use]
     pub fn origin(&self) -> String {
         format!("http://localhost:{}", self.address.port())
@@ -51,7 +51,7 @@ async fn accept(listener: TcpListener, page: Arc<Mutex<String>>) {
         tokio::spawn(async move {
             let service = service_fn(|request| answer(request, &page));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
-            // A browser that went away is no concern of the site's.
+            // The browser may disconnect at any time.
             let _ = connection.await;
         });
     }

@@ -1,5 +1,5 @@
-//! Speech for tests: a voice (flite) and an ear (pocketsphinx with a grammar). Both know English alone, and the ear
-//! knows nothing but the sentences that it is told beforehand: it proves that words came through, not that anybody
+//! Speech for tests: a synthesizer (flite) and a recognizer (pocketsphinx with a grammar). Both only know English,
+//! and the recognizer only knows the sentences of its grammar. It proves that words came through, not that a person
 //! would be understood.
 
 use std::fmt::Write as _;
@@ -13,16 +13,16 @@ use tokio::process::Command;
 
 use crate::wait::{must, within};
 
-/// Samples a second of all sound on a call.
+/// Samples per second of all audio on a call.
 const SAMPLE_RATE: usize = 8_000;
 
-/// The rate that the ear's model was made for.
+/// The sample rate of the recognizer's model.
 const EAR_RATE: u32 = 16_000;
 
 /// How long a program may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The programs that spoken tests stand on, and the packages that they are in.
+/// The programs that spoken tests need, and their packages.
 const PROGRAMS: [(&str, &str); 2] = [
     ("flite", "flite"),
     (
@@ -31,7 +31,7 @@ const PROGRAMS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Whether the programs for speech are there; in CI they must be.
+/// Whether the programs for speech are installed.
 ///
 /// # Panics
 /// In CI, if one is missing.
@@ -42,10 +42,10 @@ pub fn can_speak() -> bool {
         .all(|(program, package)| has_program(program, package))
 }
 
-/// Whether a program is installed. Says so loudly if not: what needs it is not tested then.
+/// Whether a program is installed; if not, prints that its tests are skipped.
 ///
 /// # Panics
-/// In CI, where nothing is skipped.
+/// In CI, where no test is skipped.
 #[must_use]
 pub fn has_program(program: &str, package: &str) -> bool {
     let found = std::env::var_os("PATH").is_some_and(|path| {
@@ -61,7 +61,7 @@ pub fn has_program(program: &str, package: &str) -> bool {
     found
 }
 
-/// Skips the test, loudly, where it cannot be heard; in CI nothing is skipped.
+/// Skips the test with a message if the speech programs are missing; fails in CI.
 #[macro_export]
 macro_rules! needs_speech {
     () => {
@@ -71,7 +71,7 @@ macro_rules! needs_speech {
     };
 }
 
-/// A text as one of flite's voices speaks it: samples at 8 kHz.
+/// A text spoken by one of flite's voices: samples at 8 kHz.
 pub async fn speech(voice: &str, text: &str) -> Vec<i16> {
     let folder = must("a folder", tempfile::tempdir());
     let path = folder.path().join("speech.wav");
@@ -83,20 +83,19 @@ pub async fn speech(voice: &str, text: &str) -> Vec<i16> {
     convert(&samples, rate, 8_000)
 }
 
-/// Nothing, for so long.
 #[must_use]
 pub fn silence(time: Duration) -> Vec<i16> {
     let samples = time.as_millis() * SAMPLE_RATE as u128 / 1_000;
     vec![0; usize::try_from(samples).unwrap_or_default()]
 }
 
-/// Understands a few sentences, each any number of times.
+/// Recognizes a few sentences, each any number of times.
 pub struct Listener {
     folder: TempDir,
 }
 
 impl Listener {
-    /// Sentences of lower-case words that are in the model's dictionary, without marks.
+    /// Sentences of lower-case words from the model's dictionary, without punctuation.
     #[must_use]
     pub fn of(sentences: &[&str]) -> Self {
         let folder = must("a folder", tempfile::tempdir());
@@ -105,7 +104,7 @@ impl Listener {
         listener
     }
 
-    /// What is said in samples at 8 kHz.
+    /// The words in samples at 8 kHz.
     pub async fn understands(&self, samples: &[i16]) -> String {
         let path = self.folder.path().join("heard.wav");
         let samples = convert(samples, 8_000, EAR_RATE);
@@ -156,7 +155,7 @@ fn convert(samples: &[i16], from: u32, to: u32) -> Vec<i16> {
 /// The rate and the samples of a WAV file with one channel of 16 bits.
 ///
 /// # Panics
-/// If it is another one.
+/// If the format differs.
 #[must_use]
 pub fn read_wav(file: &[u8]) -> (u32, Vec<i16>) {
     let (rate, mut channels) = read_channels(file);
@@ -167,7 +166,7 @@ pub fn read_wav(file: &[u8]) -> (u32, Vec<i16>) {
 /// The rate and the channels of a WAV file of 16 bits.
 ///
 /// # Panics
-/// If it is none.
+/// If the format differs.
 #[must_use]
 pub fn read_channels(file: &[u8]) -> (u32, Vec<Vec<i16>>) {
     let number = |at: usize, bytes: usize| -> u32 {

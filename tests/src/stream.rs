@@ -1,4 +1,4 @@
-//! An answer of server-sent events.
+//! A response of server-sent events.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,6 @@ use tokio::net::TcpStream;
 
 use crate::wait::must;
 
-/// One server-sent event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamEvent {
     /// `id`, empty without one.
@@ -17,14 +16,14 @@ pub struct StreamEvent {
     pub event: String,
     /// `data`.
     pub data: Value,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
 }
 
-/// An answer of server-sent events.
+/// A response of server-sent events.
 #[derive(Debug)]
 pub struct Stream {
-    /// The head of the answer.
+    /// The head of the response.
     pub head: String,
     lines: BufReader<TcpStream>,
     pending: Vec<u8>,
@@ -32,7 +31,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Reads the head of an answer; its events are still to come.
+    /// Reads the head of a response; its events follow later.
     pub(crate) async fn read(socket: TcpStream) -> std::io::Result<Self> {
         let mut lines = BufReader::new(socket);
         let mut head = String::new();
@@ -49,10 +48,10 @@ impl Stream {
         })
     }
 
-    /// The next event; `None` at the orderly end of the answer.
+    /// The next event; `None` at the orderly end of the response.
     ///
     /// # Panics
-    /// If the answer breaks off, or nothing comes for long.
+    /// If the response breaks off, or no event comes in time.
     pub async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             if let Some(end) = self.pending.windows(2).position(|pair| pair == b"\n\n") {
@@ -70,7 +69,7 @@ impl Stream {
         }
     }
 
-    /// Every event up to the end of the answer.
+    /// Every event up to the end of the response.
     pub async fn rest(&mut self) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {

@@ -1,4 +1,4 @@
-//! Waiting for conditions, and failing loudly.
+//! Waits for conditions, and fails with a message.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The pause between two looks at a condition, at first. Later it is a fiftieth of the time that was waited, so that the
-/// processor is left to what is waited for.
+/// The first pause between two checks of a condition. Later it is a fiftieth of the time waited, so that the checks
+/// leave the processor to the awaited work.
 const EVERY: Duration = Duration::from_millis(25);
 
 /// The value of a step that must not fail.
@@ -25,7 +25,7 @@ pub fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
 /// The text of a JSON string.
 ///
 /// # Panics
-/// If it is none.
+/// If it is not a string.
 #[track_caller]
 #[must_use]
 pub fn text(value: &Value) -> &str {
@@ -35,7 +35,7 @@ pub fn text(value: &Value) -> &str {
     }
 }
 
-/// Asks until there is an answer.
+/// Retries until there is a value.
 ///
 /// # Panics
 /// If there is none in time.
@@ -64,7 +64,7 @@ pub async fn within<T>(what: &str, limit: Duration, step: impl Future<Output = T
     }
 }
 
-/// The present in milliseconds of the Unix time.
+/// The current Unix time in milliseconds.
 #[expect(
     clippy::disallowed_methods,
     reason = "the service under test runs by the real clock"
@@ -75,16 +75,16 @@ pub fn unix_millis() -> i64 {
     must("the time", i64::try_from(must("the time", now).as_millis()))
 }
 
-/// The present in seconds of the Unix time, as receivers of webhooks compare it.
+/// The current Unix time in seconds, as webhook receivers compare it.
 #[must_use]
 pub fn unix_seconds() -> i64 {
     unix_millis().div_euclid(1_000)
 }
 
-/// The milliseconds of the Unix time that a timestamp of the interface names.
+/// The Unix time in milliseconds of a timestamp of the API.
 ///
 /// # Panics
-/// If it is none.
+/// If it is not a timestamp.
 #[must_use]
 pub fn millis_of(timestamp: &str) -> i64 {
     let part = |range: std::ops::Range<usize>| -> i64 {

@@ -1,5 +1,5 @@
-//! The one extractor of handlers. Actix asks the extractors of a handler at the same time; the order of checks is part
-//! of the interface, so everything that a handler takes is read by this one, step by step.
+//! The one extractor of the handlers. Actix polls a handler's extractors concurrently, but the order of the checks is
+//! part of the API. So this one extractor reads everything that a handler takes, step by step.
 
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -21,11 +21,11 @@ use crate::edge::Exchange;
 use crate::query::{FromQuery, QueryReader};
 use crate::{ApiError, Code, HttpState, limits};
 
-/// What a key must be allowed to do.
+/// What an API key must be allowed to do.
 pub(crate) trait Permission {
-    /// The one scope that is needed; `None`: any valid key of any plan will do.
+    /// The required scope. `None`: any valid key on any plan.
     const SCOPE: Option<Scope>;
-    /// Whether the plan must have the Engine module.
+    /// Whether the account's plan must have the Engine module.
     const ENGINE_MODULE: bool = false;
 }
 
@@ -43,51 +43,35 @@ macro_rules! permissions {
 }
 
 permissions! {
-    /// GET /v1/me needs only a valid key.
+    /// GET /v1/me only needs a valid key.
     AnyKey => None;
-    /// `agents:read`.
     AgentsRead => Some(Scope::AgentsRead);
-    /// `agents:write`.
     AgentsWrite => Some(Scope::AgentsWrite);
-    /// `calls:read`.
     CallsRead => Some(Scope::CallsRead);
-    /// `calls:write`.
     CallsWrite => Some(Scope::CallsWrite);
-    /// `conversations:read`.
     ConversationsRead => Some(Scope::ConversationsRead);
-    /// `logs:read`.
     LogsRead => Some(Scope::LogsRead);
-    /// `webhooks:read`.
     WebhooksRead => Some(Scope::WebhooksRead);
-    /// `webhooks:write`.
     WebhooksWrite => Some(Scope::WebhooksWrite);
-    /// `billing:read`.
     BillingRead => Some(Scope::BillingRead);
-    /// `campaigns:read`.
     CampaignsRead => Some(Scope::CampaignsRead);
-    /// `campaigns:write`.
     CampaignsWrite => Some(Scope::CampaignsWrite);
-    /// `phone_numbers:read`.
     PhoneNumbersRead => Some(Scope::PhoneNumbersRead);
-    /// `phone_numbers:write`.
     PhoneNumbersWrite => Some(Scope::PhoneNumbersWrite);
-    /// `team:read`.
     TeamRead => Some(Scope::TeamRead);
-    /// `integrations:read`.
     IntegrationsRead => Some(Scope::IntegrationsRead);
-    /// `knowledge:read`, and a plan with the Engine module.
+    /// Also needs a plan with the Engine module.
     KnowledgeRead => Some(Scope::KnowledgeRead), engine_module: true;
-    /// `knowledge:write`, and a plan with the Engine module.
+    /// Also needs a plan with the Engine module.
     KnowledgeWrite => Some(Scope::KnowledgeWrite), engine_module: true;
 }
 
-/// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
-/// every later check runs as it does for a row that does not exist.
+/// What a handler reads from the path. A malformed id becomes the nil id, so every later check runs as it does for a
+/// row that does not exist.
 pub(crate) trait FromPath: Sized {
-    /// Reads it.
     fn read(id: &str) -> Self;
 
-    /// Reads it from a path with more than an id.
+    /// Reads it from a path that holds more than an id.
     fn of(path: &Path<Url>) -> Self {
         Self::read(path.get("id").unwrap_or_default())
     }
@@ -115,7 +99,7 @@ impl FromPath for CallHandle {
     }
 }
 
-/// A permitted request: who asks, and path, query and body as values that cannot be wrong.
+/// A permitted request: the caller, and its path, query and body as validated values.
 pub(crate) struct Ask<P, Id = (), Q = (), B = ()> {
     pub(crate) caller: Caller,
     pub(crate) id: Id,
@@ -127,17 +111,15 @@ pub(crate) struct Ask<P, Id = (), Q = (), B = ()> {
 }
 
 impl<P, Id, Q, B> Ask<P, Id, Q, B> {
-    /// Whose data is asked for.
     pub(crate) const fn account(&self) -> AccountId {
         self.caller.account.id
     }
 
-    /// Where the rules are.
     pub(crate) fn services(&self) -> &Services {
         &self.state.services
     }
 
-    /// The request made this: its entry in the log leads there.
+    /// Notes the resource that the request created: its request log entry links to it.
     pub(crate) fn made(&self, kind: ResourceKind, id: Uuid) {
         self.exchange.made(kind, id);
     }
@@ -212,7 +194,7 @@ async fn authenticate(state: &HttpState, headers: &HeaderMap) -> Result<Caller, 
     caller.ok_or_else(ApiError::unauthorized)
 }
 
-/// The token of exactly one `Authorization: Bearer` header; the scheme is matched without regard to case.
+/// The token of exactly one `Authorization: Bearer` header. The scheme is case-insensitive.
 pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut lines = headers.get_all(AUTHORIZATION);
     let (line, None) = (lines.next()?, lines.next()) else {
@@ -224,10 +206,10 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
         .then_some(token.trim_matches(' '))
 }
 
-/// The account's bucket: it counts every request with a valid key.
+/// Takes a token from the account's bucket, which counts every request with a valid key.
 async fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), ApiError> {
     let per_minute = caller.terms.requests_per_minute;
-    // Not the time that the request came: it may have waited for the database.
+    // Not the request's arrival time: the request may have waited for the database since.
     let now = state.services.clock().now();
     let taken = state
         .limits
@@ -243,12 +225,12 @@ async fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Resul
     }
 }
 
-/// The key of whoever asks: behind [`authenticate`] there always is one.
+/// The caller's API key. Behind [`authenticate`] there always is one.
 pub(crate) fn key_of(caller: &Caller) -> Result<&ApiKey, ApiError> {
     caller.key.as_ref().ok_or_else(ApiError::unauthorized)
 }
 
-/// Read-only, then scope, then plan.
+/// Checks read-only, then the scope, then the plan.
 fn permit(caller: &Caller, scope: Option<Scope>, engine_module: bool) -> Result<(), ApiError> {
     let Some(scope) = scope else {
         return Ok(());

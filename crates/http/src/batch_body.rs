@@ -1,4 +1,4 @@
-//! The bodies of batch calls: JSON or a form with a CSV file, at most 20 MiB, under an Idempotency-Key.
+//! The bodies of batch calls: JSON, or a form with a CSV file, at most 20 MiB, with an optional Idempotency-Key.
 
 use actix_web::HttpRequest;
 use actix_web::dev::Payload;
@@ -12,13 +12,12 @@ use crate::ApiError;
 use crate::body::{FromBody, Optional, bytes_up_to, invalid_json, parse};
 use crate::idempotency;
 
-/// Decision 1.4.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// The field of the form that holds the CSV file.
+/// The form field that holds the CSV file.
 const FILE: &str = "file";
 
-/// A batch that is safe to send again.
+/// A batch that a client may send again under the same Idempotency-Key.
 #[derive(Debug)]
 pub(crate) struct BatchUpload {
     pub(crate) key: Option<String>,
@@ -38,7 +37,7 @@ impl FromBody for BatchUpload {
     }
 }
 
-/// A request to try again, safe to send again: nothing but its key has to be said.
+/// The body of a batch retry, which a client may send again under the same key. Every field is optional.
 #[derive(Debug)]
 pub(crate) struct Retry {
     pub(crate) key: Option<String>,
@@ -61,7 +60,7 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
     multer::parse_boundary(line.to_str().ok()?).ok()
 }
 
-/// Text fields become members of an object, so that they are judged as those of a JSON body are.
+/// Turns text fields into members of an object, so that the rules for a JSON body also apply to a form.
 async fn form(bytes: Vec<u8>, boundary: String) -> Result<BatchBody, ApiError> {
     let malformed = |_| invalid_json("The body is not a multipart form.");
     let whole = stream::iter([Ok::<_, std::convert::Infallible>(Bytes::from(bytes))]);

@@ -12,22 +12,20 @@ use offhook_domain::{Json, JsonError};
 use crate::budget::{Room, Sender};
 use crate::{ApiError, Code};
 
-/// Decision 1.4.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// A body that has not come by then never will, unless it is a long one of somebody who is known.
+/// How long a body may take to arrive. A long body of an authenticated client gets more time ([`time_for`]).
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes that a slow client sends in a second: a long body gets so much more time.
+/// The bytes per second of a slow client: they set the extra time that a long body gets.
 const SLOW_CLIENT: u64 = 256 * 1024;
 
-/// What an endpoint takes from the body.
+/// What a handler reads from the body.
 pub(crate) trait FromBody: Sized {
-    /// Reads it.
     fn read(req: &HttpRequest, payload: Payload) -> impl Future<Output = Result<Self, ApiError>>;
 }
 
-/// Not looked at: GET and DELETE.
+/// Ignores the body: GET and DELETE.
 impl FromBody for () {
     async fn read(_: &HttpRequest, _: Payload) -> Result<Self, ApiError> {
         Ok(())
@@ -42,7 +40,7 @@ impl FromBody for Json {
     }
 }
 
-/// A body without required fields: an empty one is `{}`.
+/// A body without required fields: an empty one counts as `{}`.
 #[derive(Debug)]
 pub(crate) struct Optional(pub(crate) Json);
 
@@ -56,7 +54,7 @@ impl FromBody for Optional {
     }
 }
 
-/// A body that has nothing to say: empty, or `{}`.
+/// A body without fields: empty, or `{}`.
 #[derive(Debug)]
 pub(crate) struct Nothing;
 
@@ -82,7 +80,7 @@ pub(crate) fn invalid_json(message: &'static str) -> ApiError {
     Code::InvalidJson.error(message)
 }
 
-/// Whether there is exactly one `Content-Type`, of this media type.
+/// Whether there is exactly one `Content-Type` header, of this media type, with any parameters.
 pub(crate) fn has_type(headers: &HeaderMap, essence: &str) -> bool {
     let mut lines = headers.get_all(CONTENT_TYPE);
     let (Some(line), None) = (lines.next(), lines.next()) else {
@@ -94,17 +92,17 @@ pub(crate) fn has_type(headers: &HeaderMap, essence: &str) -> bool {
     })
 }
 
-/// Exactly one `Content-Type`, of this media type, with any parameters.
 fn is_json(headers: &HeaderMap) -> bool {
     has_type(headers, "application/json")
 }
 
-/// Refuses by the announced length before it reads, and by the real one while it does.
+/// Refuses a too large body by its announced length before reading, and by its real length while reading.
 async fn bytes(req: &HttpRequest, payload: Payload) -> Result<Vec<u8>, ApiError> {
     bytes_up_to(req, payload, MAX_BODY_BYTES).await
 }
 
-/// As long as the endpoint takes; `most` is a whole number of MiB. Its bytes are counted until the request is answered.
+/// Reads a body of at most `most` bytes, a whole number of MiB. The body counts toward the budget until the request
+/// is answered.
 pub(crate) async fn bytes_up_to(
     req: &HttpRequest,
     payload: Payload,
@@ -127,12 +125,12 @@ pub(crate) async fn bytes_up_to(
     collected.unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
 }
 
-/// How long the body of a request with this head may take to come from somebody who is known.
+/// How long an authenticated client may take to send the body of a request with this head.
 pub fn time_for(headers: &HeaderMap) -> Duration {
     BODY_TIMEOUT + Duration::from_secs(announced_length(headers) / SLOW_CLIENT)
 }
 
-/// How many bytes the head of a request says that its body has; 0 if it does not say.
+/// The body length in bytes that the request head announces; 0 without one.
 pub fn announced_length(headers: &HeaderMap) -> u64 {
     let length = headers.get(CONTENT_LENGTH);
     length
@@ -170,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of a body of so many MiB that comes in pieces of 256 KiB, one after each `pause`.
+    /// Reads a body of so many MiB that arrives in pieces of 256 KiB, one after each `pause`.
     async fn slow(mebibytes: usize, pause: Duration) -> Result<usize, String> {
         const PIECE: usize = 256 * 1024;
         let length = mebibytes * 1024 * 1024;
@@ -197,7 +195,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_long_body_has_time_to_come_from_a_slow_client() {
         let (one, twenty) = (1024 * 1024, 20 * 1024 * 1024);
-        // 1 MiB, 512 KiB and somewhat less than 256 KiB a second.
+        // 1 MiB, 512 KiB and a little less than 256 KiB per second.
         for pause in [250, 500, 1_300] {
             assert_eq!(slow(20, Duration::from_millis(pause)).await, Ok(twenty));
         }

@@ -1,4 +1,4 @@
-//! How many bytes of bodies may be held at once: by all who send them, and by each.
+//! Limits how many body bytes the process holds at once: in all, and per sender.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,29 +15,28 @@ use crate::{ApiError, Code, HttpState, address_of};
 
 const MIB: usize = 1024 * 1024;
 
-/// The beginning of every body, which is not counted: most requests are no longer.
+/// The first bytes of every body, which are not counted: most requests are no longer.
 const FREE: usize = 16 * 1024;
 
-/// What whoever has neither key nor session may have under way, from one address and together.
+/// Bytes in flight from clients with neither key nor session: per address, and in all.
 const STRANGERS: (usize, usize) = (8 * MIB, 32 * MIB);
 
-/// What an account may have under way, and all of them together. The largest body has 20 MiB.
+/// Bytes in flight per account, and from all accounts together. The largest body has 20 MiB.
 const ACCOUNTS: (usize, usize) = (48 * MIB, 192 * MIB);
 
-/// `Retry-After` where there is no room.
+/// `Retry-After` in seconds of a refused body.
 const AGAIN_S: u64 = 5;
 
-/// Who sends a body.
 #[derive(Debug, Clone, Copy)]
 pub enum Sender {
-    /// Nobody that is known: an address.
+    /// An unauthenticated client, by its address.
     Stranger(IpAddr),
     /// The account of a key or a session.
     Account(AccountId),
 }
 
 impl Sender {
-    /// Whose key came with the request, or else from where it came.
+    /// The account of the request's key, or else the client's address.
     pub(crate) fn of(req: &HttpRequest) -> Option<Self> {
         let known = Exchange::of(req)
             .ok()
@@ -104,7 +103,7 @@ impl Bodies {
     }
 }
 
-/// The room that one body takes; dropping it gives it back.
+/// The bytes reserved for one body; dropping it releases them.
 #[derive(Debug)]
 pub struct Room {
     bodies: Arc<Bodies>,
@@ -113,7 +112,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Room for a body of this request, nothing of which is here yet. `None` outside the application of [`crate::app`].
+    /// An empty reservation for the body of this request. `None` outside the application of [`crate::app`].
     pub fn of(req: &HttpRequest, sender: Sender) -> Option<Self> {
         let state = req.app_data::<Data<HttpState>>()?;
         Some(Self::new(state.bodies.clone(), sender))
@@ -127,10 +126,8 @@ impl Room {
         }
     }
 
-    /// Makes room for `bytes` of it in all.
-    ///
-    /// # Errors
-    /// `service_unavailable`: its sender has as much under way as it may, or all of them together have.
+    /// Grows the reservation to `bytes` in all. Fails with `service_unavailable` if the sender or all senders
+    /// together have reached their limit.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = bytes.saturating_sub(FREE).saturating_sub(self.counted);
         if more > 0 {
@@ -176,7 +173,7 @@ mod tests {
             .collect();
         assert_eq!(bodies.strangers.lock().all, all);
         assert!(room(&bodies, from(9), FREE + 1).is_none());
-        // What is short, and what is sent with a key, is not in their way.
+        // Short bodies, and bodies sent with a key, still fit.
         assert!(room(&bodies, from(1), FREE).is_some());
         assert!(room(&bodies, Sender::Account(AccountId::nil()), 20 * MIB).is_some());
         held.pop();

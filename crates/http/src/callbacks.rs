@@ -1,7 +1,7 @@
-//! What providers send of their own accord, at `/callbacks/<provider>/…`: no part of the interface, so without
-//! key and envelope. Each provider's file looks at account and signature before
-//! it takes the body, verifies that before it reads a word of it, and answers every caller
-//! that it does not believe alike: 403 without a body, whether the account exists or not.
+//! Requests that providers send to `/callbacks/<provider>/…`. They are not part of the API, so they have no key and
+//! no error envelope. Each provider's file checks the account and the presence of a signature before it reads the
+//! body. It verifies the body before it parses it. Every request that fails these checks gets the same 403 without a
+//! body, whether or not the account exists.
 
 mod legacy;
 mod twilio;
@@ -11,7 +11,6 @@ use actix_web::http::header::HeaderMap;
 
 use crate::routes::Endpoint;
 
-/// Every provider's paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     [legacy::routes(), twilio::routes(), whatsapp::routes()]
         .into_iter()
@@ -19,7 +18,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         .collect()
 }
 
-/// The text of a header that is there once.
+/// The text of a header that occurs exactly once.
 fn one_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut lines = headers.get_all(name);
     let (Some(line), None) = (lines.next(), lines.next()) else {

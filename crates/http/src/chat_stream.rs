@@ -1,4 +1,4 @@
-//! The answer to a chat message: as server-sent events while it is written, or whole.
+//! The agent's reply to a chat message: whole, or as server-sent events while the agent writes it.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use crate::ApiError;
 use crate::wire::widget::AnswerBody;
 
-/// A comment this often keeps proxies from closing a quiet stream.
+/// How often a comment goes out, so that proxies do not close a quiet stream.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// The answer, once it is whole.
+/// Waits for the whole reply.
 pub(crate) async fn completed(
     mut events: UnboundedReceiver<ChatEvent>,
 ) -> Result<ChatReply, ApiError> {
@@ -32,7 +32,7 @@ pub(crate) async fn completed(
     Err(ApiError::internal("an answer ended without a word"))
 }
 
-/// The answer as it is written. When the client goes away the stream is dropped, and with it the answer's listener.
+/// Streams the reply. When the client disconnects, the stream is dropped, and with it the reply's listener.
 pub(crate) fn open(
     answering: Answering,
     message_id: Option<&str>,
@@ -80,7 +80,7 @@ fn told(happened: ChatEvent, request: RequestId) -> Bytes {
     }
 }
 
-/// The envelope of an error, as an event: the head has said 200 already.
+/// The error envelope as an event: the status code 200 has already been sent.
 fn failed(error: UseCaseError, request: RequestId) -> Bytes {
     let error = ApiError::from(error);
     if error.code.status().is_server_error() {
@@ -95,9 +95,9 @@ fn failed(error: UseCaseError, request: RequestId) -> Bytes {
     event("error", &envelope)
 }
 
-/// JSON text has no line breaks, so one `data` line holds it.
+/// JSON text has no line breaks, so it fits one `data` line.
 fn event(name: &str, data: &impl Serialize) -> Bytes {
-    // Serialising plain structs of strings and numbers does not fail.
+    // Serializing plain structs of strings and numbers does not fail.
     let data = serde_json::to_string(data).unwrap_or_default();
     Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
 }

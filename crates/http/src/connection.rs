@@ -1,7 +1,7 @@
-//! Connections: each has a place among so many, every head on it a deadline, and what is sent must be read.
+//! Limits connections: their number, the time that each request head may take, and how slowly a client may read.
 //!
-//! The HTTP library bounds the first head of a connection alone: with half a second one a client could hold its place
-//! for ever, as could one that does not read what it is sent.
+//! The HTTP library only limits the first head of a connection. A client could hold its place forever with half a
+//! second head, or by not reading what the server sends.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -23,20 +23,20 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::HttpState;
 
-/// What a client gets whose head did not come in time.
+/// The response to a client whose request head did not arrive in time.
 const TIMED_OUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// How long nothing may leave on a WebSocket that has something to send. Who speaks on it is not asked meanwhile.
+/// How long a WebSocket may have output waiting without any of it leaving. Meanwhile its speaker is not polled.
 const STUCK_AT_MOST: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer that must leave within its limit where its reader keeps the line full.
+/// Bytes of a response that must leave within the time limit while the client reads slowly.
 const MOVES: usize = 64 * 1024;
 
-/// Connections of one address: this share of all.
+/// One address may open this fraction (one eighth) of all connections.
 const SHARE: usize = 8;
 
-/// The connections that are open, and how many may be.
+/// The open connections, and their maximum.
 #[derive(Debug)]
 pub(crate) struct Places {
     most: usize,
@@ -57,8 +57,8 @@ impl Places {
         }
     }
 
-    /// A place for a connection from this address; `None` if there is none, or it has its share. A proxy that is trusted
-    /// has no share.
+    /// Takes a place for a connection from this address. `None` if all places are taken or the address has reached
+    /// its share. Trusted proxies have no share.
     fn take(self: &Arc<Self>, address: IpAddr, is_proxy: bool) -> Option<Place> {
         let mut open = self.open.lock();
         if open.all >= self.most {
@@ -80,7 +80,7 @@ impl Places {
     }
 }
 
-/// One of them; dropping it gives it back.
+/// The place of one connection; dropping it frees the place.
 #[derive(Debug)]
 struct Place {
     places: Arc<Places>,
@@ -109,7 +109,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Gives a connection that came in its place; one without is closed at once.
+    /// Gives a new connection a place. A connection without one is closed at once.
     pub(crate) fn admit(io: TcpStream, state: &HttpState) -> io::Result<Self> {
         let address = io.peer_addr()?.ip();
         let place = state.places.take(address, state.limits.is_proxy(address));
@@ -178,33 +178,33 @@ impl ActixStream for Placed {
 /// Where a connection is between one request and the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nothing has come since the last answer.
+    /// Nothing has arrived since the last response.
     #[default]
     Quiet,
     /// A head has begun.
     Head,
-    /// A request is being answered; its body is bounded elsewhere.
+    /// The server is answering a request. Other code limits its body.
     Request,
-    /// It is a WebSocket from here on: there are no more heads.
+    /// The connection has become a WebSocket: no more heads will come.
     Upgraded,
 }
 
-/// A connection's stage, as the connection and the edge tell each other.
+/// A connection's stage, shared by the connection and the edge.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn(Rc<Cell<Stage>>);
 
 impl Turn {
-    /// What follows on the connection is no request.
+    /// Marks the connection as a WebSocket.
     pub(crate) fn upgrade(&self) {
         self.0.set(Stage::Upgraded);
     }
 }
 
-/// A request that is being answered; dropping it ends its turn.
+/// A request that the server is answering; dropping it ends the request's turn.
 pub(crate) struct Answering(Option<Turn>);
 
 impl Answering {
-    /// The head of this request is whole.
+    /// Marks the head of this request as complete.
     pub(crate) fn begin(req: &ServiceRequest) -> Self {
         let turn = req.conn_data::<Turn>().cloned();
         if let Some(turn) = &turn {
@@ -224,7 +224,7 @@ impl Drop for Answering {
     }
 }
 
-/// A connection that breaks off when a head takes longer than its limit, or the other side of a WebSocket does not read.
+/// A connection that fails when a head exceeds its time limit, or when the client does not read.
 pub(crate) struct Connection<S> {
     io: S,
     turn: Turn,
@@ -233,21 +233,21 @@ pub(crate) struct Connection<S> {
     /// How many heads have begun.
     heads: u64,
     alarm: Option<Alarm>,
-    /// Since something waits to leave.
+    /// Set while output waits to leave.
     stuck: Option<Stuck>,
 }
 
-/// What has left since the line is full, and when that is too little.
+/// The bytes that have left since the output blocked, and the deadline for [`MOVES`] of them.
 struct Stuck {
     until: Pin<Box<Sleep>>,
     moved: usize,
 }
 
-/// Wound once for all the heads that come while it runs: the clock is not read for each. So a head has one
-/// limit at least and two at most.
+/// One timer for all heads that arrive while it runs, so the clock is not read for each head. A head therefore has at
+/// least one limit and at most two.
 struct Alarm {
     sleep: Pin<Box<Sleep>>,
-    /// The head that it was wound for.
+    /// The number of the head that the timer was started for.
     head: u64,
 }
 
@@ -268,7 +268,7 @@ impl<S> Connection<S> {
         &self.turn
     }
 
-    /// Whether the head that has begun is late; if not, the task is woken to look again.
+    /// Whether the current head is late. If not, the timer wakes the task to check again.
     fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
         let (limit, head) = (self.limit, self.heads);
         let alarm = self.alarm.get_or_insert_with(|| Alarm {
@@ -285,8 +285,8 @@ impl<S> Connection<S> {
         false
     }
 
-    /// What became of an attempt to send `offered` bytes: the end, if too little has left for too long. If something may
-    /// still leave, the task is woken to look again.
+    /// Handles the result of an attempt to send `offered` bytes. Fails if too little has left for too long. Otherwise
+    /// a timer wakes the task to check again.
     fn sent(
         &mut self,
         cx: &mut Context<'_>,
@@ -298,7 +298,7 @@ impl<S> Connection<S> {
             Poll::Ready(Ok(sent)) => {
                 if let Some(stuck) = &mut self.stuck {
                     stuck.moved += sent;
-                    // The line took it all, or moves.
+                    // All of it has left, or enough has.
                     if is_upgraded || sent == offered || stuck.moved >= MOVES {
                         self.stuck = None;
                     }
@@ -340,7 +340,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Connection<S> {
                 self.heads += 1;
             }
             Poll::Pending if stage == Stage::Head && self.is_late(cx) => {
-                // As far as it goes at once: whoever sends slowly may read slowly too.
+                // One attempt only: a client that sends slowly may also read slowly.
                 let _ = Pin::new(&mut self.io).poll_write(cx, TIMED_OUT);
                 let _ = Pin::new(&mut self.io).poll_flush(cx);
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

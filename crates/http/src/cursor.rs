@@ -1,4 +1,4 @@
-//! The opaque `cursor` of lists: version, endpoint, hash of the filters, the last row's sort key.
+//! The opaque `cursor` of lists: version, route, hash of the filters, the last row's sort key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,13 +8,13 @@ use uuid::Uuid;
 
 const VERSION: u8 = 1;
 
-/// The sort key of a row: its time and id. Lists that are not sorted by time count their rows in the time.
+/// The sort key of a row: its time and id. Lists that are not sorted by time put a row number into the time.
 pub(crate) type SortKey = (Timestamp, Uuid);
 
-/// The longest text that can be a sort key, in bytes.
+/// The longest text that fits a sort key, in bytes.
 const LONGEST_TEXT: usize = 8 + 16;
 
-/// The sort key of a list that is sorted by a short text without U+0000: its bytes.
+/// The sort key of a list that is sorted by a short text without U+0000: the text's bytes.
 pub(crate) fn text_key(text: &str) -> SortKey {
     let mut bytes = [0; LONGEST_TEXT];
     debug_assert!(text.len() <= LONGEST_TEXT, "{text} does not fit a cursor");
@@ -29,19 +29,19 @@ pub(crate) fn text_key(text: &str) -> SortKey {
     (Timestamp::from_micros(micros), Uuid::from_u128(id))
 }
 
-/// The text of such a sort key.
+/// The text of a key that [`text_key`] made.
 pub(crate) fn key_text((micros, id): SortKey) -> String {
     let bytes = [micros.micros().to_be_bytes().as_slice(), id.as_bytes()].concat();
     let text = String::from_utf8_lossy(&bytes);
     text.trim_end_matches('\0').to_owned()
 }
 
-/// What places a row in its list.
+/// The sort key of a list.
 pub(crate) trait CursorKey: Sized {
-    /// Its bytes.
+    /// Appends the key's bytes.
     fn write(&self, bytes: &mut Vec<u8>);
 
-    /// Reads them; `None` if they are none of this key's.
+    /// Reads the bytes; `None` if they are not a key of this kind.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -58,19 +58,18 @@ impl CursorKey for SortKey {
     }
 }
 
-/// A cursor that was ours and this endpoint's; its filters are still to be compared.
+/// A cursor of this service and this route. Its filters are not checked yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyedCursor<K> {
     filters: [u8; 8],
     key: K,
 }
 
-/// The cursor of most lists.
 #[cfg(test)]
 pub(crate) type Cursor = KeyedCursor<SortKey>;
 
 impl<K: CursorKey> KeyedCursor<K> {
-    /// The cursor behind the row with `key`.
+    /// The cursor that continues after the row with `key`.
     pub(crate) fn write(path: &str, filters: &str, key: &K) -> String {
         let mut bytes = Vec::new();
         bytes.push(VERSION);
@@ -81,7 +80,7 @@ impl<K: CursorKey> KeyedCursor<K> {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a cursor; `None` if it is not ours, or of another endpoint.
+    /// Reads a cursor; `None` if it was forged or belongs to another route.
     pub(crate) fn read(path: &str, text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (content, check) = bytes.split_last_chunk::<4>()?;
@@ -100,7 +99,7 @@ impl<K: CursorKey> KeyedCursor<K> {
         })
     }
 
-    /// Where the page begins; `None` if the filters are others than those of the page before.
+    /// Where the page begins; `None` if the filters differ from those of the previous page.
     pub(crate) fn key(self, filters: &str) -> Option<K> {
         (self.filters == hash::<8>(filters.as_bytes())).then_some(self.key)
     }

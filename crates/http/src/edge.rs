@@ -1,4 +1,4 @@
-//! The edge: what every request passes on its way in, and every answer on its way out.
+//! The middleware that every request passes on its way in, and every response on its way out.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -39,36 +39,36 @@ const CORS_METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 const CORS_REQUEST_HEADERS: &str = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID";
 const CORS_ANSWER_HEADERS: &str = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
                                    Retry-After, Location, Idempotent-Replayed";
-/// Seconds that a browser may remember the answer to a preflight.
+/// Seconds that a browser may cache the response to a preflight.
 const CORS_MAX_AGE_S: &str = "600";
 
-/// The status of a request in its account's log whose client did not wait for an answer, as proxies write it: there is
-/// none of HTTP's own, for nobody is told.
+/// The status in the account's request log when the client disconnected before the response. Proxies write 499, since
+/// HTTP has no status code for a response that no client receives.
 const CLIENT_GONE: u16 = 499;
 
-/// What of a long answer is handed to its connection at once.
+/// How much of a long response goes to its connection at once.
 const PIECE: usize = 16 * 1024;
 const PIECE_U64: u64 = PIECE as u64;
 
-/// One request and its answer, as the edge and the extractor share it.
+/// One request and its response, shared by the edge and the extractor.
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
-    /// When the request came, for everything in it that asks the time.
+    /// When the request arrived. Everything in the request uses this as the present time.
     pub(crate) at: Timestamp,
-    /// What the account's bucket said; set once the key is known.
+    /// The account bucket's decision; set once the key is known.
     pub(crate) account: Cell<Option<Decision>>,
     began: Instant,
-    /// The address that the limits count it by.
+    /// The address that the rate limits count.
     address: Cell<Option<IpAddr>>,
-    /// Whose request it is, for the request log; set once the key is known.
+    /// The request log's details; set once the key is known.
     logged: RefCell<Option<Known>>,
-    /// What it made, where the answer's `Location` does not say it.
+    /// The created resource, where the response's `Location` does not name it.
     made: Cell<Option<Resource>>,
-    /// The code of the envelope that answers it.
+    /// The code in the error envelope of the response.
     error: Cell<Option<&'static str>>,
-    /// The origin that may read the answer.
+    /// The origin that may read the response.
     origin: RefCell<Option<HeaderValue>>,
-    /// It may be a provider's; some of those have a place among few.
+    /// Set for provider callbacks. The inner permit is set when the address had sent too many unsigned requests.
     callback: RefCell<Option<Option<OwnedSemaphorePermit>>>,
     cors: bool,
     no_store: bool,
@@ -83,7 +83,7 @@ struct Known {
     path: String,
 }
 
-/// Everything under /v1 and beside it passes here.
+/// Handles every request, under /v1 and elsewhere.
 pub(crate) async fn edge(
     req: ServiceRequest,
     next: Next<BoxBody>,
@@ -94,15 +94,16 @@ pub(crate) async fn edge(
     let _answering = Answering::begin(&req);
     let _in_flight = metrics().http.began();
     let exchange = Rc::new(Exchange::begin(&state, &req));
-    // What is answered here needs no span, and in a flood no line: a refusal must cost next to nothing.
+    // A response from here needs no span, and during a flood no log line: a refusal must cost next to nothing.
     if exchange.origin.borrow().is_some() && is_preflight(&req) {
         exchange.log_early(&state, &req, StatusCode::NO_CONTENT);
         return Ok(req.into_response(exchange.finish(preflight())));
     }
     if let Err(refusal) = admit(&state, &exchange, &req).await {
         exchange.let_widgets_read(&req);
-        // A browser tells its page nothing of a preflight that is refused, not even that it was: the request behind it gets
-        // the refusal, and says how long to wait. Answered here it costs what the refusal would, and asks no database.
+        // A browser hides a refused preflight from its page. So the preflight succeeds here, and the request that
+        // follows gets the refusal with its `Retry-After`. This costs no more than a refusal, and needs no database
+        // query.
         let answer = match exchange.origin.borrow().is_some() && is_preflight(&req) {
             true => widget_sessions::unlooked_preflight(),
             false => HttpResponse::from_error(refusal),
@@ -123,8 +124,8 @@ async fn pass(
     req.extensions_mut().insert(exchange.clone());
     let method = req.method().clone();
     let _unanswered = Unanswered(&state, &exchange);
-    // The request moves into the service and is lost if a handler panics, so that answer goes out as an error that
-    // carries its whole response.
+    // The request moves into the service and is lost if a handler panics. So that response leaves as an error that
+    // carries the whole response.
     let served = AssertUnwindSafe(async move { next.call(req).await });
     match served.catch_unwind().await {
         Ok(Ok(answer)) => {
@@ -150,20 +151,21 @@ async fn pass(
     }
 }
 
-/// A request whose client goes away is dropped where it stands, and what it did stays: its account's log tells of it, too.
+/// A request whose client disconnects is dropped where it stands, and its effects stay. So its account's request log
+/// must also show it.
 struct Unanswered<'a>(&'a HttpState, &'a Exchange);
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         let Self(state, exchange) = self;
-        // What was answered is recorded by then.
+        // A response that was sent has already been recorded.
         if let Ok(gone) = StatusCode::from_u16(CLIENT_GONE) {
             exchange.record(state, &HttpResponse::new(gone));
         }
     }
 }
 
-/// The answer to a request that is gone.
+/// The response to a request that was lost in a panic.
 fn lost(
     state: &HttpState,
     exchange: &Exchange,
@@ -187,8 +189,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("without a message")
 }
 
-/// The limits of an address: those of the interface for every /v1 path but for OPTIONS, others for what else costs
-/// something. The preflights of web pages ask the database while the address has a token left, and count for that.
+/// Applies the rate limits of an address: the API's to every /v1 path except OPTIONS, others to everything else that
+/// costs something. Preflights of web pages query the database while the address has a token left, and take one.
 async fn admit(
     state: &HttpState,
     exchange: &Exchange,
@@ -228,12 +230,12 @@ fn is_v1(path: &str) -> bool {
     is_under(path, "/v1")
 }
 
-/// What web pages talk to; not part of the interface. The widget's own files are the same for everybody.
+/// The routes for web pages with a widget, which are not part of the API. The widget's static files are excluded.
 fn is_widget(path: &str) -> bool {
     is_under(path, "/widget/v1") && !widget_files::PATHS.contains(&path)
 }
 
-/// What is no part of the interface and costs something: not the files that are the same for everybody.
+/// The routes outside the API that cost something. Static files are excluded.
 fn is_page(path: &str) -> bool {
     is_widget(path)
         || is_under(path, "/docs")
@@ -262,7 +264,7 @@ fn preflight() -> HttpResponse {
 }
 
 impl Exchange {
-    /// What the edge has noted about a request. There is always one behind the edge.
+    /// The exchange of this request. Behind the edge there always is one.
     pub(crate) fn of(req: &HttpRequest) -> Result<Rc<Self>, ApiError> {
         req.extensions()
             .get::<Rc<Self>>()
@@ -270,13 +272,13 @@ impl Exchange {
             .ok_or_else(|| ApiError::internal("the request did not pass the edge"))
     }
 
-    /// The page with this origin may read the answer.
+    /// Lets pages of this origin read the response.
     pub(crate) fn allow_origin(&self, origin: HeaderValue) {
         self.origin.replace(Some(origin));
     }
 
-    /// Lets whatever page asks read that it is refused at the edge: whose widget it would be is not looked at for that, and
-    /// the answer is the same for everybody. Without this the page would take it for a broken connection.
+    /// Lets any page read that the edge refused its request. The refusal is the same for every page, so the edge does
+    /// not look up the widget's origins. Without this header the page would see a broken connection.
     fn let_widgets_read(&self, req: &ServiceRequest) {
         if is_widget(routed_path(req))
             && let Some(origin) = req.headers().get(header::ORIGIN)
@@ -285,7 +287,7 @@ impl Exchange {
         }
     }
 
-    /// From now on the request is the caller's, and will be in its log.
+    /// Assigns the request to its account, whose request log will show it.
     pub(crate) fn know(&self, caller: &Caller, req: &HttpRequest) {
         let Some(key) = &caller.key else { return };
         self.logged.replace(Some(Known {
@@ -297,12 +299,12 @@ impl Exchange {
         }));
     }
 
-    /// Whose request it is, once that is known.
+    /// The account of the request, once its key is known.
     pub(crate) fn account_id(&self) -> Option<AccountId> {
         self.logged.borrow().as_ref().map(|known| known.account)
     }
 
-    /// The request made this, which will be in its account's log.
+    /// Notes the resource that the request created, for the account's request log.
     pub(crate) fn made(&self, kind: ResourceKind, id: Uuid) {
         let id = ResourceId::from_uuid(id);
         self.made.set(Some(Resource { kind, id }));
@@ -325,7 +327,7 @@ impl Exchange {
             made: Cell::new(None),
             error: Cell::new(None),
             callback: RefCell::new(None),
-            // The origins of pages are known behind the route alone.
+            // The origins of widget pages are only known behind the route.
             origin: RefCell::new(if cors {
                 allowed_origin(state, req)
             } else {
@@ -336,7 +338,7 @@ impl Exchange {
         }
     }
 
-    /// Puts an error into its envelope, logs a 5xx, and adds what every answer carries.
+    /// Puts an error into its envelope, logs a 5xx, and adds the headers that every response has.
     fn finish(&self, answer: HttpResponse) -> HttpResponse {
         let mut answer = match answer.error() {
             Some(error) => match error.as_error::<ApiError>() {
@@ -352,7 +354,7 @@ impl Exchange {
     fn envelope(&self, error: &ApiError) -> HttpResponse {
         let status = error.code.status();
         self.error.set(Some(error.code.as_str()));
-        // While Redis is out of reach every request ends so: the log says that once, when it begins.
+        // While Redis is unreachable, every request ends like this. The log says so once, when it begins.
         let is_told = error.code == Code::RateLimitUnavailable;
         if is_told {
             metrics().http.refused("unavailable");
@@ -409,7 +411,7 @@ impl Exchange {
         }
     }
 
-    /// Counts a request to a provider's address that no provider had signed.
+    /// Counts a callback request without a valid provider signature.
     fn count_unbelieved(&self, state: &HttpState, status: StatusCode) {
         if let Some(address) = self.address.get()
             && status.is_client_error()
@@ -419,7 +421,7 @@ impl Exchange {
         }
     }
 
-    /// Leaves a request with a key in its account's log.
+    /// Adds a request with a key to its account's request log.
     fn record(&self, state: &HttpState, answer: &HttpResponse) {
         let Some(known) = self.logged.take() else {
             return;
@@ -441,7 +443,8 @@ impl Exchange {
         });
     }
 
-    /// What the request made, or else what its path names, unless there is no such thing.
+    /// The resource that the request created, or else the one that its path names. `None` if the resource does not
+    /// exist.
     fn about(&self, answer: &HttpResponse, path: &str) -> Option<Resource> {
         let status = answer.status();
         if status == StatusCode::NOT_FOUND {
@@ -454,7 +457,7 @@ impl Exchange {
             .or_else(|| Resource::of_path(path))
     }
 
-    /// The path is logged as its pattern: what a client writes in its place may be a phone number.
+    /// Logs the path's pattern: a client may put a phone number into the path itself.
     fn log(&self, pattern: Option<&str>, status: StatusCode) {
         tracing::info!(
             status = status.as_u16(),
@@ -464,15 +467,15 @@ impl Exchange {
         );
     }
 
-    /// Counts the answer in the figures of the process, under the route's pattern.
+    /// Counts the response in the process metrics, under the route's pattern.
     fn count(&self, method: &Method, pattern: Option<String>, status: StatusCode) {
         let took = self.began.elapsed();
         let http = &metrics().http;
         http.answered(method.as_str(), pattern, status.as_u16(), took);
     }
 
-    /// As [`Exchange::log`] and [`Exchange::count`], of a request that is answered before it is routed. It is counted
-    /// without its route: to look for that costs more than the refusal.
+    /// Logs and counts a request that is answered before routing. Metrics get no route for it: finding the route
+    /// costs more than the refusal.
     fn log_early(&self, state: &HttpState, req: &ServiceRequest, status: StatusCode) {
         self.count(req.method(), None, status);
         if state.log_budget.take(self.at) {
@@ -487,7 +490,8 @@ impl Exchange {
     }
 }
 
-/// A long body piece by piece: whole it would be copied into the buffer of each connection, whether it is read or not.
+/// Splits a long body into pieces. Otherwise it would be copied whole into each connection's buffer, whether or not
+/// the client reads it.
 fn in_pieces(body: BoxBody) -> BoxBody {
     let BodySize::Sized(length @ PIECE_U64..) = body.size() else {
         return body;

@@ -1,4 +1,4 @@
-//! The operations. Each handler is caller, path, query and body in, one use case, a wire type out.
+//! The API's handlers. Each takes caller, path, query and body, calls one use case, and returns a wire type.
 
 pub(crate) mod account;
 pub(crate) mod agents;

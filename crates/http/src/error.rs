@@ -1,4 +1,4 @@
-//! The closed table of error codes, and the error that every handler answers with.
+//! The closed table of error codes, and the error that every handler returns.
 
 mod convert;
 
@@ -10,17 +10,16 @@ use actix_web::{HttpResponse, ResponseError};
 use offhook_domain::FieldError;
 use offhook_services::Refusal;
 
-/// Seconds after which a client may try again while the database is out of reach.
+/// Seconds after which a client may retry while the database is unreachable.
 pub(crate) const STORE_RETRY_AFTER_S: u64 = 5;
 
 macro_rules! error_codes {
     ($($variant:ident => $text:literal, $status:ident;)*) => {
-        /// Every error code of the interface. Clients branch on its text.
+        /// Every error code of the API. Clients branch on its text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
 
         impl Code {
-            /// Every code.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The stable text.
@@ -28,7 +27,7 @@ macro_rules! error_codes {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The HTTP status that it always has.
+            /// The HTTP status code, always the same for an error code.
             pub const fn status(self) -> StatusCode {
                 match self { $(Self::$variant => StatusCode::$status,)* }
             }
@@ -64,24 +63,25 @@ error_codes! {
     RangeNotSatisfiable   => "range_not_satisfiable",   RANGE_NOT_SATISFIABLE;
 }
 
-/// What a client is told, and for the log, why. The envelope around it is made at the edge, where the request id is.
+/// The error that a client receives, and its cause for the log. The edge adds the envelope, because it has the
+/// request id.
 #[derive(Debug)]
 pub struct ApiError {
     pub(crate) code: Code,
     pub(crate) message: Cow<'static, str>,
     pub(crate) retry_after_s: Option<u64>,
     pub(crate) allow: Option<Box<str>>,
-    /// The size of the file of which a range was asked for that it does not have.
+    /// The file size, when a requested range lies outside the file.
     pub(crate) size: Option<u64>,
     pub(crate) cause: Option<Box<str>>,
-    /// The fault of a body, where that is what it is.
+    /// The invalid field of a body.
     pub(crate) fault: Option<Box<FieldError>>,
-    /// What forbids it, where that is what it is.
+    /// The rule that forbids the request.
     pub(crate) refusal: Option<Box<Refusal>>,
 }
 
 impl Code {
-    /// The error of this code with a sentence for people.
+    /// An error of this code with a message for people.
     pub fn error(self, message: impl Into<Cow<'static, str>>) -> ApiError {
         ApiError {
             code: self,
@@ -97,41 +97,41 @@ impl Code {
 }
 
 impl ApiError {
-    /// With `Retry-After`.
+    /// Adds `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
 
-    /// With the reason for the log; the client never sees it.
+    /// Adds the cause for the log; the client never sees it.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.cause = Some(cause.to_string().into());
         self
     }
 
-    /// The sentence for people.
+    /// The message for people.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The field that is wrong, where that is what it is.
+    /// The invalid field, for errors in a body.
     pub fn fault(&self) -> Option<&FieldError> {
         self.fault.as_deref()
     }
 
-    /// What forbids it, where that is what it is.
+    /// The rule that forbids the request, if one does.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
     }
 
-    /// Seconds after which it may be tried again, where that is known.
+    /// Seconds after which the client may retry, where that is known.
     pub const fn retry_after_s(&self) -> Option<u64> {
         self.retry_after_s
     }
 
-    /// Writes the reason of a 5xx into the log, for answers that do not leave in the envelope.
+    /// Logs the cause of a 5xx, for responses without the envelope.
     pub fn log(&self, where_: &'static str) {
         let cause = self.cause.as_deref().unwrap_or("");
         tracing::error!(
@@ -145,7 +145,7 @@ impl ApiError {
         self.code
     }
 
-    /// What does not exist, or belongs to another account, or is no path of this service: one message for all.
+    /// One message for a missing resource, a resource of another account, and an unknown path.
     pub fn not_found() -> Self {
         Code::NotFound.error("There is nothing here with this address.")
     }
@@ -154,7 +154,7 @@ impl ApiError {
         Code::Unauthorized.error("Send a valid API key as `Authorization: Bearer <API_KEY>`.")
     }
 
-    /// A page that may not talk to the agent.
+    /// Refuses a page that may not talk to the agent.
     pub(crate) fn foreign_page() -> Self {
         Code::Forbidden.error("Pages of this origin may not talk to this agent: name the origin in the widget's `allowed_origins`.",
         )
@@ -198,7 +198,7 @@ impl fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-/// Bare: the edge puts the envelope around it.
+/// A bare response: the edge adds the envelope.
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.code.status()

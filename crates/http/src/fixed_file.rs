@@ -1,7 +1,8 @@
-//! Files that are part of the binary and the same for everybody. Who accepts gzip gets a copy that is compressed once.
+//! Static files in the binary, the same for every client. A client that accepts gzip gets a copy that was compressed
+//! once.
 //!
-//! No other answer is compressed: the length of one that has both a secret and what a stranger wrote would tell of the
-//! secret (BREACH).
+//! No other response is compressed: the length of a compressed response that holds both a secret and an attacker's
+//! text reveals the secret (BREACH).
 
 use std::io::Write as _;
 use std::sync::OnceLock;
@@ -16,11 +17,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ring::digest::{SHA256, digest};
 
-/// A file that is the same for everybody.
+/// A static file.
 pub struct FixedFile {
     media_type: &'static str,
     plain: Form,
-    /// Made when it is first asked for.
+    /// Compressed on the first request for it.
     gzipped: OnceLock<Option<Form>>,
 }
 
@@ -32,7 +33,7 @@ struct Form {
 }
 
 impl FixedFile {
-    /// A file of this `Content-Type`.
+    /// A file with this `Content-Type`.
     pub fn new(media_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         Self {
             media_type,
@@ -41,7 +42,8 @@ impl FixedFile {
         }
     }
 
-    /// The file in the encoding that the client prefers, or 304 if the client has it so; with these headers.
+    /// Responds with these headers and the file in the client's preferred encoding, or with 304 if the client's copy
+    /// is current.
     pub fn answer(
         &self,
         req: &HttpRequest,
@@ -93,7 +95,7 @@ impl Form {
         }
     }
 
-    /// Whether the client has it as it is.
+    /// Whether the client's copy is current.
     fn is_known(&self, req: &HttpRequest) -> bool {
         let known = req.headers().get_all(IF_NONE_MATCH);
         known
@@ -103,7 +105,8 @@ impl Form {
     }
 }
 
-/// Whether the client names gzip, and no encoding at all is not dearer to it. What cannot be read asks for nothing.
+/// Whether the client names gzip and does not prefer an uncompressed response. An unreadable header counts as no
+/// preference.
 fn prefers_gzip(req: &HttpRequest) -> bool {
     let supported = [Encoding::identity(), Encoding::gzip()];
     let chosen = AcceptEncoding::parse(req)

@@ -10,7 +10,7 @@ use crate::{ApiError, Code};
 
 const MAX_BYTES: usize = 255;
 
-/// A body that is safe to send again: the key's syntax is checked before the body is read.
+/// A JSON body that a client may send again. The key's syntax is checked before the body is read.
 #[derive(Debug)]
 pub(crate) struct Repeatable {
     pub(crate) key: Option<String>,
@@ -25,7 +25,7 @@ impl FromBody for Repeatable {
     }
 }
 
-/// The key, taken as it is: quotes are part of it.
+/// The key as sent: quotes are part of it.
 pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut lines = headers.get_all("idempotency-key");
     let Some(line) = lines.next() else {

@@ -1,9 +1,9 @@
 //! Offhook's REST adapter: routes, extractors, wire types, error table, OpenAPI.
 //!
-//! A request passes, in this order: request id, per-IP limit, route, then one [`Ask`](ask::Ask)
-//! extractor: key, account limit, read-only, scope, plan, path, query, body. What the handler asks is written in its
-//! signature; what it answers is a wire type. Everything that goes wrong is an [`ApiError`] of the closed table
-//! [`Code`], and leaves in the envelope.
+//! A request passes, in this order: request id, rate limit of its address, route, then one [`Ask`](ask::Ask)
+//! extractor: key, account limit, read-only, scope, plan, path, query, body. A handler's signature names what it
+//! takes; its response is a wire type. Every failure is an [`ApiError`] of the closed table [`Code`], and leaves in
+//! the error envelope.
 
 mod ask;
 mod batch_body;
@@ -47,7 +47,7 @@ pub use recording::send as send_recording;
 pub use server::{app, serve, serve_https};
 pub use state::{HttpConfig, HttpState, Pages, address_of, admit_call};
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit tests and the tests in `tests/it` are one binary. The latter only use the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

@@ -1,4 +1,4 @@
-//! Rate limits as HTTP applies them: per address before anything else, per account after the key.
+//! Rate limits of the HTTP layer: per address before anything else, per account after the key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{ApiError, Code};
 
-/// Limits that are the operator's to set.
+/// Limits that the operator sets.
 #[derive(Debug, Clone)]
 pub struct LimitSettings {
-    /// `limits.ip_per_minute`: requests a minute of one address, a token bucket. 0 counts as 1.
+    /// `limits.ip_per_minute`: requests per minute from one address, a token bucket. 0 counts as 1.
     pub ip_per_minute: u32,
-    /// `limits.call_ip_per_minute`: POST /v1/calls a minute of one address, a fixed window.
+    /// `limits.call_ip_per_minute`: POST /v1/calls per minute from one address, a fixed window.
     pub call_ip_per_minute: u32,
-    /// `limits.page_ip_per_minute`: what one address may ask a minute of the portal, the widget, `/docs`, `/readyz` and the
-    /// addresses that providers call, a token bucket of each process. 0 counts as 1.
+    /// `limits.page_ip_per_minute`: requests per minute from one address to the portal, the widget, `/docs`,
+    /// `/readyz` and the provider callbacks. A token bucket in each process. 0 counts as 1.
     pub page_ip_per_minute: u32,
-    /// `http.trusted_proxies`: networks whose `X-Forwarded-For` is believed.
+    /// `http.trusted_proxies`: the networks whose `X-Forwarded-For` the server trusts.
     pub trusted_proxies: Vec<IpNet>,
-    /// Whether anything is limited; off only to measure what the limits cost.
+    /// Whether any limit applies; off only to measure what the limits cost.
     pub enabled: bool,
 }
 
 impl Default for LimitSettings {
-    /// The interface's values (Limits).
+    /// The documented defaults.
     fn default() -> Self {
         Self {
             ip_per_minute: 300,
@@ -46,27 +46,27 @@ impl Default for LimitSettings {
     }
 }
 
-/// Keeps what is sent to providers' addresses apart from what is looked at.
+/// Separates the counts of callback requests from those of page requests.
 const CALLBACKS: Space = Space::new(2);
 
-/// How many addresses that ask for pages are counted exactly in a minute, in at most 14 MiB.
+/// How many addresses that request pages are counted exactly per minute, in at most 14 MiB.
 const PAGE_ADDRESSES: usize = 200_000;
 
-/// How many requests that may be a provider's are looked at at once of addresses that sent too many that were not.
+/// How many callback requests run at once from addresses that sent too many without a valid signature.
 const DOUBTED: usize = 2;
 
-/// `Retry-After` of `rate_limit_unavailable` (platform, R6).
+/// `Retry-After` in seconds of `rate_limit_unavailable`.
 const UNAVAILABLE_RETRY_AFTER_S: u64 = 5;
 
-/// Counts addresses and accounts, in the memory of this process or in a Redis that several share.
+/// Counts addresses and accounts, in this process's memory or in a Redis that several processes share.
 #[derive(Debug)]
 pub struct RateLimits {
     limiter: Limiter,
     ip_quota: Quota,
-    /// Counts what is no part of the interface. Each process does that for itself: it must not wait for Redis.
+    /// Counts requests outside the API. Each process counts its own: it must not wait for Redis.
     pages: MemoryStore,
     page_quota: Quota,
-    /// Who may be a provider behind an address that is not believed any more.
+    /// The permits for callbacks from addresses that are over their limit.
     doubted: Arc<Semaphore>,
     settings: LimitSettings,
     warned_of_proxy: AtomicBool,
@@ -74,12 +74,12 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    /// Begins to count with these limits, in memory.
+    /// Counts in memory with these limits.
     pub fn new(settings: LimitSettings) -> Self {
         Self::with(Limiter::Memory(MemoryStore::new()), settings)
     }
 
-    /// Counts with these limits together with every other process that has this store.
+    /// Counts with these limits together with every other process that uses this store.
     pub fn shared(store: RedisStore, settings: LimitSettings) -> Self {
         Self::with(Limiter::Redis(store), settings)
     }
@@ -97,15 +97,13 @@ impl RateLimits {
         }
     }
 
-    /// Whether requests can be counted: `false` while Redis is out of reach, and nothing is served then.
+    /// Whether requests can be counted. `false` while Redis is unreachable: the server then refuses every request.
     pub fn are_known(&self) -> bool {
         !self.settings.enabled || self.limiter.is_reachable()
     }
 
-    /// Counts a request of this address; one that places a call passes the calls window in the same step.
-    ///
-    /// # Errors
-    /// `rate_limit_exceeded`, `rate_limit_unavailable`.
+    /// Counts a request of this address. A request that places a call passes the calls window in the same step. Fails
+    /// with `rate_limit_exceeded` or `rate_limit_unavailable`.
     pub(crate) async fn admit_address(
         &self,
         address: IpAddr,
@@ -146,10 +144,7 @@ impl RateLimits {
         })
     }
 
-    /// Counts a request of this address for what is no part of the interface and costs something.
-    ///
-    /// # Errors
-    /// `rate_limit_exceeded`.
+    /// Counts a request of this address to a costly route outside the API. Fails with `rate_limit_exceeded`.
     pub(crate) fn admit_page(&self, address: IpAddr, now: Timestamp) -> Result<(), ApiError> {
         if !self.settings.enabled || self.is_proxy(address) {
             return Ok(());
@@ -162,11 +157,8 @@ impl RateLimits {
         }
     }
 
-    /// Lets a request through that may be a provider's: what providers sign is never counted. Where many came that nobody
-    /// had signed only a few are looked at at once, and `Some` is a place among them.
-    ///
-    /// # Errors
-    /// `rate_limit_exceeded`: there is no such place.
+    /// Admits a callback request; signed requests are never counted. An address that sent too many unsigned requests
+    /// shares a few permits, and gets one as `Some`. Fails with `rate_limit_exceeded` if no permit is free.
     pub(crate) fn admit_callback(
         &self,
         address: IpAddr,
@@ -186,23 +178,21 @@ impl RateLimits {
         }
     }
 
-    /// Counts a request to a provider's address that was not believed.
+    /// Counts a callback request without a valid signature.
     pub(crate) fn count_unbelieved(&self, address: IpAddr, now: Timestamp) {
         let key = callbacks_of(address);
         self.pages.take(key, self.page_quota, now.micros());
     }
 
-    /// Whether many clients may stand behind this address.
+    /// Whether the address is a trusted proxy, with many clients behind it.
     pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let trusted = &self.settings.trusted_proxies;
         trusted.iter().any(|network| network.contains(&address))
     }
 
-    /// Takes a token from the account's bucket, which is as large as its plan says now. `None` while limits are off.
-    ///
-    /// # Errors
-    /// `rate_limit_unavailable`.
+    /// Takes a token from the account's bucket, whose size follows the current plan. `None` while limits are off.
+    /// Fails with `rate_limit_unavailable`.
     pub(crate) async fn take_account(
         &self,
         account: AccountId,
@@ -219,9 +209,9 @@ impl RateLimits {
         counted(taken.await, |bucket| bucket.allowed).map(Some)
     }
 
-    /// Notes in the figures of the process how full the store is. It locks every part of it for a moment.
+    /// Records in the process metrics how full the store is. This locks every shard of the store for a moment.
     pub(crate) fn note(&self) {
-        // Redis counts elsewhere.
+        // Redis keeps its own counts.
         let Limiter::Memory(store) = &self.limiter else {
             return;
         };
@@ -258,7 +248,7 @@ impl RateLimits {
         }
     }
 
-    /// Once a minute, as asking locks every part of the store.
+    /// Reports once a minute, because the query locks every shard of the store.
     fn report_overflow(&self, now_us: i64) {
         let Limiter::Memory(store) = &self.limiter else {
             return;
@@ -279,7 +269,7 @@ impl RateLimits {
     }
 }
 
-/// Counts apart from what the same address looks at.
+/// The key that separates an address's callbacks from its page requests.
 fn callbacks_of(address: IpAddr) -> Key {
     Key::address(address, IPV6_PREFIX_BITS).within(CALLBACKS)
 }
@@ -290,7 +280,7 @@ fn too_many_pages(refused: Decision, now: Timestamp) -> ApiError {
     exceeded("Too many requests from this address.", seconds)
 }
 
-/// The refusal of an account whose bucket is empty.
+/// The error for an account whose bucket is empty.
 pub(crate) fn account_exceeded(refused: &Timed<Decision>) -> ApiError {
     metrics().http.refused("account");
     exceeded(
@@ -299,7 +289,7 @@ pub(crate) fn account_exceeded(refused: &Timed<Decision>) -> ApiError {
     )
 }
 
-/// Counts a decision in the figures of the process, and hands it on.
+/// Counts a decision in the process metrics, and returns it.
 fn counted<T>(
     decided: Result<Timed<T>, Unavailable>,
     allowed: impl FnOnce(&T) -> bool,

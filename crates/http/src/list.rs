@@ -11,11 +11,10 @@ use crate::cursor::{CursorKey, KeyedCursor, SortKey};
 use crate::query::{FromQuery, QueryReader};
 use crate::reply;
 
-/// Interface, Limits: page size 1 to 100, default 20.
 const MAX_LIMIT: u32 = 100;
 const DEFAULT_LIMIT: u32 = 20;
 
-/// The part of a list that is asked for, and with which filters.
+/// The requested part of a list, and its filters.
 #[derive(Debug)]
 pub(crate) struct Listing<F, K = SortKey> {
     pub(crate) filters: F,
@@ -26,7 +25,7 @@ pub(crate) struct Listing<F, K = SortKey> {
 }
 
 impl<F: FromQuery, K: CursorKey> FromQuery for Listing<F, K> {
-    /// `limit` and `cursor` first, then the filters; that a cursor belongs to other filters shows last.
+    /// Reads `limit` and `cursor` first, then the filters. A cursor of other filters is reported last.
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
         let limit = limit(query)?;
         let cursor = query.take("cursor")?;
@@ -70,7 +69,7 @@ fn foreign_cursor() -> FieldError {
 }
 
 impl<F> Listing<F> {
-    /// The page for the services, whose rows have ids made from UUIDs.
+    /// The page request for the services, whose rows have ids made from UUIDs.
     pub(crate) fn page_request<Id>(&self, id: impl Fn(Uuid) -> Id) -> PageRequest<Id> {
         PageRequest {
             after: self.after.map(|(at, uuid)| (at, id(uuid))),
@@ -78,7 +77,7 @@ impl<F> Listing<F> {
         }
     }
 
-    /// The list envelope around a page of rows that are all at hand, and stay in their order.
+    /// The list envelope for a page of rows that are all in memory and keep their order.
     pub(crate) fn answer_from<W: Serialize>(&self, rows: &[W]) -> Result<HttpResponse, ApiError> {
         let first = self.after.map_or(0, |(count, _)| {
             usize::try_from(count.micros()).unwrap_or(usize::MAX)
@@ -97,7 +96,6 @@ impl<F> Listing<F> {
 }
 
 impl<F, K: CursorKey> Listing<F, K> {
-    /// The list envelope around a page.
     pub(crate) fn envelope<'a, T, W: Serialize>(
         &self,
         page: &'a Page<T>,
@@ -113,7 +111,7 @@ impl<F, K: CursorKey> Listing<F, K> {
         }
     }
 
-    /// The answer with a page in its envelope.
+    /// The response with a page in its envelope.
     pub(crate) fn answer<'a, T, W: Serialize>(
         &self,
         page: &'a Page<T>,
@@ -124,7 +122,6 @@ impl<F, K: CursorKey> Listing<F, K> {
     }
 }
 
-/// The list envelope.
 #[derive(Serialize)]
 pub(crate) struct Envelope<W> {
     data: Vec<W>,

@@ -1,15 +1,15 @@
-//! How many lines a second may tell of requests that cost next to nothing: a flood must not fill the disk.
+//! Limits the log lines per second for cheap requests: a flood must not fill the disk.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use offhook_domain::Timestamp;
 
-/// Enough for every client that errs; a flood is told by its first ones.
+/// Enough for every client that makes mistakes; its first lines show a flood.
 const LINES_PER_SECOND: u32 = 20;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Counts the lines of the present second.
+/// Counts the lines of the current second.
 #[derive(Debug, Default)]
 pub(crate) struct LogBudget {
     second: AtomicI64,
@@ -17,14 +17,14 @@ pub(crate) struct LogBudget {
 }
 
 impl LogBudget {
-    /// Whether one more line may be written. Two threads that meet at a second's turn may write a few more.
+    /// Whether the caller may write one more line. Two threads that meet as the second changes may write a few more.
     pub(crate) fn take(&self, now: Timestamp) -> bool {
         let second = now.micros().div_euclid(SECOND_US);
         if self.second.load(Ordering::Relaxed) != second {
             self.second.store(second, Ordering::Relaxed);
             self.lines.store(0, Ordering::Relaxed);
         }
-        // Looked at before it is counted, so that a flood writes to no shared memory.
+        // The load comes first, so that a flood does not write to shared memory.
         self.lines.load(Ordering::Relaxed) < LINES_PER_SECOND
             && self.lines.fetch_add(1, Ordering::Relaxed) < LINES_PER_SECOND
     }

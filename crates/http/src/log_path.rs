@@ -1,22 +1,22 @@
-//! The path of a request as its account's log keeps it: with the ids in it, and with what a client has written in their
-//! place by mistake, such as `undefined`, but without what may be a phone number, an address or a secret.
+//! The path of a request as its account's request log shows it. It keeps ids, and mistakes such as `undefined` in
+//! their place. It hides what may be a phone number, an e-mail address or a secret.
 
 use actix_web::HttpRequest;
 use uuid::Uuid;
 
-/// The longest id that is no UUID: one of the legacy provider's.
+/// The longest id that is not a UUID: one of the legacy provider's.
 const MAX_FOREIGN_ID: usize = 64;
 
-/// The longest word that is shown though it is no id: secrets are longer.
+/// The longest word that is shown although it is not an id: secrets are longer.
 const MAX_WORD: usize = 40;
 
-/// The most digits in a row, whatever stands between them, that no phone number has.
+/// The most digits, ignoring what stands between them, that no phone number has.
 const MAX_DIGITS: usize = 6;
 
-/// What stands for a segment that is not shown.
+/// Replaces a segment that is not shown.
 const HIDDEN: &str = "***";
 
-/// The path that was asked, segment by segment as its route has it.
+/// The requested path, segment by segment along its route.
 pub(crate) fn shown(req: &HttpRequest) -> String {
     let Some(pattern) = req.match_pattern() else {
         return req.path().to_owned();
@@ -44,7 +44,7 @@ fn merge(pattern: &str, path: &str) -> String {
     shown
 }
 
-/// A UUID, a call's handle, the legacy provider's id of an agent, or the number of a version.
+/// A UUID, a call's handle, the legacy provider's id of an agent, or a version number.
 fn is_id(text: &str) -> bool {
     let uuid = text.strip_prefix("call_").unwrap_or(text);
     let number = (1..=6).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -56,7 +56,7 @@ fn is_id(text: &str) -> bool {
     number || (uuid.len() == 36 && Uuid::try_parse(uuid).is_ok()) || foreign()
 }
 
-/// A word, or an id that has been cut off: nothing that could be told from a phone number, an e-mail address or a key.
+/// A word or a cut-off id: nothing that could be a phone number, an e-mail address or a key.
 fn is_word(text: &str) -> bool {
     let mut digits = 0;
     text.len() <= MAX_WORD

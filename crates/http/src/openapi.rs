@@ -1,5 +1,5 @@
-//! The interface as an OpenAPI document. Tests compare its operations with the routes, its error codes with the table,
-//! and every answer that the tests see with its schemas.
+//! The API as an OpenAPI document. Tests compare its operations with the routes, its error codes with the table, and
+//! every response that the tests receive with its schemas.
 
 mod examples;
 mod operations;
@@ -20,7 +20,7 @@ use operations::{Access, Answer, Operation};
 pub(crate) use schemas::object;
 pub(crate) use shape::{Shape, shape_of_member, shape_of_value};
 
-/// The interface as an OpenAPI 3.1 document; `info.version` is the interface's.
+/// The API as an OpenAPI 3.1 document; `info.version` is the API's version.
 pub fn document() -> Value {
     let examples = Examples::load();
     let mut paths: Map<String, Value> = Map::new();
@@ -59,7 +59,7 @@ pub fn document() -> Value {
     })
 }
 
-/// What the service sends to the endpoints of an account.
+/// The events that the service sends to an account's endpoints.
 fn webhooks(examples: &Examples) -> Value {
     let header = |name: &str, description: &str| {
         json!({
@@ -149,7 +149,7 @@ fn describe(operation: &Operation, examples: &Examples) -> Value {
     described
 }
 
-/// What there is to know, and what it takes to be allowed to ask.
+/// What the operation does, and the access that it requires.
 fn description(operation: &Operation) -> String {
     let needs = match operation.access {
         Access::Open => "Needs no key.".to_owned(),
@@ -289,7 +289,7 @@ mod tests {
         let text = std::fs::read_to_string(path).unwrap();
         let mut committed: Value = serde_json::from_str(&text).unwrap();
         let mut served = document();
-        // Where it is served is the operator's to say.
+        // The operator decides where the API is served.
         (committed["servers"], served["servers"]) = (Value::Null, Value::Null);
         assert!(
             committed == served,

@@ -1,4 +1,4 @@
-//! Requests of web pages. They have no key: the page's origin and a session's token say what they may do.
+//! Requests of web pages. They have no key: the page's origin and a session token give access.
 
 use std::rc::Rc;
 
@@ -14,22 +14,22 @@ use crate::body::FromBody;
 use crate::edge::Exchange;
 use crate::{ApiError, HttpState};
 
-/// Characters of an origin at most; longer ones are none that a widget names.
+/// The longest origin in bytes; no widget names a longer one.
 const ORIGIN_BYTES: usize = 300;
 
-/// A request of a page whose origin a widget names. From the moment at which that is known the page may read the answer,
-/// errors included.
+/// A request of a page whose origin a widget names. Once the origin is known, the page may read the response, errors
+/// included.
 pub(crate) struct Page<B = ()> {
     pub(crate) origin: String,
     pub(crate) body: B,
     pub(crate) state: web::Data<HttpState>,
 }
 
-/// A request of a page in a session of its own: the token opens it, for pages of the origin that began it.
+/// A request of a page within its own session. The token opens the session, for pages of the origin that began it.
 pub(crate) struct Visitor<B = ()> {
     pub(crate) view: ChatView,
     pub(crate) body: B,
-    /// The answer is to come as server-sent events.
+    /// Whether the response should be server-sent events.
     pub(crate) wants_events: bool,
     pub(crate) state: web::Data<HttpState>,
     pub(crate) exchange: Rc<Exchange>,
@@ -80,7 +80,7 @@ impl<B: FromBody + 'static> FromRequest for Visitor<B> {
     }
 }
 
-/// Lets the page read the answer, if a widget names its origin.
+/// Lets the page read the response if a widget names its origin.
 async fn known_page(req: &HttpRequest) -> Result<(web::Data<HttpState>, String), ApiError> {
     let state = state(req)?;
     let mut lines = req.headers().get_all(ORIGIN);
@@ -98,7 +98,6 @@ async fn known_page(req: &HttpRequest) -> Result<(web::Data<HttpState>, String),
     Ok((state, origin.to_owned()))
 }
 
-/// Whether `Accept` names server-sent events.
 fn wants_events(headers: &HeaderMap) -> bool {
     headers.get_all(ACCEPT).any(|line| {
         let ranges = line.to_str().unwrap_or_default().split(',');

@@ -1,5 +1,4 @@
-//! Reading a query string parameter by parameter, in documented order, so that of several faults the first is
-//! reported.
+//! Reads a query string parameter by parameter in documented order, so that the first of several errors is reported.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -8,33 +7,32 @@ use std::str::FromStr;
 use offhook_domain::json::member_path;
 use offhook_domain::{E164, FieldError, Timestamp};
 
-/// What a client may add to a value whose `+` became a space.
+/// A hint for a value whose `+` became a space.
 const PLUS_LOST: &str = "the `+` arrived as a space: write it as %2B in a URL";
 
-/// The parameters that are still to be read.
+/// The parameters that are not read yet.
 #[derive(Debug)]
 pub(crate) struct QueryReader {
     parameters: Vec<Parameter>,
     path: String,
-    /// What the filters say, in documented order and however it was spelled: a cursor is good for these alone.
+    /// The filters' values, in documented order and in one spelling: a cursor is only valid for these.
     filters: String,
 }
 
 #[derive(Debug)]
 struct Parameter {
     name: String,
-    /// `None`: not UTF-8 behind its percent signs.
+    /// `None`: the percent-decoded bytes are not UTF-8.
     value: Option<String>,
     taken: bool,
 }
 
-/// What an endpoint takes from the query string.
+/// What a handler reads from the query string.
 pub(crate) trait FromQuery: Sized {
-    /// Reads it.
     fn read(query: &mut QueryReader) -> Result<Self, FieldError>;
 }
 
-/// No parameter at all.
+/// No parameters.
 impl FromQuery for () {
     fn read(_: &mut QueryReader) -> Result<Self, FieldError> {
         Ok(())
@@ -66,17 +64,16 @@ impl QueryReader {
         }
     }
 
-    /// The path that was asked.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// What the filters read so far were.
+    /// The values of the filters read so far.
     pub(crate) fn filters(&self) -> &str {
         &self.filters
     }
 
-    /// A parameter that says which part of a list is asked for, not which list.
+    /// Takes a parameter that selects a part of the list and is not a filter.
     pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, FieldError> {
         let mut found = None;
         for parameter in &mut self.parameters {
@@ -98,7 +95,7 @@ impl QueryReader {
         }
     }
 
-    /// A filter; `said` of its text and its value prints alike what means the same.
+    /// Reads a filter. `said` prints equal values alike, from their text and value.
     fn filter<T>(
         &mut self,
         name: &str,
@@ -116,18 +113,18 @@ impl QueryReader {
         Ok(Some(value))
     }
 
-    /// A filter that is one of few words; `choices` lists them for the message.
+    /// A filter with a few possible words; `choices` lists them for the error message.
     pub(crate) fn choice<T: FromStr>(
         &mut self,
         name: &str,
         choices: impl FnOnce() -> String,
     ) -> Result<Option<T>, FieldError> {
         let read = |text: &str| text.parse().map_err(|_| format!("must be {}", choices()));
-        // Words are lower case; ids and languages, which some of them are, mean the same in upper case.
+        // The words are lower case. Some are ids or languages, which mean the same in upper case.
         self.filter(name, read, |text, _| text.to_ascii_lowercase())
     }
 
-    /// A filter that is one of these values, by what they print.
+    /// A filter that takes one of these values, by their printed form.
     pub(crate) fn one_of<T: Copy + Display>(
         &mut self,
         name: &str,
@@ -142,13 +139,11 @@ impl QueryReader {
         self.filter(name, read, |_, value: &T| value.to_string())
     }
 
-    /// A filter by an id.
     pub(crate) fn id<T: FromStr + Display>(&mut self, name: &str) -> Result<Option<T>, FieldError> {
         let read = |text: &str| text.parse().map_err(|_| "must be a UUID".to_owned());
         self.filter(name, read, |_, id: &T| id.to_string())
     }
 
-    /// A filter by a phone number.
     pub(crate) fn phone(&mut self, name: &str) -> Result<Option<E164>, FieldError> {
         let read = |text: &str| {
             text.parse()
@@ -157,7 +152,7 @@ impl QueryReader {
         self.filter(name, read, |_, number: &E164| number.to_string())
     }
 
-    /// A filter by text of at most so many characters.
+    /// A filter by text of at most `most` characters.
     pub(crate) fn text(&mut self, name: &str, most: usize) -> Result<Option<String>, FieldError> {
         let read = |text: &str| {
             if text.chars().count() > most {
@@ -181,7 +176,7 @@ impl QueryReader {
         Ok((from, to))
     }
 
-    /// Ends the reading: what nobody asked for is a fault.
+    /// Fails if the query string has a parameter that was not read.
     pub(crate) fn finish(self) -> Result<(), FieldError> {
         match self.parameters.iter().find(|parameter| !parameter.taken) {
             Some(unnamed) if unnamed.name.is_empty() => {
@@ -204,7 +199,7 @@ fn choices<T: Display>(values: &[T]) -> String {
     }
 }
 
-/// The first and the last instant asked for.
+/// The first and the last instant of the period.
 pub(crate) type Period = (Option<Timestamp>, Option<Timestamp>);
 
 fn instant<E: ToString>(
@@ -212,7 +207,7 @@ fn instant<E: ToString>(
     parse: impl Fn(&str) -> Result<Timestamp, E>,
 ) -> Result<Timestamp, String> {
     parse(text).map_err(|error| {
-        // `2026-04-30T18:32:11+02:00` with its `+` lost: would it be right with one?
+        // `2026-04-30T18:32:11+02:00` with its `+` lost: check whether it is valid with a `+`.
         match text.rsplit_once(' ') {
             Some((moment, offset)) if parse(&format!("{moment}+{offset}")).is_ok() => {
                 PLUS_LOST.to_owned()
@@ -222,7 +217,7 @@ fn instant<E: ToString>(
     })
 }
 
-/// Undoes percent-encoding and `+` for space; the flag says whether every percent sign had its two digits.
+/// Decodes percent-encoding, and `+` as a space. The flag says whether two digits follow every percent sign.
 fn decode(text: &str) -> (Cow<'_, [u8]>, bool) {
     if !text.contains(['%', '+']) {
         return (Cow::Borrowed(text.as_bytes()), true);
@@ -253,7 +248,7 @@ fn decode(text: &str) -> (Cow<'_, [u8]>, bool) {
 }
 
 trait TwoDigits {
-    /// The value of the next two hexadecimal digits, without moving on.
+    /// The value of the next two hexadecimal digits, without advancing.
     fn hex_ahead(&self) -> Option<u8>;
 }
 

@@ -1,4 +1,4 @@
-//! `GET /v1/conversations/{id}/audio`: a WAV file, whole or the range that was asked for (RFC 9110, section 14).
+//! `GET /v1/conversations/{id}/audio`: a WAV file, whole or the requested range (RFC 9110, section 14).
 
 use actix_web::body::SizedStream;
 use actix_web::dev::Payload;
@@ -11,7 +11,7 @@ use crate::ApiError;
 use crate::body::FromBody;
 use crate::reply::Reply;
 
-/// What the headers ask of the file; a GET has no body.
+/// The range headers of the request; a GET has no body.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     range: Option<String>,
@@ -34,10 +34,8 @@ impl Wanted {
     }
 }
 
-/// Answers with the recording of a conversation, whole or the range that `headers` ask for.
-///
-/// # Errors
-/// A range that the file does not have; the file is gone, or out of reach.
+/// Responds with the recording of a conversation, whole or the range in `headers`. Fails if the file does not have
+/// that range, or if the file is gone or unreachable.
 pub async fn send(
     id: ConversationId,
     recording: Recording,
@@ -46,10 +44,9 @@ pub async fn send(
     answer(id, recording, &Wanted::of(headers)).await
 }
 
-/// As [`send`].
 pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wanted) -> Reply {
     let size = recording.bytes;
-    // A recording never changes once it is there.
+    // A recording never changes once it exists.
     let tag = format!("\"{id}-{size}\"");
     let range = match wanted.part(size, &tag) {
         Part::Whole => None,
@@ -73,18 +70,19 @@ pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wa
     Ok(answer.body(SizedStream::new(length, content)))
 }
 
-/// The part of a file that is asked for.
+/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     Whole,
     /// From the first to the last byte, both included.
     Range(u64, u64),
-    /// A range that the file does not have.
+    /// A range outside the file.
     Nothing,
 }
 
 impl Wanted {
-    /// A range of another unit, several ranges, a malformed one, and one for another version of the file are no ranges.
+    /// Ignores a range of another unit, several ranges, a malformed range, and a range of another version of the
+    /// file.
     fn part(&self, size: u64, tag: &str) -> Part {
         let Some(range) = &self.range else {
             return Part::Whole;

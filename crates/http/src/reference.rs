@@ -1,5 +1,5 @@
-//! The reference page at `/docs`, drawn from the OpenAPI document, and the files that go with it. Everything is made once,
-//! in the process: the page needs no network but its own server.
+//! The reference page at `/docs`, rendered from the OpenAPI document, and its files. The process renders each once.
+//! The page only loads files from its own server.
 
 mod fields;
 mod page;
@@ -10,7 +10,6 @@ use std::sync::LazyLock;
 use crate::FixedFile;
 use crate::openapi;
 
-/// The OpenAPI document.
 pub(crate) fn document() -> &'static FixedFile {
     static FILE: LazyLock<FixedFile> =
         LazyLock::new(|| FixedFile::new("application/json", openapi::document().to_string()));
@@ -25,7 +24,6 @@ pub(crate) fn page() -> &'static FixedFile {
     &FILE
 }
 
-/// How the page looks.
 pub(crate) fn style() -> &'static FixedFile {
     static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
         let text = include_str!("reference/reference.css");
@@ -34,7 +32,7 @@ pub(crate) fn style() -> &'static FixedFile {
     &FILE
 }
 
-/// The page's filter.
+/// The script of the page's filter.
 pub(crate) fn script() -> &'static FixedFile {
     static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
         let text = include_str!("reference/reference.js");

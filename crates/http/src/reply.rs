@@ -1,4 +1,4 @@
-//! Answers in JSON.
+//! JSON responses.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::ApiError;
 use crate::edge::IDEMPOTENT_REPLAYED;
 
-/// What a handler answers.
 pub(crate) type Reply = Result<HttpResponse, ApiError>;
 
 /// 200 with a body.
@@ -17,17 +16,17 @@ pub(crate) fn ok(body: &impl Serialize) -> Reply {
     json(StatusCode::OK, body)
 }
 
-/// 201 with a body: something was made.
+/// 201 with a body: the request created a resource.
 pub(crate) fn created(body: &impl Serialize) -> Reply {
     json(StatusCode::CREATED, body)
 }
 
-/// 202 with a body: work goes on after the answer.
+/// 202 with a body: work continues after the response.
 pub(crate) fn accepted(body: &impl Serialize) -> Reply {
     json(StatusCode::ACCEPTED, body)
 }
 
-/// The answer to something that can be asked for again under an Idempotency-Key.
+/// The response to a request that a client may repeat under an Idempotency-Key.
 pub(crate) fn placed(placed: PlacedReply) -> Reply {
     let status = StatusCode::from_u16(placed.status).map_err(ApiError::internal)?;
     let mut answer = HttpResponse::build(status);

@@ -1,4 +1,4 @@
-//! Which path and method is answered by which handler.
+//! The route table: the handler of each path and method.
 
 use actix_web::dev::Handler;
 use actix_web::http::Method;
@@ -13,7 +13,7 @@ use crate::endpoints::{
 };
 use crate::error::ApiError;
 
-/// A path and what answers its methods.
+/// A path and its handler for each method.
 pub(crate) struct Endpoint {
     pub(crate) path: &'static str,
     routes: Vec<(&'static str, Route)>,
@@ -54,7 +54,7 @@ impl Endpoint {
         delete => "DELETE";
     }
 
-    /// What a browser asks before it sends anything from another origin.
+    /// The preflight that a browser sends before a cross-origin request.
     pub(crate) fn preflight<F, Args>(self, handler: F) -> Self
     where
         F: Handler<Args>,
@@ -69,7 +69,7 @@ impl Endpoint {
         self
     }
 
-    /// Every other method is 405, with those that would have been right.
+    /// Adds the routes. Every other method gets 405 with the allowed ones.
     fn add(self, config: &mut ServiceConfig) {
         let allow = self.methods().collect::<Vec<_>>().join(", ");
         let refuse = move || {
@@ -84,7 +84,7 @@ impl Endpoint {
     }
 }
 
-/// Every path. Within a resource, fixed ones stand before those with an id in the same place.
+/// Every path. Within a resource, fixed paths come before paths with an id in the same place.
 pub(crate) fn table() -> Vec<Endpoint> {
     [
         account::routes(),
@@ -117,10 +117,10 @@ pub(crate) fn table() -> Vec<Endpoint> {
     .collect()
 }
 
-/// Adds every path, and 404 in the envelope for all others.
+/// Adds every path. All other paths get 404 in the error envelope.
 pub(crate) fn add(config: &mut ServiceConfig) {
     let mut table = table();
-    // Each is tried in turn: to look at an id in a path costs more than to compare a path without one.
+    // The router tries each in turn: matching an id costs more than comparing a fixed path.
     table.sort_by_key(|endpoint| endpoint.path.contains('{'));
     for endpoint in table {
         endpoint.add(config);

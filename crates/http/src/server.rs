@@ -1,4 +1,4 @@
-//! The composition that the binary and the tests share, and the server around it.
+//! The application that the binary and the tests share, and the server around it.
 
 use std::future::ready;
 use std::net::{SocketAddr, TcpListener};
@@ -23,10 +23,10 @@ use crate::{HttpState, routes};
 /// How long a connection waits for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// How long a client may take to read the end of an answer and close.
+/// How long a client may take to read the end of a response and close.
 const DISCONNECT: Duration = Duration::from_secs(1);
 
-/// How long a graceful stop waits for requests that have begun.
+/// How long a graceful stop waits for requests in progress.
 const STOP_SECONDS: u64 = 30;
 
 /// The whole REST adapter as an application.
@@ -53,11 +53,8 @@ pub fn app(
         .wrap(from_fn(edge))
 }
 
-/// Serves on a listening socket with so many threads, until the server is stopped or dropped. It needs a running tokio
-/// runtime, and leaves signals to the caller.
-///
-/// # Errors
-/// The operating system's, if the socket cannot be used.
+/// Serves on a listening socket with `workers` threads, until the server is stopped or dropped. It needs a running
+/// tokio runtime, and does not handle signals.
 pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io::Result<Server> {
     let limits = (state.config.head_timeout, state.config.answer_timeout);
     let server = builder(workers);
@@ -111,7 +108,7 @@ fn builder(workers: usize) -> actix_server::ServerBuilder {
         .disable_signals()
 }
 
-/// HTTP/1.1 on connections that are there.
+/// HTTP/1.1 on accepted connections.
 fn http<S>(
     state: HttpState,
     stopping: GracefulShutdownSignal,
@@ -136,7 +133,7 @@ where
         .keep_alive(KEEP_ALIVE)
         .client_request_timeout(state.config.head_timeout)
         .client_disconnect_timeout(DISCONNECT)
-        // A client that is gone is noticed at once, and its event stream makes room for another.
+        // The server notices a disconnected client at once, and its event stream frees its slot.
         .h1_allow_half_closed(false)
         .on_connect_ext(|connection: &Connection<S>, data| {
             data.insert(connection.turn().clone());

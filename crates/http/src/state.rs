@@ -1,5 +1,3 @@
-//! What the handlers share.
-
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,14 +15,14 @@ use crate::log_budget::LogBudget;
 use crate::streams::StreamSlots;
 use crate::{ApiError, RateLimits};
 
-/// Settings of the REST adapter that are not limits.
+/// Settings of the REST adapter other than limits.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Origins that browsers may call /v1 from (`http.cors_origins`); `*` is any. Empty: no CORS.
+    /// The origins that may call /v1 from browsers (`http.cors_origins`); `*` is any. Empty: no CORS.
     pub cors_origins: Vec<String>,
-    /// How long each head of a connection may take; then it is closed after a bare 408.
+    /// How long each head of a connection may take. A late connection gets a bare 408 and is closed.
     pub head_timeout: Duration,
-    /// How long an answer may take to move on by 64 KiB where its reader keeps the line full; then its connection is closed.
+    /// How long a slow client may take to read 64 KiB of a response before its connection is closed.
     pub answer_timeout: Duration,
     /// How many connections may be open; one address may have an eighth of them.
     pub max_connections: usize,
@@ -44,7 +42,7 @@ impl Default for HttpConfig {
     }
 }
 
-/// What the handlers share; cloning shares it.
+/// The state that the handlers share; a clone shares it too.
 #[derive(Clone)]
 pub struct HttpState(Arc<Shared>);
 
@@ -62,11 +60,10 @@ pub struct Shared {
     pub(crate) pages: Option<Pages>,
 }
 
-/// Adds paths of others to the application, such as the portal's: once for each thread.
+/// Adds other routes to the application, such as the portal's: called once per thread.
 pub type Pages = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
 
 impl HttpState {
-    /// Brings the parts together.
     pub fn new(services: Services, limits: RateLimits, config: HttpConfig) -> Self {
         Self(Arc::new(Shared {
             services,
@@ -82,7 +79,7 @@ impl HttpState {
         }))
     }
 
-    /// With pages beside the interface. Nothing else may hold this state yet; where something does, it is as it was.
+    /// Adds pages beside the API. Has no effect if this state is already shared.
     #[must_use]
     pub fn with_pages(mut self, pages: Pages) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
@@ -91,30 +88,28 @@ impl HttpState {
         self
     }
 
-    /// Notes in the figures of the process how full the limits' store is: for every few seconds.
+    /// Records in the process metrics how full the rate limits' store is. Call it every few seconds.
     pub fn note_limits(&self) {
         self.limits.note();
     }
 
-    /// Ends the open event streams, so that a graceful stop need not wait for the calls that they follow. Clients
+    /// Ends the open event streams, so that a graceful stop does not wait for the calls that they follow. Clients
     /// reconnect with `Last-Event-ID`.
     pub fn end_streams(&self) {
         self.closing.cancel();
     }
 }
 
-/// The address that a request is counted by, behind our own proxies too. `None` outside the application
-/// of [`crate::app`].
+/// The address that a request is counted by, also behind our own proxies. `None` outside the application of
+/// [`crate::app`].
 pub fn address_of(req: &HttpRequest) -> Option<IpAddr> {
     let state = req.app_data::<Data<HttpState>>()?;
     let peer = req.peer_addr().map(|peer| peer.ip());
     Some(state.limits.client(peer, req.headers()))
 }
 
-/// Counts a call that a page places against the limits of its address, as POST /v1/calls is counted at the edge.
-///
-/// # Errors
-/// `rate_limit_exceeded`, `rate_limit_unavailable`.
+/// Counts a call that a page places against the limits of its address, as the edge counts POST /v1/calls. Fails with
+/// `rate_limit_exceeded` or `rate_limit_unavailable`.
 pub async fn admit_call(req: &HttpRequest) -> Result<(), ApiError> {
     let state = req.app_data::<Data<HttpState>>().zip(address_of(req));
     let Some((state, address)) = state else {

@@ -27,20 +27,19 @@ use crate::reply::Reply;
 use crate::wire::conversation::{StateBody, TurnEvent};
 use crate::{ApiError, Code, HttpState};
 
-/// Decision 1.14.
 const MAX_STREAMS_PER_KEY: i32 = 10;
 
-/// A comment this often keeps proxies from closing a quiet stream.
+/// How often a comment goes out, so that proxies do not close a quiet stream.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// What a stream needs of the request's headers: where to go on, and the key to check again.
+/// What a stream needs from the request's headers: where to resume, and the key to check again.
 #[derive(Debug)]
 pub(crate) struct Resume {
     last: Option<String>,
     token: String,
 }
 
-/// The headers alone; a GET has no body.
+/// Reads the headers only; a GET has no body.
 impl FromBody for Resume {
     async fn read(req: &HttpRequest, _: Payload) -> Result<Self, ApiError> {
         let headers = req.headers();
@@ -111,7 +110,7 @@ pub(crate) async fn open<T: 'static>(
             .await
             .map(|event| (Ok::<_, ApiError>(event), live))
     });
-    // The comment sends the head at once, before anything has happened.
+    // The comment sends the head at once, before the first event.
     let opening = stream::once(async { Ok(Bytes::from_static(b": open\n\n")) });
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
@@ -137,7 +136,7 @@ struct Live {
 }
 
 impl Live {
-    /// The next piece to send; `None` ends the stream, and a client that wants more reconnects.
+    /// The next piece to send; `None` ends the stream, and the client may reconnect.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             tokio::select! {
@@ -159,7 +158,7 @@ impl Live {
         }
     }
 
-    /// While the database is out of reach nobody knows, and the stream ends too.
+    /// While the database is unreachable the key cannot be checked, and the stream also ends.
     async fn is_permitted(&self) -> bool {
         let keys = self.state.services.keys();
         let caller = keys.authenticate(&self.token).await;
@@ -167,7 +166,7 @@ impl Live {
     }
 }
 
-/// A turn is `event: turn`, a change of state is `event: state`; the id is the moment's number.
+/// A turn is `event: turn`, a change of state is `event: state`. The event id is the moment's number.
 fn event(moment: &Moment) -> Option<Bytes> {
     match moment.state {
         Some(state) => format(
@@ -194,11 +193,11 @@ pub(crate) fn format(id: impl Display, name: &str, data: &impl Serialize) -> Opt
 #[derive(Debug, Default)]
 pub(crate) struct StreamSlots {
     open: Mutex<HashMap<KeyId, i32>>,
-    /// One at a time, so that what is noted last is what is so.
+    /// Serializes the notes, so that the last one written is correct.
     noting: tokio::sync::Mutex<()>,
 }
 
-/// One open stream; dropping it frees its place.
+/// One open stream; dropping it frees its slot.
 struct Slot {
     slots: Arc<StreamSlots>,
     conversations: Conversations,
@@ -227,7 +226,8 @@ impl StreamSlots {
         self.open.lock().get(&key).copied().unwrap_or(0)
     }
 
-    /// Tells the other processes how many streams of the key are open here; with `most`, `false` if that is too many.
+    /// Tells the other processes how many streams of the key are open here. With `most`, returns `false` if that is
+    /// too many.
     async fn note(
         &self,
         conversations: &Conversations,
@@ -241,7 +241,7 @@ impl StreamSlots {
 }
 
 impl Slot {
-    /// A place for a stream of the caller's key among those of all processes, if there is one.
+    /// Takes a slot for a stream of the caller's key, counted over all processes. `None` if the key has none left.
     async fn take(state: &HttpState, caller: &Caller) -> Result<Option<Self>, ApiError> {
         let key = key_of(caller)?.id;
         if !state.slots.take(key) {

@@ -1,4 +1,4 @@
-//! Reading uploads: JSON, or one file as multipart/form-data.
+//! Reads uploads: JSON, or one file as multipart/form-data.
 
 use actix_web::HttpRequest;
 use actix_web::dev::Payload;
@@ -16,14 +16,14 @@ use crate::{ApiError, Code};
 /// The largest file, and the largest JSON body.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// What may stand around a file: the other fields and the boundaries.
+/// Bytes that a form may have besides the file: other fields and boundaries.
 const AROUND: usize = 64 * 1024;
 
 const TOO_LARGE: &str = "The body is larger than 20 MiB.";
 
 const BROKEN: &str = "the body: is no multipart/form-data as RFC 7578 has it";
 
-/// A document that is sent; the handler takes it out, as it is large.
+/// An uploaded document. The handler takes it out, because it is large.
 pub(crate) struct Upload(pub(crate) NewContent);
 
 impl FromBody for Option<Upload> {

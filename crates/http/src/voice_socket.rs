@@ -1,4 +1,4 @@
-//! The WebSocket of a page that talks: sound in binary messages, all else as JSON in texts.
+//! The WebSocket of a page that talks: audio in binary messages, everything else as JSON in text messages.
 
 mod messages;
 
@@ -22,10 +22,9 @@ use crate::websocket::{self, Line, Speaker};
 use crate::{ApiError, Code, HttpState, address_of};
 use messages::Asked;
 
-/// What both sides speak.
 const PROTOCOL: &str = "offhook.voice.v1";
 
-/// How long a page may take to say what it wants.
+/// How long a page may take to send its start message.
 const START_WITHIN: Duration = Duration::from_secs(5);
 
 /// The connection behind a handshake.
@@ -37,7 +36,7 @@ impl FromBody for Incoming {
     }
 }
 
-/// Answers the handshake of a page that may talk to some agent.
+/// Accepts the handshake of a page that may talk to some agent.
 pub(crate) fn open(page: Page<Incoming>, req: &HttpRequest) -> Reply {
     let visitor = Visitor {
         state: HttpState::clone(&page.state),
@@ -65,11 +64,11 @@ fn offers(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A conversation that is being begun.
+/// A conversation that is starting.
 type Beginning = Pin<Box<dyn Future<Output = Result<Talk, UseCaseError>>>>;
 
 enum Stage {
-    /// The page is to say what it wants.
+    /// Waiting for the page's start message, until this time.
     Asked(Instant),
     Begins(Beginning),
     Talks(Box<Talk>),
@@ -77,13 +76,13 @@ enum Stage {
 
 /// What happens on the agent's side.
 enum News {
-    /// The page did not say what it wants.
+    /// The page did not send its start message in time.
     Late,
     Begun(Result<Talk, UseCaseError>),
     Event(TalkEvent),
 }
 
-/// The page's conversation. Dropped, the visitor has hung up.
+/// The page's conversation. Dropping it hangs up.
 struct Visitor {
     state: HttpState,
     origin: String,
@@ -143,14 +142,14 @@ impl Speaker for Visitor {
             (Some(Asked::End), Stage::Asked(_)) => {
                 line.close(CloseCode::Normal, "ended by the page");
             }
-            // It is told how it ended, and then closed.
+            // The page gets the outcome first; then the connection closes.
             (Some(Asked::End), Stage::Begins(_)) => self.has_hung_up = true,
             (Some(Asked::End), Stage::Talks(talk)) => talk.hang_up(),
             _ => line.close(CloseCode::Policy, "that message is not understood here"),
         }
     }
 
-    /// Sound that comes before the conversation has begun is nobody's.
+    /// Drops audio that arrives before the conversation has begun.
     fn binary(&mut self, sound: &[u8], line: &mut Line) {
         if let Stage::Talks(talk) = &self.stage
             && !talk.hear(sound)
@@ -198,7 +197,7 @@ mod tests {
     #[test]
     fn a_page_is_told_to_forget_what_it_has_not_played_when_its_agent_is_interrupted() {
         let sent = Line::sent(|line| tell(line, TalkEvent::Clear));
-        // A short text in one frame, which its length precedes.
+        // A short text in one frame, after its length.
         assert_eq!(sent, &b"\x81\x10{\"type\":\"clear\"}"[..]);
     }
 }

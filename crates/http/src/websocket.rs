@@ -1,8 +1,9 @@
-//! WebSockets (RFC 6455): frames, pings, limits, and how a connection ends, for whoever speaks over one.
+//! WebSockets (RFC 6455): frames, pings, limits and closing, for any [`Speaker`].
 //!
-//! One is the body of its own handshake's answer: it lives as long as the connection, and what drops the connection drops
-//! its speaker with it. Whoever does not read is not read from, so that nothing piles up, and one to whom nothing can be
-//! sent for ten seconds is let go of ([`Connection`](crate::connection::Connection)).
+//! A WebSocket is the body of its handshake's response: it lives as long as the connection, and dropping the
+//! connection drops its speaker. While the client does not read, the server does not read from it, so that nothing
+//! piles up. After ten seconds in which nothing could be sent, the connection ends
+//! ([`Connection`](crate::connection::Connection)).
 
 use std::time::Duration;
 
@@ -21,46 +22,47 @@ use tokio_util::sync::CancellationToken;
 use crate::ApiError;
 use crate::connection::Turn;
 
-/// Bytes that a text may have, in one frame or many.
+/// The longest text message in bytes, in one frame or many.
 const TEXT_BYTES: usize = 64 * 1024;
 
 /// The longest head of a frame (RFC 6455 §5.2).
 const HEAD_BYTES: usize = 14;
 
-/// How often the connection is tried, so that proxies do not close a quiet one.
+/// How often the server pings, so that proxies do not close a quiet connection.
 const PING_EVERY: Duration = Duration::from_secs(15);
 
-/// How long the other side may take to close once ours is closed.
+/// How long the client may take to close after the server has.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Who speaks over a connection. It is dropped as soon as that is closed, by whichever side.
+/// The application side of a connection. It is dropped as soon as either side closes.
 pub(crate) trait Speaker {
-    /// What both sides speak, where the handshake names it.
+    /// The subprotocol, if the handshake must name one.
     const PROTOCOL: Option<&str>;
 
-    /// Bytes that a binary message may have; 0 where none is understood.
+    /// The longest binary message in bytes; 0 if binary messages are not accepted.
     const MOST_BINARY: usize;
 
-    /// Frames that may come in all, besides whole binary ones.
+    /// How many frames may arrive in all, not counting whole binary ones.
     const MOST_OTHERS: u32;
 
-    /// What happens on this side.
+    /// What happens on the server's side.
     type News;
 
-    /// What happens next. Safe to cancel.
+    /// The next event. Cancel safe.
     async fn news(&mut self) -> Self::News;
 
-    /// Tells the other side of it.
+    /// Sends an event to the client.
     fn tell(&mut self, news: Self::News, line: &mut Line);
 
-    /// Takes a text that has come.
+    /// Handles a text message.
     fn text(&mut self, text: &[u8], line: &mut Line);
 
-    /// Takes a binary message that has come.
+    /// Handles a binary message.
     fn binary(&mut self, bytes: &[u8], line: &mut Line);
 }
 
-/// Answers a handshake, or is `None` if that is none of version 13. `closing` ends the connection with the process.
+/// Answers a handshake; `None` if it is not a version 13 handshake. `closing` ends the connection when the process
+/// stops.
 pub(crate) fn open<S: Speaker + 'static>(
     req: &HttpRequest,
     payload: Payload,
@@ -87,7 +89,7 @@ pub(crate) fn open<S: Speaker + 'static>(
     Some(answer.streaming(frames))
 }
 
-/// This side's way to the other.
+/// The output to the client.
 pub(crate) struct Line {
     codec: Codec,
     output: BytesMut,
@@ -97,23 +99,21 @@ pub(crate) struct Line {
 #[derive(Clone, Copy)]
 enum Stage {
     Open,
-    /// We have closed; the other side may still have to read why.
+    /// The server has closed; the client may still have to read why.
     Closing(Instant),
     Closed,
 }
 
 impl Line {
-    /// Sends a text.
     pub(crate) fn text(&mut self, text: String) {
         self.send(Message::Text(text.into()));
     }
 
-    /// Sends a binary message.
     pub(crate) fn binary(&mut self, bytes: Bytes) {
         self.send(Message::Binary(bytes));
     }
 
-    /// Ends the connection, and says why.
+    /// Closes the connection with a reason.
     pub(crate) fn close(&mut self, code: CloseCode, reason: &str) {
         self.send(Message::Close(Some(CloseReason::from((code, reason)))));
         self.stage = Stage::Closing(Instant::now() + CLOSE_WITHIN);
@@ -132,7 +132,7 @@ impl Line {
 
 #[cfg(test)]
 impl Line {
-    /// What is sent over one by whoever is given it.
+    /// The bytes that `speak` sends.
     pub(crate) fn sent(speak: impl FnOnce(&mut Self)) -> Bytes {
         let mut line = Self {
             codec: Codec::new(),
@@ -146,17 +146,17 @@ impl Line {
 
 /// What happens on the connection.
 enum Happening<N> {
-    /// Bytes came, or none will.
+    /// Bytes arrived; `None`: no more will.
     Came(Option<Bytes>),
     News(N),
     Ping,
-    /// The other side does not close.
+    /// The client did not close in time.
     Late,
-    /// The process ends.
+    /// The process is stopping.
     Away,
 }
 
-/// The message that is coming in pieces.
+/// A message that arrives in several frames.
 struct Pieces {
     bytes: BytesMut,
     is_text: bool,
@@ -171,7 +171,7 @@ struct Socket<S> {
     others: u32,
     ping: Interval,
     line: Line,
-    /// As long as the connection is open.
+    /// `Some` while the connection is open.
     speaker: Option<S>,
 }
 
@@ -196,7 +196,7 @@ impl<S: Speaker> Socket<S> {
         }
     }
 
-    /// The next bytes to send, or `None` once the connection is to be closed.
+    /// The next bytes to send, or `None` when the connection should close.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.read();
@@ -252,20 +252,20 @@ impl<S: Speaker> Socket<S> {
         }
     }
 
-    /// Lets go of the speaker. What the other side has sent meanwhile is read and dropped: a connection with unread bytes
-    /// would be reset, and the other side not learn why.
+    /// Drops the speaker. The server keeps reading and dropping the client's input: closing a connection with unread
+    /// bytes would reset it, and the client would not learn the reason.
     fn let_go(&mut self) {
         self.speaker = None;
         self.pieces = None;
         self.input = BytesMut::new();
     }
 
-    /// Takes the whole frames that have come.
+    /// Handles the complete frames that have arrived.
     fn read(&mut self) {
         while self.line.is_open() {
             match self.codec.decode(&mut self.input) {
                 Ok(Some(frame)) => self.take(frame),
-                // The codec judges a frame's length once the whole of it is there.
+                // The codec only checks a frame's length once the whole frame has arrived.
                 Ok(None) if self.input.len() > TEXT_BYTES + HEAD_BYTES => self.too_large(),
                 Ok(None) => return,
                 Err(ProtocolError::Overflow) => self.too_large(),
@@ -331,7 +331,7 @@ impl<S: Speaker> Socket<S> {
         }
     }
 
-    /// Whether a message may be of this kind and so long; if not, that is the end.
+    /// Whether a message may have this kind and length; if not, closes the connection.
     fn may_have(&mut self, length: usize, is_text: bool) -> bool {
         let most = if is_text { TEXT_BYTES } else { S::MOST_BINARY };
         if most == 0 {

@@ -1,4 +1,4 @@
-//! What answers look like: members in the interface's order, null where one does not apply.
+//! The shapes of responses: members in the documented order, null where one does not apply.
 
 pub(crate) mod account;
 pub(crate) mod agent;
@@ -22,8 +22,8 @@ use serde_json::value::RawValue;
 
 use crate::ApiError;
 
-/// What an answer shows of a record: members of it by their names, or by what they are made of. The document has the
-/// answer's schema from here, too.
+/// The members of a record that a response shows, by name or by expression. The OpenAPI document gets the response's
+/// schema from here too.
 macro_rules! shown {
     ($(#[$doc:meta])* $name:ident($record:ident: $of:ty) { $($member:ident $(= $value:expr)?,)* }) => {
         $(#[$doc])*
@@ -66,7 +66,7 @@ macro_rules! shown {
 }
 use shown;
 
-/// What DELETE answers.
+/// The response to DELETE.
 #[derive(Serialize)]
 pub(crate) struct Deleted<Id> {
     id: Id,
@@ -79,7 +79,7 @@ impl<Id> Deleted<Id> {
     }
 }
 
-/// JSON text of ours or of the client's, to be printed as it is.
+/// Stored JSON text, printed unchanged.
 pub(crate) fn raw(text: &str) -> Result<&RawValue, ApiError> {
     serde_json::from_str(text).map_err(|_| ApiError::internal("stored JSON text is not JSON"))
 }

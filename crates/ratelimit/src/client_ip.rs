@@ -1,30 +1,30 @@
-//! Whose request it is, by network address.
+//! The client of a request, by network address.
 //!
-//! The address is the connection's peer, unless the peer is one of our own proxies. Each proxy appends the address it
-//! was called from to `X-Forwarded-For`, so only what our proxies appended, the right end, is to be believed: what
-//! stands left of the first address that is not ours was written by the client and may be anything.
+//! The client is the connection's peer, unless the peer is one of our own proxies. Each proxy appends its peer's
+//! address to `X-Forwarded-For`. So only the right end, which our proxies appended, can be trusted. The client wrote
+//! everything left of the first address that is not ours.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// At most so many addresses of `X-Forwarded-For` are read, from the right.
+/// The most addresses of `X-Forwarded-For` that are read, from the right.
 pub const MAX_HOPS: usize = 16;
 
-/// A longer element of `X-Forwarded-For` is no address.
+/// A longer element of `X-Forwarded-For`, in bytes, is not an address.
 pub const MAX_ELEMENT_BYTES: usize = 64;
 
 /// The address that a request is counted by.
 ///
-/// `peer` is the other end of the connection, `None` on a Unix socket; `x_forwarded_for` all lines of that header in
-/// the order received; `trusted` the networks of our own proxies. Without trusted networks the header is ignored. With
-/// them, it is read from right to left while the addresses are trusted: the first other one is the client. Something
-/// that is not an address ends the walk at the nearest good hop, and so does the 16th hop.
+/// `peer` is the other end of the connection, `None` on a Unix socket. `x_forwarded_for` has all lines of that header
+/// in the order received. `trusted` has the networks of our own proxies. Without trusted networks the header is
+/// ignored. With them, it is read from right to left while the addresses are trusted: the first untrusted one is the
+/// client. The walk ends at the nearest good hop before an element that is not an address, and after 16 hops.
 ///
-/// The peer of a Unix socket can only be local and counts as trusted if there are trusted networks. A request of which
-/// no address is known is counted as 0.0.0.0, together with all others like it.
+/// The peer of a Unix socket is local, and counts as trusted if there are trusted networks. All requests without a
+/// known address are counted together as 0.0.0.0.
 ///
-/// The result is canonical: IPv4-mapped addresses are IPv4.
+/// The result is canonical: IPv4-mapped addresses become IPv4.
 #[must_use]
 pub fn client_key(peer: Option<IpAddr>, x_forwarded_for: &[&[u8]], trusted: &[IpNet]) -> IpAddr {
     let mut nearest = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| {
@@ -49,8 +49,8 @@ pub fn client_key(peer: Option<IpAddr>, x_forwarded_for: &[&[u8]], trusted: &[Ip
     nearest
 }
 
-/// The network that an address is counted with: an IPv4 address is its own (also when it comes IPv4-mapped), an IPv6
-/// address stands for its first `ipv6_prefix_bits`, from 48 to 64 (others are taken as the nearest).
+/// The network that an address is counted with. An IPv4 address (also an IPv4-mapped one) is its own network. An IPv6
+/// address stands for its first `ipv6_prefix_bits`, clamped to 48 to 64.
 #[must_use]
 pub fn network(address: IpAddr, ipv6_prefix_bits: u8) -> IpAddr {
     match address.to_canonical() {
@@ -66,7 +66,8 @@ fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|network| network.contains(&address))
 }
 
-/// An address as proxies write it: bare, with a port (`192.0.2.1:443`, `[2001:db8::1]:443`), in brackets, with a zone.
+/// An address in the forms that proxies write: bare, with a port (`192.0.2.1:443`, `[2001:db8::1]:443`), in brackets,
+/// with a zone.
 fn parse_element(element: &[u8]) -> Option<IpAddr> {
     let element = element.trim_ascii();
     if element.len() > MAX_ELEMENT_BYTES {

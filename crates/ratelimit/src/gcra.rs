@@ -1,8 +1,8 @@
-//! The token bucket, kept as one instant (GCRA).
+//! The token bucket, stored as one instant (GCRA).
 //!
-//! A bucket of `limit` tokens gets one every `interval_us` = ⌈60 s / limit⌉ microseconds. Its whole state is `tat_us`,
-//! the Unix microsecond at which it is full again; a bucket without state is full. Everything here is a pure function
-//! of that state, the quota and the time, so that every store decides alike.
+//! A bucket of `limit` tokens gets one every `interval_us` = ⌈60 s / limit⌉ microseconds. Its whole state is
+//! `tat_us`, the Unix microsecond at which it is full again; a bucket without state is full. Every function here is a
+//! pure function of that state, the quota and the time, so that every store decides alike.
 
 use crate::header;
 use crate::{MAX_PER_MINUTE, MINUTE_US};
@@ -15,11 +15,11 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// `limit` requests a minute.
+    /// `limit` requests per minute.
     ///
     /// # Panics
     ///
-    /// If `limit` is 0 or above [`MAX_PER_MINUTE`]; [`Quota::checked_per_minute`] is for limits that come from outside.
+    /// If `limit` is 0 or above [`MAX_PER_MINUTE`]; use [`Quota::checked_per_minute`] for limits from outside.
     #[must_use]
     pub const fn per_minute(limit: u32) -> Self {
         match Self::checked_per_minute(limit) {
@@ -28,7 +28,7 @@ impl Quota {
         }
     }
 
-    /// `limit` requests a minute, or `None` if `limit` is 0 or above [`MAX_PER_MINUTE`].
+    /// `limit` requests per minute, or `None` if `limit` is 0 or above [`MAX_PER_MINUTE`].
     #[must_use]
     pub const fn checked_per_minute(limit: u32) -> Option<Self> {
         if limit == 0 || limit > MAX_PER_MINUTE {
@@ -60,7 +60,7 @@ impl Quota {
     }
 }
 
-/// What a bucket says to one request, and its state afterwards.
+/// A bucket's decision about one request, and its state afterward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// Whether the request got a token.
@@ -69,10 +69,10 @@ pub struct Decision {
     pub limit: u32,
     /// Whole tokens left after this request: `X-RateLimit-Remaining`. 0 if the request is refused.
     pub remaining: u32,
-    /// The Unix microsecond at which the next token is whole; the present one if the bucket is full.
+    /// The Unix microsecond at which the next token is whole; the current one if the bucket is full.
     pub next_us: i64,
-    /// The bucket's state from now on: the Unix microsecond at which it is full again. A refusal changes nothing, so
-    /// only an admitted request's state need be stored.
+    /// The bucket's new state: the Unix microsecond at which it is full again. A refusal changes nothing, so a store
+    /// only needs to save the state after an admitted request.
     pub tat_us: i64,
 }
 
@@ -92,8 +92,8 @@ impl Decision {
 
 /// Takes a token from the bucket with state `tat_us`, if it holds one at `now_us`.
 ///
-/// A state further ahead than an empty bucket could be is read as an empty bucket: a clock that was once ahead, or a
-/// quota that has changed, costs at most one refill.
+/// A state further ahead than an empty bucket's is read as an empty bucket. So a clock that was once ahead, or a
+/// changed quota, costs at most one refill.
 #[must_use]
 pub fn decide(tat_us: Option<i64>, quota: Quota, now_us: i64) -> Decision {
     let backlog = backlog_us(tat_us, quota, now_us);
@@ -105,7 +105,7 @@ pub fn decide(tat_us: Option<i64>, quota: Quota, now_us: i64) -> Decision {
     }
 }
 
-/// Looks at the bucket with state `tat_us` without taking a token: `allowed` says whether [`decide`] would admit.
+/// Returns the bucket with state `tat_us` without taking a token: `allowed` says whether [`decide`] would admit.
 #[must_use]
 pub fn peek(tat_us: Option<i64>, quota: Quota, now_us: i64) -> Decision {
     let backlog = backlog_us(tat_us, quota, now_us);
@@ -124,7 +124,7 @@ fn backlog_us(tat_us: Option<i64>, quota: Quota, now_us: i64) -> i64 {
     })
 }
 
-/// The answer of a bucket that needs `backlog_us` to be full, from 0 to `refill_us`.
+/// The decision of a bucket that needs `backlog_us` to be full, from 0 to `refill_us`.
 pub(crate) fn describe(allowed: bool, backlog_us: i64, quota: Quota, now_us: i64) -> Decision {
     let missing = (backlog_us + quota.interval_us - 1) / quota.interval_us;
     let until_next = backlog_us - (missing - 1).max(0) * quota.interval_us;

@@ -1,4 +1,4 @@
-//! Times in whole seconds, as response headers carry them: always rounded so that a client which waits is admitted.
+//! Times in whole seconds for response headers, rounded so that a client that waits is admitted.
 
 const SECOND_US: i64 = 1_000_000;
 

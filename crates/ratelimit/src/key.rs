@@ -1,14 +1,14 @@
-//! Who is counted.
+//! The keys of counted clients.
 
 use std::net::IpAddr;
 
 use crate::client_ip;
 
-/// The prefix of an IPv6 address that is counted as one client unless configured otherwise: a subscriber holds at least
-/// a /64, and can use every address in it.
+/// The default prefix length of an IPv6 address that counts as one client. A subscriber holds at least a /64, and can
+/// use every address in it.
 pub const IPV6_PREFIX_BITS: u8 = 64;
 
-/// Keeps keys of different kinds apart that happen to have the same bytes. There are eight spaces.
+/// Separates keys of different kinds that have the same bytes. There are eight spaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Space(u8);
 
@@ -22,7 +22,7 @@ impl Space {
     ///
     /// # Panics
     ///
-    /// If `number` is above 7: in a `const` that is a compile error.
+    /// If `number` is above 7: in a `const` this is a compile error.
     #[must_use]
     pub const fn new(number: u8) -> Self {
         assert!(number < 8, "there are eight spaces, 0 to 7");
@@ -42,8 +42,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// A network address as it is counted: an IPv4 address by itself (also when it comes IPv4-mapped), an IPv6 address
-    /// by its first `ipv6_prefix_bits`, from 48 to 64 ([`IPV6_PREFIX_BITS`] is usual; others are taken as the nearest).
+    /// The key of a network address. An IPv4 address (also an IPv4-mapped one) has its own key. An IPv6 address is
+    /// counted by its first `ipv6_prefix_bits`, clamped to 48 to 64; the usual value is [`IPV6_PREFIX_BITS`].
     #[must_use]
     pub fn address(address: IpAddr, ipv6_prefix_bits: u8) -> Self {
         let network = match client_ip::network(address, ipv6_prefix_bits) {
@@ -53,19 +53,19 @@ impl Key {
         Self::id(Space::ADDRESS, network.octets())
     }
 
-    /// An account by the 16 bytes of its id.
+    /// The key of an account, by the 16 bytes of its id.
     #[must_use]
     pub fn account(id: [u8; 16]) -> Self {
         Self::id(Space::ACCOUNT, id)
     }
 
-    /// The same client in another space, counted apart.
+    /// The same client in another space, counted separately.
     #[must_use]
     pub const fn within(self, space: Space) -> Self {
         Self { space, ..self }
     }
 
-    /// Anything with an id of 16 bytes.
+    /// The key of any client with an id of 16 bytes.
     #[must_use]
     pub fn id(space: Space, id: [u8; 16]) -> Self {
         let id = u128::from_be_bytes(id);

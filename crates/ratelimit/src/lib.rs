@@ -19,14 +19,14 @@ pub use memory::{BucketAndWindow, EXACT_KEYS, MemoryStore};
 pub use redis::{AboutRedis, InvalidUrl, RedisFault, RedisStore};
 pub use window::WindowDecision;
 
-/// The minute that every quota and window here is counted over, in microseconds.
+/// The length in microseconds of the minute that every quota and window covers.
 pub const MINUTE_US: i64 = 60_000_000;
 
-/// The largest limit per minute. With it a full bucket refills within 61 s even though the time per token is rounded
-/// up to a microsecond, so a bucket untouched for 61 s is full.
+/// The largest limit per minute. With it a full bucket refills within 61 s, although the time per token is rounded up
+/// to a microsecond. So a bucket that was unused for 61 s is full.
 pub const MAX_PER_MINUTE: u32 = 1_000_000;
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit tests and the tests in `tests/it` are one binary. The latter only use the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

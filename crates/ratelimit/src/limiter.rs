@@ -1,4 +1,4 @@
-//! One limiter over whichever store counts.
+//! One limiter over any store.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use crate::window::WindowDecision;
 /// Counts clients in this process, or in a Redis that several processes share. The rules are the same.
 #[derive(Debug)]
 pub enum Limiter {
-    /// One process counts for itself. It is never out of reach.
+    /// One process counts for itself. This store is always reachable.
     Memory(MemoryStore),
     /// Several processes count together.
     #[cfg(feature = "redis")]
     Redis(RedisStore),
 }
 
-/// An answer, and when it was given.
+/// An answer and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timed<T> {
-    /// What the store said.
+    /// The store's answer.
     pub answer: T,
-    /// The Unix microsecond at which it was said, by the clock that the answer's times are of: the caller's for a store
-    /// in memory, the server's for Redis.
+    /// The Unix microsecond of the answer, by the clock of the answer's times: the caller's for a store in memory,
+    /// the server's for Redis.
     pub now_us: i64,
 }
 
-/// The store is out of reach or too slow. Nobody knows whether the request may pass, so it may not.
+/// The store is unreachable or too slow. The request cannot be counted, so it must not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unavailable;
 
@@ -44,11 +44,11 @@ impl fmt::Display for Unavailable {
 impl std::error::Error for Unavailable {}
 
 impl Limiter {
-    /// Takes a token from the bucket of `key`, if it holds one: see [`MemoryStore::take`]. `now_us` is the caller's time,
-    /// for a store without a clock of its own.
+    /// Takes a token from the bucket of `key`, if it holds one: see [`MemoryStore::take`]. `now_us` is the caller's
+    /// time, for a store without a clock of its own.
     ///
     /// # Errors
-    /// [`Unavailable`]: the store was not reached in time. It may have taken the token.
+    /// [`Unavailable`]: the store did not answer in time. It may have taken the token.
     pub async fn take(&self, key: Key, quota: Quota, now_us: i64) -> Result<Timed<Decision>> {
         match self {
             Self::Memory(store) => Ok(Timed::at(now_us, store.take(key, quota, now_us))),
@@ -57,7 +57,7 @@ impl Limiter {
         }
     }
 
-    /// Counts a request in the present Unix minute of `key`: see [`MemoryStore::take_window`].
+    /// Counts a request in the current Unix minute of `key`: see [`MemoryStore::take_window`].
     ///
     /// # Errors
     /// As [`Limiter::take`].
@@ -74,7 +74,7 @@ impl Limiter {
         }
     }
 
-    /// Both in one step: see [`MemoryStore::take_bucket_and_window`].
+    /// Takes a token and counts a request in one step: see [`MemoryStore::take_bucket_and_window`].
     ///
     /// # Errors
     /// As [`Limiter::take`].
@@ -95,7 +95,7 @@ impl Limiter {
         }
     }
 
-    /// Whether requests can be counted: `false` while a shared store is out of reach.
+    /// Whether requests can be counted: `false` while a shared store is unreachable.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         match self {
@@ -113,7 +113,7 @@ impl<T> Timed<T> {
 }
 
 impl Timed<Decision> {
-    /// `Retry-After` of a refused request.
+    /// `Retry-After` of a refused request, in seconds.
     #[must_use]
     pub fn retry_after_seconds(&self) -> u64 {
         self.answer.retry_after_seconds(self.now_us)
@@ -121,7 +121,7 @@ impl Timed<Decision> {
 }
 
 impl Timed<WindowDecision> {
-    /// `Retry-After` of a refused request, 1 to 60.
+    /// `Retry-After` of a refused request, 1 to 60 seconds.
     #[must_use]
     pub fn retry_after_seconds(&self) -> u64 {
         self.answer.retry_after_seconds(self.now_us)
@@ -129,7 +129,7 @@ impl Timed<WindowDecision> {
 }
 
 impl Timed<BucketAndWindow> {
-    /// `Retry-After` of a refused request: until the one that refused may admit again.
+    /// `Retry-After` of a refused request: seconds until the bucket or window that refused may admit again.
     #[must_use]
     pub fn retry_after_seconds(&self) -> u64 {
         self.answer.retry_after_seconds(self.now_us)

@@ -11,36 +11,36 @@ use crate::window::{self, WindowDecision};
 use parking_lot::{Mutex, MutexGuard};
 use shard::Shard;
 
-/// How many clients a minute [`MemoryStore::new`] counts exactly.
+/// How many clients per minute [`MemoryStore::new`] counts exactly.
 pub const EXACT_KEYS: usize = 1_000_000;
 
-/// Shards are locked one by one. With 80 of them a shard's share of [`EXACT_KEYS`], 12,500, fits a table of 2^14 places
-/// (at most ⅞ full) with room for an uneven spread; with 64 it would not, and every table would be twice as large.
+/// Shards are locked one by one. With 80 shards, a shard's part of [`EXACT_KEYS`], 12,500, fits a table of 2^14 slots
+/// (at most ⅞ full) with room for an uneven spread. With 64 it would not, and every table would be twice as large.
 const SHARDS: usize = 80;
 
 /// Counts clients in memory: for each a token bucket and a fixed window.
 ///
-/// Every call takes the present time, as Unix microseconds. Time that runs backwards is harmless: less than a minute
-/// of it is waited out, whole minutes are taken off as a step of the clock, and answers are in the caller's time.
+/// Every call takes the current time in Unix microseconds. Time that runs backward is harmless. The store waits out
+/// less than a minute of it, and absorbs whole minutes as a step of the clock. Answers are in the caller's time.
 ///
-/// A client that has been idle for 61 s is like one never seen, so clients are kept in two generations of 61 s, and the
-/// older one is dropped whole. The number of clients per generation is bounded; further ones share buckets and windows
-/// by a hash with a random seed, so that they may be admitted less, never more: see [`MemoryStore::overflowed`].
+/// A client that was idle for 61 s is like a new one. So the store keeps clients in two generations of 61 s, and
+/// drops the older one whole. The number of clients per generation is bounded. Further clients share buckets and
+/// windows by a hash with a random seed: they may be admitted less, never more. See [`MemoryStore::overflowed`].
 pub struct MemoryStore {
     shards: Box<[Line]>,
     seeds: Seeds,
 }
 
-/// A shard on cache lines of its own, so that threads working on two shards do not slow each other down.
+/// A shard on its own cache lines, so that threads that work on two shards do not slow each other down.
 #[repr(align(128))]
 struct Line(Mutex<Shard>);
 
-/// The answer of a bucket and, if that admitted the request, of the window after it.
+/// The answer of a bucket, and of the window if the bucket admitted the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketAndWindow {
     /// The bucket's answer.
     pub bucket: Decision,
-    /// The window's answer; `None` if the bucket refused, as the window was then not asked.
+    /// The window's answer; `None` if the bucket refused, since the window was then not checked.
     pub window: Option<WindowDecision>,
 }
 
@@ -51,7 +51,7 @@ impl BucketAndWindow {
         self.window.is_some_and(|window| window.allowed)
     }
 
-    /// `Retry-After` of a refused request: until the one that refused may admit again.
+    /// `Retry-After` of a refused request: seconds until the bucket or window that refused may admit again.
     #[must_use]
     pub fn retry_after_seconds(&self, now_us: i64) -> u64 {
         self.window.map_or_else(
@@ -62,17 +62,18 @@ impl BucketAndWindow {
 }
 
 impl MemoryStore {
-    /// A store that counts [`EXACT_KEYS`] clients a minute exactly, in at most 66 MiB of tables. It starts empty and small.
+    /// A store that counts [`EXACT_KEYS`] clients per minute exactly, in at most 66 MiB of tables. It starts empty
+    /// and small.
     #[must_use]
     pub fn new() -> Self {
         Self::with_capacity(EXACT_KEYS)
     }
 
-    /// A store that counts at least `keys` clients a minute exactly.
+    /// A store that counts at least `keys` clients per minute exactly.
     #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
         let mean = keys.div_ceil(SHARDS);
-        // Eight standard deviations of a shard's share.
+        // Eight standard deviations of a shard's part.
         let keys_per_shard = mean + 8 * mean.isqrt() + 8;
         let seeds = Seeds::random();
         Self {
@@ -85,15 +86,15 @@ impl MemoryStore {
 
     /// Takes a token from the bucket of `key`, if it holds one.
     ///
-    /// The quota may differ from call to call, as when an account changes its plan: the bucket's backlog stays, and the
-    /// new quota applies from this call on.
+    /// The quota may differ from call to call, as when an account changes its plan. The bucket's backlog stays, and
+    /// the new quota applies from this call on.
     pub fn take(&self, key: Key, quota: Quota, now_us: i64) -> Decision {
         let hash = self.seeds.hash(key);
         self.shard(hash)
             .decide(hash, key, now_us, |state, now_us| state.take(quota, now_us))
     }
 
-    /// What [`MemoryStore::take`] would answer; nothing is taken.
+    /// The answer that [`MemoryStore::take`] would give; takes no token.
     pub fn look(&self, key: Key, quota: Quota, now_us: i64) -> Decision {
         let hash = self.seeds.hash(key);
         self.shard(hash).decide(hash, key, now_us, |state, now_us| {
@@ -101,8 +102,8 @@ impl MemoryStore {
         })
     }
 
-    /// Counts a request in the present Unix minute of `key`, if fewer than `limit` were admitted in it. The window of a
-    /// key is independent of its bucket.
+    /// Counts a request in the current Unix minute of `key`, if fewer than `limit` were admitted in it. The window of
+    /// a key is independent of its bucket.
     pub fn take_window(&self, key: Key, limit: u32, now_us: i64) -> WindowDecision {
         let hash = self.seeds.hash(key);
         self.shard(hash).decide(hash, key, now_us, |state, now_us| {
@@ -110,8 +111,8 @@ impl MemoryStore {
         })
     }
 
-    /// [`MemoryStore::take`], and if that admits, [`MemoryStore::take_window`]: a request refused by the bucket is not
-    /// counted in the window; one refused by the window has spent its token.
+    /// [`MemoryStore::take`], and if that admits, [`MemoryStore::take_window`]. A request that the bucket refuses is
+    /// not counted in the window. A request that the window refuses has spent its token.
     pub fn take_bucket_and_window(
         &self,
         key: Key,
@@ -127,20 +128,20 @@ impl MemoryStore {
         })
     }
 
-    /// How many admitted requests were counted in shared buckets because there were more clients than places. It only
-    /// grows; when it does, some clients may be refused early, and the operator should know.
+    /// How many admitted requests were counted in shared buckets because there were more clients than slots. It only
+    /// grows. When it does, some clients may be refused early, and the operator should know.
     #[must_use]
     pub fn overflowed(&self) -> u64 {
         self.sum(Shard::overflowed)
     }
 
-    /// How many clients are in the tables at present: those of the last one to two minutes.
+    /// How many clients are in the tables: those of the last one to two minutes.
     #[must_use]
     pub fn clients(&self) -> u64 {
         self.sum(|shard| shard.clients() as u64)
     }
 
-    /// Bytes that the tables hold at present.
+    /// The size of the tables in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.sum(|shard| shard.memory_bytes() as u64) + size_of_val(&*self.shards) as u64
@@ -151,7 +152,7 @@ impl MemoryStore {
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
-        // Bits from the middle: the table inside takes its place from the lowest and its tag from the highest.
+        // Takes bits from the middle: the inner table uses the lowest for the slot and the highest for the tag.
         let share = u64::from((hash >> 16) as u32);
         self.shards[((share * SHARDS as u64) >> 32) as usize]
             .0
@@ -166,13 +167,13 @@ impl Default for MemoryStore {
 }
 
 impl std::fmt::Debug for MemoryStore {
-    /// Says nothing of the clients or the seeds.
+    /// Prints neither clients nor seeds.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MemoryStore").finish_non_exhaustive()
     }
 }
 
-/// Makes the places of clients in the tables unpredictable from outside.
+/// Makes the slots of clients in the tables unpredictable from outside.
 #[derive(Clone, Copy)]
 struct Seeds([u64; 4]);
 
@@ -189,7 +190,7 @@ impl Seeds {
     }
 }
 
-/// Both halves of the product, one upon the other: every bit of the result depends on every bit of `a` and `b`.
+/// Folds both halves of the product: every bit of the result depends on every bit of `a` and `b`.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product >> 64) as u64 ^ product as u64
@@ -233,7 +234,7 @@ impl State {
     }
 }
 
-/// An answer that tells times, moved from the shard's time to the caller's.
+/// An answer with times, which moves from the shard's time to the caller's.
 trait Answer {
     fn earlier_by(self, us: i64) -> Self;
 }

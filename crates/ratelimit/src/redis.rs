@@ -1,7 +1,7 @@
 //! The store of several processes: a Redis 7 or later that counts by its own clock.
 //!
-//! Each check is one script on the server, so it is atomic and no other clock has a part in it. The states are those of
-//! the store in memory, one key each, and expire once they say nothing any more. Both keys of a client have one hash tag.
+//! Each check is one script on the server, so it is atomic and uses no other clock. The states are those of the store
+//! in memory, one key each, and expire once they no longer matter. Both keys of a client have one hash tag.
 
 mod about;
 mod link;
@@ -29,10 +29,10 @@ use scripts::{Names, Script};
 
 /// Counts clients in Redis, together with every other process that does.
 ///
-/// A check that has no answer within 100 ms is [`Unavailable`] and is not repeated: the server may have counted it. After
-/// five in a row, or when the connection is lost, checks fail at once until a new connection has answered; that is tried
-/// several times a second. A bucket's refusal is remembered until its next token, so a client that goes on asking costs
-/// Redis nothing.
+/// A check without an answer within 100 ms is [`Unavailable`] and is not repeated: the server may have counted it.
+/// After five in a row, or when the connection is lost, checks fail at once until a new connection has answered. The
+/// store tries to reconnect several times per second. It remembers a bucket's refusal until the next token, so a
+/// client that keeps sending costs Redis nothing.
 pub struct RedisStore {
     link: Link,
     refusals: Refusals,
@@ -40,7 +40,7 @@ pub struct RedisStore {
     clock: Option<tests::TestClock>,
 }
 
-/// Why a URL names no Redis. It does not repeat the URL, which may hold a password.
+/// Why a URL is not a Redis URL. It does not repeat the URL, which may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidUrl(String);
 
@@ -53,12 +53,12 @@ impl fmt::Display for InvalidUrl {
 impl std::error::Error for InvalidUrl {}
 
 impl RedisStore {
-    /// A store on the server that `url` names: `redis://[[user]:password@]host[:port][/database]`, or `rediss://…` for
-    /// TLS, trusted by the system's certificates. Connects in the background, on the Tokio runtime that this is called
-    /// on, which must be a lasting one; until then checks wait, though not for longer than they may last.
+    /// A store on the server that `url` names: `redis://[[user]:password@]host[:port][/database]`, or `rediss://…`
+    /// for TLS with the system's certificates. Connects in the background, on the current Tokio runtime, which must
+    /// outlive the store. Until then checks wait, but not longer than their time limit.
     ///
     /// # Errors
-    /// The URL cannot be understood.
+    /// [`InvalidUrl`]: `url` is not a Redis URL.
     pub fn connect(url: &str) -> Result<Self, InvalidUrl> {
         let client = link::client(url).map_err(InvalidUrl)?;
         Ok(Self {
@@ -69,20 +69,20 @@ impl RedisStore {
         })
     }
 
-    /// Whether [`RedisStore::connect`] can make something of `url`.
+    /// Whether [`RedisStore::connect`] accepts `url`.
     #[must_use]
     pub fn is_url(url: &str) -> bool {
         link::client(url).is_ok()
     }
 
-    /// Whether the server is connected and answers in time, as far as is known at present.
+    /// Whether the server is connected and answers in time, as far as the store currently knows.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.link.is_up()
     }
 
-    /// The name of the server, as far as it is known at present: the same for everybody who counts there, and another one
-    /// for every other server and database. One that comes back empty has a new name.
+    /// The name of the server, as far as the store currently knows. It is the same for every process that counts
+    /// there, and differs for every other server and database. A server that comes back empty has a new name.
     #[must_use]
     pub fn name(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.link.name()
@@ -90,11 +90,11 @@ impl RedisStore {
 
     /// Takes a token from the bucket of `key`, if it holds one.
     ///
-    /// The quota may differ from call to call: the bucket's backlog stays, and the new quota applies from this call on,
-    /// a remembered refusal under another one notwithstanding.
+    /// The quota may differ from call to call. The bucket's backlog stays, and the new quota applies from this call
+    /// on, even if a refusal under another quota is remembered.
     ///
     /// # Errors
-    /// [`Unavailable`]: the server was not reached in time. It may have taken the token.
+    /// [`Unavailable`]: the server did not answer in time. It may have taken the token.
     pub async fn take(&self, key: Key, quota: Quota) -> Result<Timed<Decision>> {
         let asked = self.instant();
         if let Some(refused) = self.remembered(key, quota, asked)? {
@@ -109,8 +109,8 @@ impl RedisStore {
         Ok(taken)
     }
 
-    /// Counts a request in the present Unix minute of `key`, by the server's clock, if fewer than `limit` were admitted in
-    /// it.
+    /// Counts a request in the current Unix minute of `key`, by the server's clock, if fewer than `limit` were
+    /// admitted in it.
     ///
     /// # Errors
     /// As [`RedisStore::take`].
@@ -123,8 +123,8 @@ impl RedisStore {
         Ok(Timed::at(now_us, counted))
     }
 
-    /// [`RedisStore::take`], and if that admits, [`RedisStore::take_window`], in one step on the server: a request refused
-    /// by the bucket is not counted in the window; one refused by the window has spent its token.
+    /// [`RedisStore::take`], and if that admits, [`RedisStore::take_window`], in one step on the server. A request
+    /// that the bucket refuses is not counted in the window. A request that the window refuses has spent its token.
     ///
     /// # Errors
     /// As [`RedisStore::take`].
@@ -158,8 +158,8 @@ impl RedisStore {
         Ok(Timed::at(now_us, BucketAndWindow { bucket, window }))
     }
 
-    /// A refusal of which nothing can have changed. While the server is out of reach there is none: every request is told
-    /// the same then.
+    /// A remembered refusal that is certainly still valid. While the server is unreachable there is none: every
+    /// request then gets the same error.
     fn remembered(&self, key: Key, quota: Quota, at: Instant) -> Result<Option<Timed<Decision>>> {
         if self.link.is_down() {
             return Err(Unavailable);
@@ -185,7 +185,7 @@ impl RedisStore {
 }
 
 impl fmt::Debug for RedisStore {
-    /// Says nothing of the clients or of the server.
+    /// Prints neither clients nor the server.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore").finish_non_exhaustive()
     }

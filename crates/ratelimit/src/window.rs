@@ -1,15 +1,15 @@
-//! The fixed window: so many admitted requests in each Unix minute.
+//! The fixed window: a maximum of admitted requests in each Unix minute.
 //!
-//! Only admitted requests count. As windows do not overlap, a client may send its whole allowance at the end of one
+//! Only admitted requests count. Windows do not overlap, so a client may send its whole allowance at the end of one
 //! minute and again at the start of the next.
 //!
-//! The state is one integer, so that a store keeps it as it keeps a bucket's: the window's first Unix microsecond plus
+//! The state is one integer, so that a store keeps it like a bucket's state: the window's first Unix microsecond plus
 //! the number of requests admitted in it. (A count never reaches the 60,000,000 microseconds of a window.)
 
 use crate::header;
 use crate::{MAX_PER_MINUTE, MINUTE_US};
 
-/// What a window says to one request, and its state afterwards.
+/// A window's decision about one request, and its state afterward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowDecision {
     /// Whether the request was admitted, and so counted.
@@ -18,7 +18,8 @@ pub struct WindowDecision {
     pub remaining: u32,
     /// The first Unix microsecond of the next window.
     pub ends_us: i64,
-    /// The window's state from now on. A refusal changes nothing, so only an admitted request's state need be stored.
+    /// The window's new state. A refusal changes nothing, so a store only needs to save the state after an admitted
+    /// request.
     pub state: i64,
 }
 
@@ -33,7 +34,7 @@ impl WindowDecision {
 /// Counts a request in the Unix minute that contains `now_us`, if fewer than `limit` were admitted in it.
 ///
 /// A `limit` of 0 refuses everything; above [`MAX_PER_MINUTE`] it counts as that. A state from a later minute (the
-/// clock was ahead when it was made) counts in the present one, which can only refuse more.
+/// clock was ahead when it was made) counts in the current one, which can only refuse more.
 #[must_use]
 pub fn decide(state: Option<i64>, limit: u32, now_us: i64) -> WindowDecision {
     let start = start_of(now_us);
@@ -45,12 +46,12 @@ pub fn decide(state: Option<i64>, limit: u32, now_us: i64) -> WindowDecision {
     describe(allowed, state, limit, now_us)
 }
 
-/// The limit that is counted to.
+/// The effective limit.
 pub(crate) fn bounded(limit: u32) -> i64 {
     i64::from(limit.min(MAX_PER_MINUTE))
 }
 
-/// The answer of a window that has this state once it has answered.
+/// The answer of a window whose state after the answer is `state`.
 pub(crate) fn describe(allowed: bool, state: i64, limit: u32, now_us: i64) -> WindowDecision {
     let start = start_of(now_us);
     let admitted = state.saturating_sub(start);

@@ -11,7 +11,7 @@ pub use signature::{
     DEFAULT_TOLERANCE_SECONDS, MAX_SIGNATURES, SIGNATURE_HEADER, VerifyError, sign, verify,
 };
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit tests and the tests in `tests/it` are one binary. The latter only use the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

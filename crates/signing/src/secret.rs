@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use ring::rand::SecureRandom;
 
-/// What every secret begins with.
+/// The prefix of every secret.
 pub const SECRET_PREFIX: &str = "whsec_";
 
 /// How many characters of a secret may be shown to tell it from others: see [`SigningSecret::prefix`].
@@ -18,7 +18,7 @@ const RANDOM_BYTES: usize = 32;
 
 /// A signing secret: `whsec_` and 32 random bytes in base64url without padding, 49 characters.
 ///
-/// The key of the signature is the whole text, `whsec_` included, as it was shown. `Debug` does not print it.
+/// The key of the signature is the whole text, `whsec_` included. `Debug` does not print it.
 #[derive(Clone)]
 pub struct SigningSecret(Box<str>);
 
@@ -27,7 +27,7 @@ impl SigningSecret {
     ///
     /// # Errors
     ///
-    /// If the system's source of randomness fails.
+    /// [`RandomUnavailable`]: the system's source of randomness failed.
     pub fn generate(random: &dyn SecureRandom) -> Result<Self, RandomUnavailable> {
         let mut bytes = [0; RANDOM_BYTES];
         random.fill(&mut bytes).map_err(|_| RandomUnavailable)?;
@@ -36,7 +36,7 @@ impl SigningSecret {
         ))
     }
 
-    /// The whole secret, to be shown once or stored sealed.
+    /// The whole secret, to be shown once or stored encrypted.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -72,7 +72,7 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// A text is no signing secret. It does not repeat the text, which may be a secret with a typing error.
+/// The text is not a signing secret. The error does not repeat the text, which may be a secret with a typo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidSecret;
 

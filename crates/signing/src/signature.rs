@@ -9,19 +9,20 @@ use crate::SigningSecret;
 /// The header that carries the signature.
 pub const SIGNATURE_HEADER: &str = "X-Service-Signature";
 
-/// How far `t` may be from the receiver's clock, either way.
+/// The default for how far `t` may differ from the receiver's clock, either way.
 pub const DEFAULT_TOLERANCE_SECONDS: u64 = 300;
 
-/// [`verify`] refuses a header with more `v1` than this, as each costs a pass over the body. Offhook sends at most six.
+/// [`verify`] refuses a header with more `v1` than this, since each costs a pass over the body. Offhook sends at most
+/// six.
 pub const MAX_SIGNATURES: usize = 16;
 
 const SIGNATURE_BYTES: usize = 32;
 
-/// The value of `X-Service-Signature` for `body`, sent at `sent_at_unix_seconds`:
-/// `t=<seconds>,v1=<hex>`, with one `v1` for each of `secrets` in their order (the newest is to be last).
+/// The value of `X-Service-Signature` for `body`, sent at `sent_at_unix_seconds`: `t=<seconds>,v1=<hex>`, with one
+/// `v1` for each of `secrets` in their order (put the newest last).
 ///
-/// What is signed is `<seconds>.<body>`, so a captured body cannot be sent again with a fresh time. Without secrets
-/// there is no `v1`, and no receiver accepts that.
+/// The signature covers `<seconds>.<body>`, so an attacker cannot resend a captured body with a fresh time. Without
+/// secrets there is no `v1`, and no receiver accepts that.
 #[must_use]
 pub fn sign(secrets: &[SigningSecret], sent_at_unix_seconds: i64, body: &[u8]) -> String {
     let time = sent_at_unix_seconds.to_string();
@@ -37,14 +38,14 @@ pub fn sign(secrets: &[SigningSecret], sent_at_unix_seconds: i64, body: &[u8]) -
     header
 }
 
-/// Whether `header` is a signature of `body` by `secret`, made within `tolerance_seconds` of `now_unix_seconds`.
+/// Checks that `header` is a signature of `body` by `secret`, made within `tolerance_seconds` of `now_unix_seconds`.
 ///
-/// `body` is the request's body as received, before any parsing. One matching `v1` is enough; elements other than `t`
-/// and `v1` are for schemes to come and are ignored. Signatures are compared in constant time.
+/// `body` is the request's body as received, before any parsing. One matching `v1` is enough. Elements other than `t`
+/// and `v1` are reserved for future schemes and ignored. Signatures are compared in constant time.
 ///
 /// # Errors
 ///
-/// See [`VerifyError`]. Answer the request with 400 and do not act on it.
+/// See [`VerifyError`]. Respond with 400 and do not act on the request.
 pub fn verify(
     header: &str,
     body: &[u8],
@@ -73,7 +74,7 @@ pub fn verify(
 }
 
 struct Elements<'a> {
-    /// `t` as it was sent, which is what was signed.
+    /// `t` as sent, which is what the signature covers.
     time: &'a str,
     sent_at: i64,
     signatures: Vec<[u8; SIGNATURE_BYTES]>,
@@ -112,7 +113,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Digits alone: no sign, no space.
+/// Only digits: no sign, no space.
 fn parse_seconds(text: &str) -> Option<i64> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
@@ -122,8 +123,9 @@ fn parse_seconds(text: &str) -> Option<i64> {
 /// Why a signature was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerifyError {
-    /// The header is not of the form `t=<seconds>,v1=<64 hex digits>[,v1=…]`: an element without `=`, no `t` or two, a
-    /// `t` that is no number of seconds, no `v1` or more than [`MAX_SIGNATURES`], a `v1` that is not 64 hex digits.
+    /// The header is not of the form `t=<seconds>,v1=<64 hex digits>[,v1=…]`: an element without `=`, no `t` or two,
+    /// a `t` that is not a number of seconds, no `v1` or more than [`MAX_SIGNATURES`], a `v1` that is not 64 hex
+    /// digits.
     Malformed,
     /// `t` is too far from the receiver's clock: a replay, or one of the clocks is wrong.
     OutsideTolerance,

@@ -1,4 +1,4 @@
-//! A clock that stands still until a test turns it.
+//! A clock that only a test moves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use offhook_domain::{Clock, Timestamp};
 
-/// A clock that stands still until a test turns it. Clones show the same time.
+/// A clock that only a test moves. Clones show the same time.
 #[derive(Debug, Clone)]
 pub struct ManualClock {
     shown: Arc<AtomicI64>,
-    /// How far it has been stepped, in microseconds.
+    /// The total of all steps, in microseconds.
     stepped: Arc<AtomicI64>,
 }
 
 impl ManualClock {
-    /// Where [`ManualClock::default`] begins: 2026-04-30T18:32:11.123456Z.
+    /// The time of [`ManualClock::default`]: 2026-04-30T18:32:11.123456Z.
     pub const START: Timestamp = Timestamp::from_micros(1_777_573_931_123_456);
 
     /// A clock that shows `now`.
@@ -26,19 +26,19 @@ impl ManualClock {
         }
     }
 
-    /// Moves the clock on; returns the time that it shows then.
+    /// Moves the clock forward and returns its new time.
     pub fn advance(&self, by: Duration) -> Timestamp {
         let now = self.now().plus(by);
         self.set(now);
         now
     }
 
-    /// Turns the clock to `now`, forwards or backwards.
+    /// Sets the clock to `now`, forward or backward.
     pub fn set(&self, now: Timestamp) {
         self.shown.store(now.micros(), Ordering::SeqCst);
     }
 
-    /// Steps the clock by so many microseconds, as an administrator or a time server does: no time has passed.
+    /// Steps the clock by `micros`, as an administrator or a time server does: no time has passed.
     pub fn step(&self, micros: i64) {
         self.stepped.fetch_add(micros, Ordering::SeqCst);
         self.shown.fetch_add(micros, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! A database of its own for each test, SQLite or PostgreSQL, and the macro that runs one test on both.
+//! A separate database for each test, SQLite or PostgreSQL, and the macro that runs a test on both.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher as _, DefaultHasher, Hash, Hasher, RandomState};
@@ -10,18 +10,18 @@ use tempfile::TempDir;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, NoTls};
 
-/// Names a maintenance database of the PostgreSQL server that tests may use, such as
+/// The variable with the URL of a maintenance database on the tests' PostgreSQL server, such as
 /// `postgres://postgres@127.0.0.1:5432/postgres`. Its user must be able to create databases.
 pub const POSTGRES_VARIABLE: &str = "OFFHOOK_TEST_POSTGRES";
 
-/// Says that the server goes when the tests have ended: their databases need not be dropped, which would cost each of
-/// them a checkpoint.
+/// Set if the server is removed after the tests. Then tests do not drop their databases, which would cost a
+/// checkpoint each.
 const THROWAWAY_VARIABLE: &str = "OFFHOOK_TEST_THROWAWAY";
 
-/// The lock under which one process makes the template database.
+/// The lock under which one process creates the template database.
 const TEMPLATE_LOCK: i64 = 0x74_65_6d_70_6c;
 
-/// A migrated database that nobody else uses. It goes when the last clone does.
+/// A migrated database for one test. It is removed with its last clone.
 #[derive(Debug, Clone)]
 pub struct TestDatabase {
     config: StoreConfig,
@@ -34,7 +34,7 @@ enum Place {
     Server(Server),
 }
 
-/// A database of a PostgreSQL server.
+/// A database on a PostgreSQL server.
 #[derive(Debug)]
 struct Server {
     maintenance: String,
@@ -46,7 +46,7 @@ impl TestDatabase {
     /// An SQLite file in a temporary directory.
     ///
     /// # Panics
-    /// If there is no temporary directory to be had.
+    /// If the temporary directory cannot be created.
     pub fn sqlite() -> Self {
         let directory = must("a temporary directory", tempfile::tempdir());
         Self {
@@ -89,20 +89,16 @@ impl TestDatabase {
         }
     }
 
-    /// Where it is.
     pub const fn config(&self) -> &StoreConfig {
         &self.config
     }
 
     /// The master key of [`TestDatabase::open`].
-    ///
-    /// # Panics
-    /// Never: the bytes are a key.
     pub fn master_key() -> MasterKey {
         must("a key", MasterKey::from_bytes(&[7; MASTER_KEY_LEN]))
     }
 
-    /// Opens it; several stores on one database are several nodes.
+    /// Opens the database; several stores on one database are several nodes.
     ///
     /// # Panics
     /// If it does not open.
@@ -113,12 +109,12 @@ impl TestDatabase {
         )
     }
 
-    /// Runs a test on it.
+    /// Runs a test on this database.
     pub async fn test<G: Given, F: Future<Output = ()>>(&self, test: impl FnOnce(G) -> F) {
         test(G::given(self).await).await;
     }
 
-    /// The address of its PostgreSQL server's maintenance database; `None` on SQLite.
+    /// The URL of its PostgreSQL server's maintenance database; `None` on SQLite.
     pub fn maintenance(&self) -> Option<&str> {
         self.server().map(|server| server.maintenance.as_str())
     }
@@ -130,10 +126,10 @@ impl TestDatabase {
         }
     }
 
-    /// Puts it out of reach, for good: sessions end, and no other begins.
+    /// Makes the database unreachable for good: ends its sessions and allows no others.
     ///
     /// # Panics
-    /// On SQLite, whose file is beside the service and does not go, and if the server refuses.
+    /// On SQLite, whose file is always reachable, and if the server refuses.
     pub async fn cut_off(&self) {
         let Some(server) = self.server() else {
             panic!("only a server can be out of reach");
@@ -143,7 +139,7 @@ impl TestDatabase {
         self.end_sessions().await;
     }
 
-    /// Ends every session; others may begin.
+    /// Ends every session; new ones may begin.
     ///
     /// # Panics
     /// On SQLite, and if the server refuses.
@@ -158,12 +154,12 @@ impl TestDatabase {
         run(&connect(&server.maintenance).await, &end).await;
     }
 
-    /// A directory that all who use this PostgreSQL database share; `None` on SQLite.
+    /// A directory that all users of this PostgreSQL database share; `None` on SQLite.
     pub fn files(&self) -> Option<&Path> {
         self.server().map(|server| server.files.path())
     }
 
-    /// The directory that holds the SQLite file; `None` on PostgreSQL.
+    /// The directory of the SQLite file; `None` on PostgreSQL.
     pub fn directory(&self) -> Option<&Path> {
         match &*self.place {
             Place::Directory(directory) => Some(directory.path()),
@@ -179,7 +175,7 @@ impl Drop for Server {
         }
         let maintenance = self.maintenance.clone();
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        // On a thread of its own, as a test's runtime may be on its way out.
+        // Needs its own thread, because the test's runtime may be shutting down.
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -188,7 +184,7 @@ impl Drop for Server {
                 run(&connect(&maintenance).await, &drop).await;
             });
         });
-        // A failing test's own message is worth more than this thread's.
+        // A failing test's own message matters more than this thread's.
         let _ = dropped.join();
     }
 }
@@ -199,7 +195,7 @@ async fn copy(client: &Client, template: &str, name: &str) -> Result<(), Error> 
     client.batch_execute(&copy).await
 }
 
-/// Makes the migrated database that each test's own is copied from, unless another process has just made it.
+/// Creates the migrated template for the tests' databases, unless another process just did.
 async fn make_template(maintenance: &str, client: &Client, name: &str) {
     run(client, &format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})")).await;
     let known = client
@@ -222,7 +218,7 @@ async fn make_template(maintenance: &str, client: &Client, name: &str) {
     run(client, &unlock).await;
 }
 
-/// A number that changes with PostgreSQL's migrations.
+/// A hash of PostgreSQL's migrations.
 fn migrations() -> u64 {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres");
     let mut files: Vec<_> = must("the migrations", std::fs::read_dir(folder))
@@ -262,7 +258,7 @@ fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{what}: {error:?}"))
 }
 
-/// What a [`contract!`](crate::contract) test takes.
+/// The argument of a [`contract!`](crate::contract) test.
 pub trait Given: Sized {
     /// Makes it from the test's own database.
     fn given(database: &TestDatabase) -> impl Future<Output = Self> + Send;
@@ -281,8 +277,8 @@ impl Given for TestDatabase {
 }
 
 /// Runs each test on both databases: `async fn NAME(store: Store)` becomes `sqlite::NAME` and `postgres::NAME`, each
-/// with a database of its own. A test that opens several stores takes a `TestDatabase` instead. Once per module; the
-/// calling crate has tokio with `macros` and `rt-multi-thread`.
+/// with its own database. A test that opens several stores takes a `TestDatabase` instead. Use it once per module;
+/// the calling crate has tokio with `macros` and `rt-multi-thread`.
 #[macro_export]
 macro_rules! contract {
     ($($(#[$attribute:meta])* async fn $name:ident($subject:ident: $given:ty) $body:block)*) => {

@@ -1,5 +1,5 @@
-//! Fakes of the services that Offhook works with, each a file of its own over [`crate::upstream`]: they speak the
-//! provider's wire format, remember what they were asked, and misbehave on demand.
+//! Fakes of the providers that Offhook works with, one file each, over [`crate::upstream`]. They use the provider's
+//! wire format, record their requests, and inject faults on demand.
 
 pub mod calendar;
 pub mod crm;

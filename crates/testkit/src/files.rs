@@ -1,4 +1,4 @@
-//! Files to upload: honest ones, and those that an attacker sends.
+//! Files to upload: honest ones, and an attacker's.
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
@@ -7,9 +7,6 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 /// A Word document with these paragraphs.
-///
-/// # Panics
-/// Never: it is written to memory.
 pub fn docx(paragraphs: &[&str]) -> Vec<u8> {
     let mut body = String::new();
     for text in paragraphs {
@@ -21,10 +18,7 @@ pub fn docx(paragraphs: &[&str]) -> Vec<u8> {
     ))
 }
 
-/// A Word document of some kilobytes whose text unpacks to 300 MiB.
-///
-/// # Panics
-/// Never: it is written to memory.
+/// A Word document of a few kilobytes whose text decompresses to 300 MiB.
 pub fn docx_bomb() -> Vec<u8> {
     zipped(&" ".repeat(300 * 1024 * 1024))
 }
@@ -42,7 +36,7 @@ fn zipped(document: &str) -> Vec<u8> {
     }
 }
 
-/// A PDF of one page with this line of ASCII.
+/// A one-page PDF with this line of ASCII.
 pub fn pdf(line: &str) -> Vec<u8> {
     assemble(line, "", &[])
 }
@@ -59,7 +53,7 @@ pub fn encrypted_pdf() -> Vec<u8> {
     )
 }
 
-/// A PDF of some megabytes whose page unpacks to so much that no reader has the memory for it.
+/// A PDF of a few megabytes whose page decompresses to more than any reader's memory.
 pub fn pdf_bomb() -> Vec<u8> {
     page(
         "/Filter /FlateDecode",
@@ -69,7 +63,7 @@ pub fn pdf_bomb() -> Vec<u8> {
     )
 }
 
-/// So many spaces as zlib has them (RFC 1950, RFC 1951), but for the checksum, to which no reader comes.
+/// `count` spaces in zlib format (RFC 1950, RFC 1951), without the checksum, which no reader reaches.
 fn deflated_spaces(count: usize) -> Vec<u8> {
     let mut bytes = vec![0x78, 0x9c];
     let (mut pending, mut bits) = (0_u32, 0_u32);
@@ -83,7 +77,7 @@ fn deflated_spaces(count: usize) -> Vec<u8> {
             }
         }
     };
-    // The last block, with fixed codes; a space; and then the 258 bytes from one before, over and over.
+    // The last block, with fixed codes: one space, then over and over the previous 258 bytes at distance one.
     put("1");
     put("10");
     put("01010000");

@@ -1,4 +1,4 @@
-//! Builders, a clock to turn, fake upstreams and test databases for Offhook's tests.
+//! Builders, a manual clock, fake providers and test databases for Offhook's tests.
 
 mod clock;
 mod database;

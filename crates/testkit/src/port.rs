@@ -1,15 +1,16 @@
-//! Ports for programs that must be told theirs.
+//! Ports for programs that take theirs as a setting.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
-/// Where connections get their own ports from; one that is given up for a while below it is taken by none of them.
+/// Connections get their own ports from here upward. A port below this may stay unused for a while without a
+/// connection taking it.
 const EPHEMERAL: u64 = 32_768;
 
-/// The first that needs no privilege and that few programs have as their own.
+/// The first port that needs no privilege and that few programs use by default.
 const FIRST: u64 = 12_000;
 
-/// A port of this machine that is free for datagrams and for connections.
+/// A port of this machine that is free for UDP and TCP.
 pub fn free_port() -> u16 {
     loop {
         let chance = RandomState::new().hash_one(()) % (EPHEMERAL - FIRST);

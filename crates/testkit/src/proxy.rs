@@ -9,12 +9,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What becomes of the bytes.
+/// How the network treats bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// They pass.
     Good,
-    /// They pass after this time, either way.
+    /// They pass after this delay, in both directions.
     Slow(Duration),
     /// They vanish; connections are accepted and stay open.
     BlackHole,
@@ -33,7 +33,7 @@ impl Proxy {
     /// A good network before `server`.
     ///
     /// # Panics
-    /// If there is no port to be had.
+    /// If no port is free.
     pub async fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.unwrap_or_else(|error| panic!("a port: {error}"));
@@ -60,17 +60,17 @@ impl Proxy {
         }
     }
 
-    /// Where the server seems to be.
+    /// The proxy's address, in place of the server's.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on the network is so.
+    /// Changes the network's behavior.
     pub fn set(&self, network: Network) {
         self.network.send_replace(network);
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub fn cut(&self) {
         self.cut.send_modify(|cuts| *cuts += 1);
     }

@@ -1,4 +1,4 @@
-//! A Redis of a test's own, to be killed and stopped at will.
+//! A Redis server for one test, which the test may kill and freeze.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::free_port;
 /// How long a start may take.
 const START: Duration = Duration::from_secs(20);
 
-/// The Redis that tests share, each with keys of its own.
+/// The URL of the Redis that tests share; each test uses its own keys.
 ///
 /// # Panics
-/// If `OFFHOOK_TEST_REDIS` does not name it.
+/// If `OFFHOOK_TEST_REDIS` is not set.
 pub fn shared_redis_url() -> String {
     match std::env::var("OFFHOOK_TEST_REDIS") {
         Ok(url) => url,
@@ -25,7 +25,7 @@ pub fn shared_redis_url() -> String {
     }
 }
 
-/// A `redis-server` that keeps nothing on disk; it is killed with the value.
+/// A `redis-server` that keeps nothing on disk; dropping this kills it.
 #[derive(Debug)]
 pub struct RedisServer {
     port: u16,
@@ -34,7 +34,7 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts one, and waits until it answers.
+    /// Starts a server, and waits until it responds.
     pub async fn start() -> Self {
         loop {
             let port = free_port();
@@ -45,15 +45,15 @@ impl RedisServer {
                 directory,
             };
             server.answers().await;
-            // Whoever answers may be another one, if somebody was quicker to take the port.
+            // Another server may respond, if it was quicker to take the port.
             if matches!(server.child.try_wait(), Ok(None)) {
                 return server;
             }
         }
     }
 
-    /// Starts one that speaks TLS alone, with a certificate and its key in PEM files. It may not answer yet, and can be
-    /// neither asked nor started again.
+    /// Starts a server that only accepts TLS, with a certificate and its key in PEM files. It may not respond yet,
+    /// and accepts neither [`RedisServer::say`] nor a restart.
     pub fn start_tls(certificate: &Path, key: &Path) -> Self {
         let port = free_port();
         let directory = must("a directory", tempfile::tempdir());
@@ -67,7 +67,6 @@ impl RedisServer {
         }
     }
 
-    /// Where it is.
     pub const fn address(&self) -> SocketAddr {
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), self.port)
     }
@@ -77,13 +76,13 @@ impl RedisServer {
         format!("redis://{}", self.address())
     }
 
-    /// Kills it (SIGKILL); its port refuses connections then.
+    /// Kills it (SIGKILL); its port then refuses connections.
     pub fn kill(&mut self) {
         must("a kill", self.child.kill());
         must("its end", self.child.wait());
     }
 
-    /// Starts it again after it was killed, empty and on the same port; returns once it answers.
+    /// Restarts it after a kill, empty and on the same port; returns once it responds.
     pub async fn start_again(&mut self) {
         self.child = spawn(&format!("--port {}", self.port), &self.directory);
         self.answers().await;
@@ -91,17 +90,17 @@ impl RedisServer {
         assert!(is_up, "redis-server ended: somebody else has its port");
     }
 
-    /// Lets it answer nothing, while its connections stay (SIGSTOP).
+    /// Stops its responses but keeps its connections (SIGSTOP).
     pub fn freeze(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub fn thaw(&self) {
         self.signal("CONT");
     }
 
-    /// The answer to a command that is answered by a line or a text.
+    /// The response to a command that returns a line or a text.
     pub async fn say(&self, command: &str) -> String {
         must(command, self.try_say(command).await)
     }
@@ -115,7 +114,7 @@ impl RedisServer {
         Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// Waits until it answers, or has ended.
+    /// Waits until it responds or has ended.
     async fn answers(&mut self) {
         let asked = async {
             while !matches!(self.try_say("PING").await, Ok(said) if said.starts_with("+PONG")) {

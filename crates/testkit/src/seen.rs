@@ -1,5 +1,5 @@
-//! What the interface has answered in the tests: each pair of status and error code of each operation, written down so
-//! that a full run can compare them with the OpenAPI document (`scripts/seen`).
+//! Records the API's responses in the tests: each pair of status code and error code of each operation. A full run
+//! compares them with the OpenAPI document (`scripts/seen`).
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -9,20 +9,19 @@ use std::sync::LazyLock;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// Names the directory in which each process of the tests leaves a file of lines `OPERATION STATUS CODE`, the code `-`
-/// where the answer is no error. Without it nothing is written.
+/// The variable with the directory where each test process writes a file of lines `OPERATION STATUS CODE`. The code
+/// is `-` if the response is not an error. Without the variable nothing is written.
 pub const SEEN_VARIABLE: &str = "OFFHOOK_TEST_SEEN";
 
 static DIRECTORY: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::var_os(SEEN_VARIABLE).map(PathBuf::from));
 static WRITTEN: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
 
-/// The interface as its OpenAPI document describes it.
+/// The API as its OpenAPI document describes it.
 #[derive(Debug)]
 pub struct Interface(Value);
 
 impl Interface {
-    /// An interface with this document.
     pub const fn new(document: Value) -> Self {
         Self(document)
     }
@@ -31,7 +30,7 @@ impl Interface {
         &self.0
     }
 
-    /// Each operation: its method in upper case, its path with `{id}` where ids go, and its description.
+    /// Each operation: its method in upper case, its path with `{id}` for ids, and its description.
     pub fn operations(&self) -> impl Iterator<Item = (String, &str, &Value)> {
         let paths = self.0["paths"].as_object().into_iter().flatten();
         paths.flat_map(|(path, methods)| {
@@ -41,7 +40,7 @@ impl Interface {
         })
     }
 
-    /// The operation that a request is for, if there is one. Fixed paths come before those with an id in the same place.
+    /// The operation of a request, if there is one. Fixed paths come before those with an id in the same place.
     pub fn operation(&self, method: &str, path: &str) -> Option<&Value> {
         let paths = self.0["paths"].as_object()?;
         let fixed = paths.iter().find(|(pattern, _)| *pattern == path);
@@ -49,7 +48,7 @@ impl Interface {
         found?.1.get(method.to_lowercase())
     }
 
-    /// Writes down that a request was answered so.
+    /// Records the response to a request.
     ///
     /// # Panics
     /// If the directory of [`SEEN_VARIABLE`] cannot be written to.

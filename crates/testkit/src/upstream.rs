@@ -1,5 +1,5 @@
-//! A service at somebody else's address, over HTTP/1.1: it answers as a test says, remembers what it was asked, and
-//! misbehaves on demand.
+//! A fake HTTP/1.1 server of a provider: a test's handler answers, the server records all requests, and injects
+//! faults on demand.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,39 +15,39 @@ use tokio::sync::watch;
 /// The largest request that it reads, in bytes.
 const REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// In capitals.
+    /// In upper case.
     pub method: String,
-    /// The target without its query, as it was sent.
+    /// The target without its query, as sent.
     pub path: String,
-    /// What follows the `?`, as it was sent; empty without one.
+    /// The text after the `?`, as sent; empty without one.
     pub query: String,
-    /// Names in lower case.
+    /// With names in lower case.
     pub headers: Vec<(String, String)>,
-    /// As it was sent.
+    /// As sent.
     pub body: Vec<u8>,
 }
 
 impl Asked {
-    /// The first header of this name, in lower case.
+    /// The first header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body, as JSON; `null` if it is none.
+    /// The body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The members of a form body, decoded, in their order.
+    /// The decoded members of a form body, in order.
     pub fn form(&self) -> Vec<(String, String)> {
         pairs(&String::from_utf8_lossy(&self.body))
     }
 
-    /// The members of the query, decoded, in their order.
+    /// The decoded members of the query, in order.
     pub fn parameters(&self) -> Vec<(String, String)> {
         pairs(&self.query)
     }
@@ -75,23 +75,23 @@ fn pairs(text: &str) -> Vec<(String, String)> {
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// Beside `content-length`, which is always right.
+    /// Besides `content-length`, which is always correct.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// A JSON value.
+    /// A response with a JSON value.
     pub fn json(status: u16, value: &Value) -> Self {
         Self::bytes(status, "application/json", value.to_string().into_bytes())
     }
 
-    /// A text of this media type.
+    /// A response with a text of this media type.
     pub fn text(status: u16, kind: &str, text: &str) -> Self {
         Self::bytes(status, kind, text.as_bytes().to_vec())
     }
 
-    /// Bytes of this media type.
+    /// A response with bytes of this media type.
     pub fn bytes(status: u16, kind: &str, body: Vec<u8>) -> Self {
         Self {
             status,
@@ -100,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// No body.
+    /// A response without a body.
     pub const fn empty(status: u16) -> Self {
         Self {
             status,
@@ -109,7 +109,7 @@ impl Answer {
         }
     }
 
-    /// One header more.
+    /// Adds a header.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -117,31 +117,30 @@ impl Answer {
     }
 }
 
-/// How it misbehaves. A service that refuses connections is one that [`Upstream::stop`] ended; one whose TLS fails is
-/// this one asked by `https`.
+/// A fault of the server. To refuse connections, use [`Upstream::stop`]; to fail TLS, call the server by `https`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Reads the request and closes the connection; nothing was done.
+    /// Reads the request and closes the connection without handling it.
     Close,
-    /// Does what it was asked, and closes the connection without an answer.
+    /// Handles the request, and closes the connection without a response.
     LoseAnswer,
-    /// Does what it was asked; the first byte of its answer comes this late.
+    /// Handles the request; the first byte of the response comes this late.
     Slow(Duration),
-    /// Does what it was asked, and closes the connection in the middle of its answer's body.
+    /// Handles the request, and closes the connection in the middle of the response's body.
     CutBody,
-    /// Answers with this status and a body that nobody but its operator should see; nothing was done.
+    /// Responds with this status code and internal details in the body, without handling the request.
     Status(u16),
-    /// Answers with this status and `Retry-After` in seconds; nothing was done.
+    /// Responds with this status code and `Retry-After` in seconds, without handling the request.
     RetryAfter(u16, u64),
-    /// Does what it was asked, and answers 200 with what is no JSON.
+    /// Handles the request, and responds 200 with a body that is not JSON.
     Malformed,
-    /// Does what it was asked, and answers 200 with JSON of another shape.
+    /// Handles the request, and responds 200 with JSON of another shape.
     Unknown,
-    /// Answers 200 with a body that does not end.
+    /// Responds 200 with a body that does not end.
     Endless,
 }
 
-/// The words in the body of a [`Fault::Status`]: they must not be found in anything that a customer reads.
+/// The text in the body of a [`Fault::Status`]. It must not appear in anything that a customer reads.
 pub const UPSTREAM_WORDS: &str = "internal detail of the upstream 7f3a";
 
 struct Planned {
@@ -159,7 +158,7 @@ struct State {
 
 type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
 
-/// A service that listens on a port of this machine until it is dropped or stopped.
+/// A server on a local port, until it is dropped or stopped.
 pub struct Upstream {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -167,10 +166,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// A service that answers by `handler`. It runs on the test's runtime.
+    /// Starts a server that answers with `handler`, on the test's runtime.
     ///
     /// # Panics
-    /// If there is no port to be had.
+    /// If no port is free.
     pub async fn start(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.unwrap_or_else(|error| panic!("a port: {error}"));
@@ -208,13 +207,12 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Misbehaves in the next `times` requests of this method (`*`: any) whose path begins so. What was planned first
-    /// happens first.
+    /// Injects a fault into the next `times` requests with this method (`*`: any) and path prefix. Faults happen in
+    /// the order of these calls.
     pub fn fail(&self, method: &str, path_prefix: &str, fault: Fault, times: usize) {
         self.state.lock().planned.push(Planned {
             method: method.to_owned(),
@@ -224,24 +222,24 @@ impl Upstream {
         });
     }
 
-    /// Forgets what was planned and did not happen.
+    /// Removes the faults that have not happened yet.
     pub fn behave(&self) {
         self.state.lock().planned.clear();
     }
 
-    /// Every request, in the order in which they came.
+    /// Every request, in order of arrival.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.lock().asked.clone()
     }
 
-    /// Every request of this method (`*`: any) whose path begins so.
+    /// Every request with this method (`*`: any) and path prefix.
     pub fn asked_of(&self, method: &str, path_prefix: &str) -> Vec<Asked> {
         let mut asked = self.asked();
         asked.retain(|asked| is_of(asked, method, path_prefix));
         asked
     }
 
-    /// Closes every connection; from now on connections are refused.
+    /// Closes every connection, and refuses new ones.
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
@@ -258,7 +256,7 @@ fn is_of(asked: &Asked, method: &str, path_prefix: &str) -> bool {
 }
 
 impl State {
-    /// Remembers a request, and says what goes wrong with it.
+    /// Records a request, and returns its fault.
     fn take(&mut self, asked: &Asked) -> Option<Fault> {
         self.asked.push(asked.clone());
         let of = |planned: &Planned| is_of(asked, &planned.method, &planned.path_prefix);
@@ -272,7 +270,7 @@ impl State {
     }
 }
 
-/// Answers one request after another of a connection.
+/// Answers the requests of a connection one after another.
 async fn converse(mut socket: TcpStream, state: &Mutex<State>, handler: &Handler) {
     let mut read = Vec::new();
     while let Some(asked) = next(&mut socket, &mut read).await {
@@ -313,7 +311,7 @@ async fn converse(mut socket: TcpStream, state: &Mutex<State>, handler: &Handler
     }
 }
 
-/// Sends zeros until nobody takes them any more.
+/// Sends zeros until the client stops reading.
 async fn endless(socket: &mut TcpStream) {
     let head = b"HTTP/1.1 200 X\r\nconnection: close\r\n\r\n";
     if socket.write_all(head).await.is_ok() {
@@ -333,7 +331,7 @@ async fn send(socket: &mut TcpStream, answer: &Answer, cut: bool) -> std::io::Re
     for (name, value) in &answer.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    // A body that is cut announces more than it has, whatever its length.
+    // A cut body announces more bytes than it has, whatever its length.
     let announced = answer.body.len() + usize::from(cut);
     if answer.status != 204 {
         head.push_str(&format!("content-length: {announced}\r\n"));
@@ -350,10 +348,10 @@ async fn send(socket: &mut TcpStream, answer: &Answer, cut: bool) -> std::io::Re
     socket.flush().await
 }
 
-/// The next request of a connection; `read` keeps what came behind it.
+/// The next request of a connection; `read` keeps the bytes after it.
 async fn next(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<Asked> {
     let head_ends = loop {
-        // A TLS handshake: as any plain service, it hangs up.
+        // A TLS handshake: like any plain server, it closes the connection.
         if read.first() == Some(&0x16) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The denominators: what the same work costs with nothing around it. Each is short, in a file of its own.
+//! The baselines: the cost of the same work without the service. Each is short, in its own file.
 
 pub(crate) mod deliver;
 pub(crate) mod fixed;

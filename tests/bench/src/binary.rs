@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::load::{self, Client};
 use crate::process::resident_kib;
 
-/// Posts a body that the service takes; the answer.
+/// Posts a valid body; returns the response.
 pub(crate) async fn post(
     client: &mut Client,
     path: &str,
@@ -28,12 +28,12 @@ pub(crate) async fn post(
     Ok(serde_json::from_slice(client.body())?)
 }
 
-/// The headers of a key's requests.
+/// The headers of requests with a key.
 pub(crate) fn headers(token: &str) -> String {
     format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n")
 }
 
-/// Makes a published agent; its id.
+/// Creates a published agent; returns its id.
 pub(crate) async fn agent(
     client: &mut Client,
     headers: &str,
@@ -72,14 +72,14 @@ pub(crate) struct Offhook<'a> {
 }
 
 impl<'a> Offhook<'a> {
-    /// The binary, with a configuration and a data directory of its own.
+    /// The binary with its own configuration and data directory.
     pub(crate) fn new(binary: &'a Path, config: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("offhook.toml"), config)?;
         Ok(Self { binary, directory })
     }
 
-    /// Makes an account that nothing limits, with a number of the SIP trunk if it is to have one; its key.
+    /// Creates an account without limits, optionally with a number of the SIP trunk; returns its key.
     pub(crate) async fn token(&self, number: Option<&str>) -> anyhow::Result<String> {
         let account = "account create --name Bench --plan enterprise --credits 1000000000";
         let account = text(&self.administer(account).await?, "id")?;
@@ -118,7 +118,7 @@ impl<'a> Offhook<'a> {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// Starts the service; how long it took until it was ready.
+    /// Starts the service; also returns the time until it was ready.
     pub(crate) async fn serve(&self) -> anyhow::Result<(Serving, Duration)> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let began = Instant::now();
@@ -149,24 +149,22 @@ impl<'a> Offhook<'a> {
     }
 }
 
-/// The service that runs. It is killed with the value.
+/// A running service; dropping it kills the process.
 pub(crate) struct Serving {
     process: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl Serving {
-    /// Its process id.
     pub(crate) fn id(&self) -> anyhow::Result<u32> {
         self.process.id().context("the service has ended")
     }
 
-    /// KiB of memory that it holds.
+    /// Its resident memory in KiB.
     pub(crate) fn kib(&self) -> anyhow::Result<f64> {
         resident_kib(self.id()?)
     }
 
-    /// Kills it.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         Ok(self.process.kill().await?)
     }

@@ -1,4 +1,4 @@
-//! The processes that are measured: this program again, in another role.
+//! The measured processes: this program again, in another role.
 
 use std::process::Stdio;
 
@@ -14,16 +14,16 @@ use crate::{bare, process, service};
 /// The variable that holds the role.
 pub(crate) const ROLE: &str = "OFFHOOK_BENCH_ROLE";
 
-/// What a process is to do.
+/// The role of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Role {
     /// Serve, with the bare handlers on the same store.
     Service(service::Options),
-    /// Deliver what is open by the bare loop.
+    /// Deliver the open deliveries with the bare loop.
     Deliver(bare::deliver::Options),
 }
 
-/// Does what the role says; the process ends when its parent does.
+/// Runs the role; the process ends when its parent does.
 pub(crate) async fn run(role: Role) -> anyhow::Result<()> {
     match role {
         Role::Service(options) => service::run(options).await,
@@ -41,7 +41,7 @@ pub(crate) async fn parent_is_gone() {
     let _ = wait.await;
 }
 
-/// A process in another role. It is killed when this is dropped.
+/// A process in another role; dropping this kills it.
 pub(crate) struct Child {
     process: tokio::process::Child,
     _stdin: Option<ChildStdin>,
@@ -49,7 +49,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts this program in `role`; what it logs goes to a file that is deleted with it.
+    /// Starts this program in `role`; its log goes to a temporary file.
     pub(crate) fn start(role: &Role) -> anyhow::Result<Self> {
         let log = tempfile::tempfile()?;
         let mut process = Command::new(std::env::current_exe()?)
@@ -68,7 +68,7 @@ impl Child {
         })
     }
 
-    /// Starts the service on a database; where it serves.
+    /// Starts the service on a database; also returns its ports.
     pub(crate) async fn service(
         place: &Place,
         dispatcher: bool,
@@ -79,7 +79,7 @@ impl Child {
         Ok((child, ports))
     }
 
-    /// The next line that it says, as JSON.
+    /// The next line of its output, as JSON.
     pub(crate) async fn said<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
         let mut line = String::new();
         self.stdout.read_line(&mut line).await?;
@@ -103,7 +103,7 @@ impl Child {
         Ok(self.process.kill().await?)
     }
 
-    /// Seconds of processor time that it has used.
+    /// Its processor time in seconds.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
         process::cpu_seconds(self.process.id().context("the process has ended")?)
     }

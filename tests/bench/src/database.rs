@@ -1,4 +1,4 @@
-//! Databases that are made for a measurement and dropped after it.
+//! Databases that are created for a measurement and dropped after it.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
 
-/// An SQLite database, in its directory.
+/// The SQLite file in its directory.
 const FILE: &str = "offhook.db";
 
-/// Where a database is.
+/// The location of a database.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Place {
     /// An SQLite file.
@@ -34,7 +34,6 @@ impl Place {
     }
 }
 
-/// Which database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
     Sqlite,
@@ -42,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As the table calls it.
+    /// Its name in the table.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -51,7 +50,7 @@ impl Kind {
     }
 }
 
-/// A migrated database of its own.
+/// A separate, migrated database.
 pub(crate) struct Database {
     pub(crate) place: Place,
     keep: Keep,
@@ -68,7 +67,6 @@ enum Keep {
 }
 
 impl Database {
-    /// Makes one.
     pub(crate) async fn new(kind: Kind, server: &str, name: &str) -> anyhow::Result<Self> {
         let made = match kind {
             Kind::Sqlite => {
@@ -104,7 +102,7 @@ impl Database {
         Ok(made)
     }
 
-    /// Runs statements beside the service, as it is filled and looked into; on SQLite no service may be running.
+    /// Runs statements on a separate connection, to fill or query the database. On SQLite no service may be running.
     pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         match &self.keep {
             Keep::Directory(directory) => {
@@ -117,7 +115,7 @@ impl Database {
         }
     }
 
-    /// The connection to look into a PostgreSQL database with.
+    /// The connection for queries on a PostgreSQL database.
     pub(crate) fn admin(&self) -> Option<&Client> {
         match &self.keep {
             Keep::Directory(_) => None,
@@ -125,7 +123,6 @@ impl Database {
         }
     }
 
-    /// Drops it.
     pub(crate) async fn remove(self) -> anyhow::Result<()> {
         if let Keep::Server {
             maintenance, name, ..

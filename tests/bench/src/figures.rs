@@ -1,4 +1,4 @@
-//! The figures. Each has at least one gate; what a gate's number depends on is told beside it.
+//! The figures. Each has at least one gate, whose code explains what its number depends on.
 
 mod drain;
 mod limits;
@@ -18,9 +18,9 @@ use tokio::task::LocalSet;
 use crate::database::Kind;
 use crate::report::Report;
 
-/// How to measure.
+/// The settings of a measurement.
 pub(crate) struct Bench {
-    /// A maintenance database of the PostgreSQL server.
+    /// The URL of a maintenance database on the PostgreSQL server.
     pub(crate) postgres: String,
     /// The release binary.
     pub(crate) binary: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Bench {
     pub(crate) seconds: f64,
     /// Rounds of a comparison.
     pub(crate) rounds: usize,
-    /// Rows or calls, if not the usual number.
+    /// The number of rows or calls, if not the default.
     pub(crate) size: Option<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Bench {
         }
     }
 
-    /// The time that one side of a comparison is loaded in one round.
+    /// The load time for one side of a comparison in one round.
     pub(crate) fn turn(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)
     }

@@ -1,4 +1,4 @@
-//! Load: connections that are kept, prepared bytes, and latencies.
+//! Load: kept connections, prepared bytes, and latencies.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::pairs::percentile;
 pub(crate) enum Until {
     /// After this time.
     Elapsed(Duration),
-    /// After so many requests in all.
+    /// After this many requests in all.
     Count(usize),
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// Requests a second.
+    /// Requests per second.
     pub(crate) rate: f64,
     /// Latencies in milliseconds, sorted.
     pub(crate) latencies: Vec<f64>,
@@ -35,8 +35,8 @@ impl Loaded {
     }
 }
 
-/// Sends requests on `connections` connections, each the next when the last is answered. `request` writes the next
-/// request of a connection; every answer must have the status `expected`.
+/// Sends requests on `connections` connections, each after the response to the previous one. `request` writes the
+/// next request of a connection; every response must have the status code `expected`.
 pub(crate) async fn run(
     address: SocketAddr,
     connections: usize,
@@ -80,7 +80,7 @@ pub(crate) async fn run(
     Ok(Loaded { rate, latencies })
 }
 
-/// The rate of one request, again and again.
+/// The rate of one repeated request.
 pub(crate) async fn rate(
     address: SocketAddr,
     connections: usize,
@@ -101,7 +101,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects.
     pub(crate) async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -112,7 +111,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and reads its whole answer; the status.
+    /// Sends a request and reads its complete response; returns the status code.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<u16> {
         self.stream.write_all(request).await?;
         self.answer.clear();
@@ -134,12 +133,12 @@ impl Client {
         }
     }
 
-    /// The last answer's body.
+    /// The last response's body.
     pub(crate) fn body(&self) -> &[u8] {
         &self.answer[self.body_at..]
     }
 
-    /// The last answer, for a message.
+    /// The last response, for a message.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.answer).into_owned()
     }

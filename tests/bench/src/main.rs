@@ -1,6 +1,7 @@
-//! `just bench`: the service beside bare handlers and loops, as ratios measured in the same run (docs/PERFORMANCE.md).
+//! `just bench`: compares the service with bare handlers and loops, as ratios measured in the same run
+//! (docs/PERFORMANCE.md).
 //!
-//! This process makes the load and receives the webhooks. What is measured runs in processes of its own: the service
+//! This process makes the load and receives the webhooks. The measured programs are separate processes: the service
 //! with the bare handlers on the same database ([`service`]), the bare loop ([`bare`]), or the release binary.
 
 mod bare;
@@ -25,13 +26,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use report::Report;
 
-/// Everything was measured, and a gate was missed: apart from 1, by which a run says that it broke off.
+/// Everything was measured, and a gate was missed. Differs from 1, the exit code of a run that failed.
 const MISSED: u8 = 3;
 
 /// Measures Offhook's speed and memory, and prints the figures as a Markdown table.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The figures to measure: limits, lists, pages, posts, webhooks, drain, turns, process. None: all of them.
+    /// The figures to measure: limits, lists, pages, posts, webhooks, drain, turns, process. Default: all.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
@@ -46,19 +47,19 @@ struct Arguments {
     /// Measure on this database only: sqlite or postgres.
     #[arg(long)]
     database: Option<database::Kind>,
-    /// Seconds that one side of a comparison is loaded in each round.
+    /// Seconds of load for one side of a comparison in each round.
     #[arg(long, default_value_t = 1.5)]
     seconds: f64,
     /// Rounds of each comparison.
     #[arg(long, default_value_t = 9)]
     rounds: usize,
-    /// Conversations of the large account of `pages`, and spoken calls at once of `turns`, if not the usual number.
+    /// Conversations of the large account of `pages`, and concurrent calls of `turns`, if not the default.
     #[arg(long)]
     size: Option<usize>,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    // Each call has sockets on both sides; children have the limit of their parent.
+    // Each call has sockets on both sides; child processes inherit the limit.
     let files = getrlimit(Resource::Nofile);
     let most = Rlimit {
         current: files.maximum,
@@ -92,7 +93,7 @@ fn main() -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The load is made by one thread, so that it takes the same share of the machine whatever is measured.
+/// One thread makes the load, so that it takes the same share of the machine in every measurement.
 fn runtime(threads: bool) -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = match threads {
         true => tokio::runtime::Builder::new_multi_thread(),

@@ -1,6 +1,6 @@
-//! Comparing two things on a noisy machine: A B A B …, and the median of the pairs' ratios.
+//! Compares two things on a noisy machine: A B A B …, and the median of the pairs' ratios.
 
-/// What came of comparing A with B.
+/// The result of comparing A with B.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paired {
     /// The median of A / B over the rounds.
@@ -11,7 +11,7 @@ pub(crate) struct Paired {
     pub(crate) b: f64,
 }
 
-/// Measures A and B alternately, in `rounds` rounds behind one that warms both up and does not count.
+/// Measures A and B alternately, in `rounds` rounds after one uncounted warm-up round.
 pub(crate) async fn compare(
     rounds: usize,
     mut a: impl AsyncFnMut() -> anyhow::Result<f64>,
@@ -19,7 +19,7 @@ pub(crate) async fn compare(
 ) -> anyhow::Result<Paired> {
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
     for round in 0..=rounds {
-        // Whoever comes first in a pair has a warmer or colder machine: they take turns.
+        // The first of a pair finds a warmer or colder machine, so A and B take turns.
         let (of_this_a, of_this_b) = if round % 2 == 0 {
             let first = a().await?;
             (first, b().await?)
@@ -40,13 +40,13 @@ pub(crate) async fn compare(
     })
 }
 
-/// The middle value; 0 of none.
+/// The middle value; 0 for an empty list.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The value that this share of the sorted ones does not exceed; 0 of none.
+/// The value that this share of the sorted values does not exceed; 0 for an empty list.
 pub(crate) fn percentile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted

@@ -1,5 +1,5 @@
-//! The other side of spoken calls: it is called over SIP on a loopback port, speaks and listens in RTP, and notes when
-//! packets left and came.
+//! The other side of spoken calls: it takes calls over SIP on a loopback port, sends and receives RTP, and notes when
+//! packets left and arrived.
 
 mod callee;
 mod line;

@@ -1,14 +1,14 @@
-//! What a process has used, from /proc.
+//! A process's resource use, from /proc.
 
 use anyhow::Context as _;
 
 /// The kernel's unit of processor time: USER_HZ is 100 on every Linux that Rust runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Seconds of processor time that a process has used.
+/// The processor time that a process has used.
 pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th field behind it.
+    // The name, in parentheses, may hold any characters; utime and stime are the 12th and 13th field after it.
     let fields = stat.rsplit_once(')').context("/proc/…/stat")?.1;
     let ticks = fields
         .split_whitespace()
@@ -18,7 +18,7 @@ pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
     Ok(ticks.sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// KiB of memory that a process holds.
+/// The resident memory of a process in KiB.
 pub(crate) fn resident_kib(pid: u32) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

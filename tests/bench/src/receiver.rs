@@ -1,4 +1,4 @@
-//! A webhook receiver: it answers 200 at once, and notes when requests came.
+//! A webhook receiver that responds with 200 at once, and notes when requests arrived.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,12 +21,12 @@ struct Seen {
     count: usize,
     first: Option<Instant>,
     last: Option<Instant>,
-    /// When the first byte of the request about a call came.
+    /// When the first byte of the request about a call arrived.
     calls: HashMap<String, Instant>,
     keeps_calls: bool,
 }
 
-/// Listens on several addresses. It runs on the `LocalSet` of the calling thread.
+/// Listens on several addresses, on the `LocalSet` of the calling thread.
 #[derive(Clone)]
 pub(crate) struct Receiver {
     pub(crate) addresses: Vec<SocketAddr>,
@@ -34,7 +34,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Listens on `ports` ports; `silent` receivers take requests and never answer.
+    /// Listens on `ports` ports; `silent` receivers accept requests and never respond.
     pub(crate) async fn start(
         tasks: &LocalSet,
         ports: usize,
@@ -49,7 +49,7 @@ impl Receiver {
             tasks.spawn_local(async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     let seen = seen.clone();
-                    // A connection that breaks is the sender's to notice.
+                    // Only the sender needs to notice a broken connection.
                     tokio::task::spawn_local(async move {
                         let _ = serve(stream, &seen, silent).await;
                     });
@@ -59,7 +59,7 @@ impl Receiver {
         Ok(Self { addresses, seen })
     }
 
-    /// Forgets what came; notes calls from now on or not.
+    /// Clears the records; from now on records calls or not.
     pub(crate) fn reset(&self, keeps_calls: bool) {
         *self.seen.borrow_mut() = Seen {
             keeps_calls,
@@ -67,12 +67,12 @@ impl Receiver {
         };
     }
 
-    /// When the request about a call came.
+    /// When the request about a call arrived.
     pub(crate) fn call(&self, handle: &str) -> Option<Instant> {
         self.seen.borrow().calls.get(handle).copied()
     }
 
-    /// Waits for `count` requests; how long from the first to the last.
+    /// Waits for `count` requests; returns the time from the first to the last.
     pub(crate) async fn wait_for(&self, count: usize, most: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         loop {
@@ -129,7 +129,7 @@ fn note(seen: &mut Seen, request: &[u8], came: Option<Instant>) {
     }
 }
 
-/// How long the request at the beginning of `bytes` is, once its head is there.
+/// The length of the request at the beginning of `bytes`, once its head is complete.
 fn request_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|at| at == b"\r\n\r\n")?;
     let length = std::str::from_utf8(&bytes[..head])

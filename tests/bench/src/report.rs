@@ -1,13 +1,13 @@
 //! The table.
 
-/// What a figure must be.
+/// The gate of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
-    /// At least so much.
+    /// At least this value.
     AtLeast(f64),
-    /// At most so much.
+    /// At most this value.
     AtMost(f64),
-    /// None: it is reported, beside others that have one.
+    /// No gate: reported next to figures that have one.
     Reported,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a figure: its value in `unit`, and what else there is to say.
+    /// Adds a figure: its value in `unit`, and a detail.
     pub(crate) fn add(&mut self, name: &str, target: Target, value: f64, unit: &str, detail: &str) {
         let (bound, meets) = match target {
             Target::AtLeast(bound) => (format!("≥ {bound}{unit}"), Some(value >= bound)),
@@ -42,7 +42,6 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// How many gates were missed.
     pub(crate) const fn misses(&self) -> usize {
         self.misses
     }
@@ -56,7 +55,7 @@ impl Report {
     }
 }
 
-/// Three digits that count.
+/// Three significant digits.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),

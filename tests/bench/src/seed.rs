@@ -1,4 +1,4 @@
-//! Rows in bulk, and the few that the use cases make.
+//! Rows in bulk, and the few that the use cases create.
 
 use anyhow::anyhow;
 use offhook_domain::{AccountId, AgentId, Clock as _, EndpointId, Json, KeyId, Plan, Scopes};
@@ -31,12 +31,12 @@ impl Tenant {
     }
 }
 
-/// The services over a database, to make what is needed before a measurement.
+/// The services over a database, to create data before a measurement.
 pub(crate) async fn open(database: &Database) -> anyhow::Result<Services> {
     crate::service::services(database.place.open().await?)
 }
 
-/// Makes `count` accounts.
+/// Creates `count` accounts.
 pub(crate) async fn tenants(services: &Services, count: usize) -> anyhow::Result<Vec<Tenant>> {
     let mut tenants = Vec::new();
     for number in 0..count {
@@ -61,7 +61,7 @@ pub(crate) async fn tenants(services: &Services, count: usize) -> anyhow::Result
     Ok(tenants)
 }
 
-/// Makes a published agent.
+/// Creates a published agent.
 pub(crate) async fn agent(
     services: &Services,
     account: AccountId,
@@ -83,7 +83,7 @@ pub(crate) async fn agent(
     Ok(id)
 }
 
-/// Makes a webhook endpoint.
+/// Creates a webhook endpoint.
 pub(crate) async fn endpoint(
     services: &Services,
     account: AccountId,
@@ -95,16 +95,16 @@ pub(crate) async fn endpoint(
     Ok(made.map_err(|error| anyhow!("{error:?}"))?.view.endpoint.id)
 }
 
-/// Seconds between two conversations in bulk.
+/// Seconds between two bulk conversations.
 const APART_S: i64 = 10;
 
-/// The agents of conversations in bulk: most have the first, 1 % the second, 0.01 % the third.
+/// The agents of bulk conversations: most have the first, 1 % the second, 0.01 % the third.
 pub(crate) type Agents = [AgentId; 3];
 
-/// Customers of conversations in bulk, likewise.
+/// The customers of bulk conversations, distributed likewise.
 pub(crate) const CUSTOMERS: [&str; 3] = ["+14155550101", "+14155550102", "+14155550103"];
 
-/// Makes an account's agents for conversations in bulk.
+/// Creates an account's agents for bulk conversations.
 pub(crate) async fn agents(services: &Services, tenant: &Tenant) -> anyhow::Result<Agents> {
     Ok([
         tenant.agent,
@@ -113,8 +113,8 @@ pub(crate) async fn agents(services: &Services, tenant: &Tenant) -> anyhow::Resu
     ])
 }
 
-/// Writes `count` conversations of an account, the newest of which began just now. Which row has which rare value is
-/// spread evenly, and independent from column to column. Their ids are numbers from `first` on.
+/// Writes `count` conversations of an account, the newest of which began just now. Rare values are spread evenly over
+/// the rows, and independently per column. The ids are numbers from `first` on.
 pub(crate) async fn conversations(
     database: &Database,
     account: AccountId,
@@ -161,7 +161,7 @@ pub(crate) async fn conversations(
             ),
             "seq".to_owned(),
         ),
-        // Foreign keys are right by construction; checking them row by row would take most of the time.
+        // Foreign keys are correct by construction; checking them row by row would take most of the time.
         false => (
             "SET session_replication_role = replica;".to_owned(),
             format!("generate_series(0::bigint, {last}) AS seq(i)"),
@@ -190,7 +190,7 @@ pub(crate) async fn conversations(
     Ok(())
 }
 
-/// Replaces all deliveries of a PostgreSQL database by `count` open ones, spread over endpoints of their accounts.
+/// Replaces all deliveries of a PostgreSQL database with `count` open ones, spread over the accounts' endpoints.
 pub(crate) async fn backlog(
     database: &Database,
     endpoints: &[(AccountId, EndpointId)],

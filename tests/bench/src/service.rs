@@ -1,4 +1,4 @@
-//! The service as the binary puts it together, with the bare handlers on the same store, in a process of its own.
+//! The service as the binary composes it, with the bare handlers on the same store, in a separate process.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -26,10 +26,9 @@ use crate::bare;
 use crate::child::parent_is_gone;
 use crate::database::Place;
 
-/// How fast the simulated people are.
+/// The speed of the simulated callees.
 const SPEED: f64 = 1.0;
 
-/// What to start.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Options {
     pub(crate) place: Place,
@@ -37,14 +36,14 @@ pub(crate) struct Options {
     pub(crate) dispatcher: bool,
 }
 
-/// Where everything is served.
+/// The addresses of the servers.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Ports {
-    /// With limits too large to refuse anything.
+    /// With limits too large to refuse any request.
     pub(crate) limited: SocketAddr,
     /// Without limits.
     pub(crate) unlimited: SocketAddr,
-    /// With limits that refuse everything.
+    /// With limits that refuse every request.
     pub(crate) refusing: SocketAddr,
     /// The bare handlers.
     pub(crate) bare: SocketAddr,
@@ -107,7 +106,7 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
         clock: Arc::new(SystemClock),
         plans,
         models: Arc::new(models),
-        // Nobody calls by it: what it tells is verified.
+        // No legacy calls are placed; the provider only verifies webhooks.
         legacy: Arc::new(ElevenLabsAgents::new("http://127.0.0.1:9")?),
         network: Network::Text(carrier),
         speech: Arc::new(SpeechRegistry::new([])?),

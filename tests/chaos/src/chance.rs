@@ -1,11 +1,11 @@
-//! Chance that can be repeated: the same seed makes the same plan.
+//! Repeatable randomness: the same seed makes the same plan.
 
 /// A generator of pseudo-random numbers (SplitMix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// Begins with a seed; `stream` tells apart those who draw beside each other.
+    /// A generator with this seed; `stream` separates generators that run side by side.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut chance = Self(seed ^ stream.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         chance.next();
@@ -20,7 +20,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, 0 if there is none.
+    /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
@@ -30,7 +30,7 @@ impl Chance {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// Whether something happens that happens so many times in a hundred.
+    /// `true` with this probability.
     pub(crate) fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -40,7 +40,7 @@ impl Chance {
         std::time::Duration::from_millis(least + self.below(most.saturating_sub(least)))
     }
 
-    /// One of these.
+    /// A random element.
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
         from.get(self.index(from.len())).copied()
     }

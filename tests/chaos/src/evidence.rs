@@ -1,13 +1,13 @@
-//! What is known of a run when it is over: from the phone network, the clients, the receivers and the database.
+//! The evidence after a run: from the phone network, the clients, the receivers and the database.
 
 use std::time::Duration;
 
-/// A dial that the phone network wrote down before it answered.
+/// A dial that the phone network logged before it answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Dial {
     pub(crate) handle: String,
     pub(crate) to: String,
-    /// The process that dialed.
+    /// The node that dialed.
     pub(crate) node: String,
     /// The line of the log.
     pub(crate) line: String,
@@ -27,7 +27,7 @@ pub(crate) struct Words {
 pub(crate) enum Meant {
     /// The call that the key is for.
     Place,
-    /// The same call again, when it is long placed.
+    /// The same call again, long after it was placed.
     Again,
     /// Another call under the same key.
     Other,
@@ -37,7 +37,7 @@ pub(crate) enum Meant {
     Batch,
 }
 
-/// A request with an Idempotency-Key, and what came of it.
+/// A request with an Idempotency-Key, and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) account: String,
@@ -46,7 +46,7 @@ pub(crate) struct Asked {
     pub(crate) node: String,
     /// Since the beginning of the run.
     pub(crate) at: Duration,
-    /// `None`: no whole answer came.
+    /// `None`: no complete response came.
     pub(crate) status: Option<u16>,
     pub(crate) code: String,
     pub(crate) body: String,
@@ -64,7 +64,7 @@ impl std::fmt::Display for Asked {
     }
 }
 
-/// A look at a call that its client had been told of.
+/// A client's read of a call that the client knew.
 #[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub(crate) handle: String,
@@ -79,7 +79,7 @@ impl std::fmt::Display for Look {
     }
 }
 
-/// A delivery that came to a receiver.
+/// A delivery that reached a receiver.
 #[derive(Debug, Clone)]
 pub(crate) struct Receipt {
     pub(crate) endpoint: String,
@@ -89,11 +89,11 @@ pub(crate) struct Receipt {
     /// In hexadecimal.
     pub(crate) body: String,
     pub(crate) is_signed: bool,
-    /// What the receiver answered; 0: it hung or reset the connection.
+    /// The receiver's response; 0: it hung or reset the connection.
     pub(crate) answered: u16,
 }
 
-/// A conversation, as the database has it. Ids are 32 hexadecimal digits.
+/// A conversation in the database. Ids are 32 hexadecimal digits.
 #[derive(Debug, Clone)]
 pub(crate) struct Conversation {
     pub(crate) id: String,
@@ -104,25 +104,25 @@ pub(crate) struct Conversation {
     /// Why it ended, if it was completed.
     pub(crate) termination: String,
     pub(crate) credits: i64,
-    /// When it was claimed and when it was told to have ended, in microseconds since 1970; 0 if it was not.
+    /// When a worker claimed the call, and when its end was reported, in Unix microseconds; 0: never.
     pub(crate) times: (i64, i64),
-    /// `key` of its metadata: the Idempotency-Key it was placed with.
+    /// `key` of its metadata: the call's Idempotency-Key.
     pub(crate) key: String,
 }
 
 impl Conversation {
-    /// As clients name it.
+    /// The handle that clients use.
     pub(crate) fn handle(&self) -> String {
         handle(&self.id)
     }
 
-    /// Whether nothing can change any more.
+    /// Whether the conversation is final.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state.as_str(), "completed" | "failed")
     }
 }
 
-/// How clients name the call whose id this is.
+/// The handle of the call with this id.
 pub(crate) fn handle(id: &str) -> String {
     let part = |range| id.get(range).unwrap_or_default();
     format!(
@@ -139,11 +139,11 @@ pub(crate) fn handle(id: &str) -> String {
 #[derive(Debug, Clone)]
 pub(crate) struct Death {
     pub(crate) node: String,
-    /// In microseconds since 1970.
+    /// In Unix microseconds.
     pub(crate) at: i64,
 }
 
-/// An event, as the database has it.
+/// An event in the database.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) id: String,
@@ -154,7 +154,7 @@ pub(crate) struct Event {
     pub(crate) body: String,
 }
 
-/// A delivery, as the database has it.
+/// A delivery in the database.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
     pub(crate) id: String,
@@ -174,7 +174,6 @@ pub(crate) struct Entry {
     pub(crate) conversation: String,
 }
 
-/// A wallet.
 #[derive(Debug, Clone)]
 pub(crate) struct Wallet {
     pub(crate) account: String,
@@ -182,7 +181,7 @@ pub(crate) struct Wallet {
     pub(crate) reserved: i64,
 }
 
-/// A stored answer.
+/// A stored response of an Idempotency-Key.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredKey {
     pub(crate) account: String,
@@ -191,7 +190,6 @@ pub(crate) struct StoredKey {
     pub(crate) body: String,
 }
 
-/// A recipient of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipient {
     pub(crate) id: String,
@@ -208,25 +206,25 @@ impl std::fmt::Display for Recipient {
     }
 }
 
-/// Everything.
+/// All evidence of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub(crate) dials: Vec<Dial>,
-    /// What the phone network says was heard, in order.
+    /// What the phone network heard, in order.
     pub(crate) heard: Vec<Words>,
-    /// What the transcripts have, in order.
+    /// The transcripts, in order.
     pub(crate) transcripts: Vec<Words>,
     pub(crate) asked: Vec<Asked>,
-    /// Clients that asked until the end and were never told.
+    /// Clients that retried until the end without a final response.
     pub(crate) untold: Vec<String>,
     pub(crate) looks: Vec<Look>,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) conversations: Vec<Conversation>,
-    /// Conversation and how many of its moments end it.
+    /// Each conversation and how many of its moments end it.
     pub(crate) endings: Vec<(String, i64)>,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<Delivery>,
-    /// Endpoint and its account.
+    /// Each endpoint and its account.
     pub(crate) endpoints: Vec<(String, String)>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) wallets: Vec<Wallet>,
@@ -234,17 +232,17 @@ pub(crate) struct Evidence {
     pub(crate) reservations: Vec<String>,
     pub(crate) keys: Vec<StoredKey>,
     pub(crate) recipients: Vec<Recipient>,
-    /// What `offhook doctor` complains of.
+    /// The problems that `offhook doctor` reports.
     pub(crate) doctor: Vec<String>,
-    /// Calls that go on in the phone network.
+    /// Calls that are still live in the phone network.
     pub(crate) live: Vec<String>,
     /// Work that was not done in time.
     pub(crate) left: Vec<String>,
-    /// Ends of nodes that nobody asked for, panics, answers that may not be.
+    /// Unexpected ends of nodes, panics, forbidden responses.
     pub(crate) oddities: Vec<String>,
     /// Kills, stops, restarts of servers and cuts.
     pub(crate) disturbances: u64,
-    /// The deliveries that were under way at each of them, as the receivers saw it, summed.
+    /// The deliveries in flight at each disturbance, as the receivers saw it, summed.
     pub(crate) in_flight: u64,
     pub(crate) deaths: Vec<Death>,
 }

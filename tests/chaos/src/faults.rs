@@ -1,4 +1,4 @@
-//! What goes wrong in a run, by a plan that its seed makes.
+//! The faults of a run, by a plan made from its seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use crate::proxy::Way;
 use crate::receiver::unix_micros;
 use crate::world::{Shared, World};
 
-/// How long a node that is asked to stop may take: its drain, and the end of what it has under way.
+/// How long a node may take to stop: its drain, and the end of its work in progress.
 const STOPS_WITHIN: Duration = Duration::from_secs(40);
 
 /// Longer than a lease.
 pub(crate) const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(48);
 
-/// How often a point is passed before it ends the process, at most.
+/// How often a failpoint is passed at most before it ends the process.
 const PASSES: u64 = 30;
 
-/// What was done, by its name.
+/// The injected faults, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) counts: BTreeMap<String, u64>,
     pub(crate) oddities: Vec<String>,
-    /// Deliveries that were under way at each disturbance, summed.
+    /// Deliveries in flight at each disturbance, summed.
     pub(crate) in_flight: u64,
     pub(crate) deaths: Vec<Death>,
 }
 
 impl Done {
-    /// Processes that ended without a word: by SIGKILL, or by themselves between two steps.
+    /// Processes that ended abruptly: by SIGKILL, or by themselves at a failpoint.
     pub(crate) fn kills(&self) -> u64 {
         let counts = self.counts.iter();
         counts
@@ -43,13 +43,13 @@ impl Done {
             .sum()
     }
 
-    /// Everything after which a delivery may be made again.
+    /// All faults after which a delivery may be repeated.
     pub(crate) fn disturbances(&self) -> u64 {
         self.counts.values().sum()
     }
 }
 
-/// Breaks things.
+/// Injects faults.
 #[derive(Clone)]
 pub(crate) struct Faults {
     nodes: Vec<Shared<Node>>,
@@ -58,7 +58,6 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Has broken nothing yet.
     pub(crate) fn new(world: Arc<World>) -> Self {
         Self {
             nodes: world.nodes.clone(),
@@ -67,7 +66,6 @@ impl Faults {
         }
     }
 
-    /// What was done.
     pub(crate) fn done(&self) -> parking_lot::MutexGuard<'_, Done> {
         self.done.lock()
     }
@@ -78,7 +76,7 @@ impl Faults {
         done.in_flight += self.world.receiver.under_way();
     }
 
-    /// The process of a node has ended, or will know nothing for longer than its leases.
+    /// Records that a node's process ended or is stopped for longer than its leases.
     fn died(&self, node: &Node) {
         let at = unix_micros();
         self.done().deaths.push(Death {
@@ -91,7 +89,8 @@ impl Faults {
         self.done().oddities.push(what);
     }
 
-    /// Kills about so many times in `time`, with everything else in between; at most twice as long, if less is killed.
+    /// Kills about `kills` times in `time`, with all other faults in between. Takes up to twice the time if fewer
+    /// were killed.
     pub(crate) async fn run(&self, kills: u64, time: Duration, seed: u64) {
         let mut chance = Chance::new(seed, 1);
         let mut tasks = JoinSet::new();
@@ -113,10 +112,10 @@ impl Faults {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Starts again what has ended by itself, and asks why it did.
+    /// Restarts nodes that have ended, and records why they did.
     async fn watch(&self, tasks: &mut JoinSet<()>, chance: &mut Chance) {
         for shared in &self.nodes {
-            // Who holds it is doing something to it.
+            // Another task is working on a locked node.
             let Ok(mut node) = shared.clone().try_lock_owned() else {
                 continue;
             };
@@ -152,7 +151,7 @@ impl Faults {
         }
     }
 
-    /// Half of all starts are to end at a point.
+    /// Half of all starts end at a failpoint.
     fn point(&self, chance: &mut Chance) -> Option<String> {
         let points = [failpoints::ALL, failpoints::OF_BATCHES].concat();
         let point = chance.pick(&points)?;
@@ -163,7 +162,7 @@ impl Faults {
     async fn kill(&self, tasks: &mut JoinSet<()>, chance: &mut Chance) {
         let victim = self.nodes[chance.index(self.nodes.len())].clone();
         let (pause, point) = (chance.millis(0, 900), self.point(chance));
-        // One that is just being started lives on.
+        // A node that is just starting survives.
         let Ok(mut node) = victim.try_lock_owned() else {
             return;
         };
@@ -183,7 +182,7 @@ impl Faults {
     }
 
     fn something_else(&self, round: u64, tasks: &mut JoinSet<()>, chance: &mut Chance) {
-        // Each once for certain, then by chance.
+        // Each fault once for certain, then by chance.
         let what = match round {
             3 => 0,
             6 => 10,
@@ -211,7 +210,7 @@ impl Faults {
                 50..60 => faults.freeze(index, chance.millis(500, 4_000)).await,
                 60..70 => faults.term(index, &mut chance).await,
                 70..80 => faults.crash_redis(&mut chance).await,
-                // Only in long runs, as it takes long.
+                // Only in long runs, because it takes long.
                 80..82 if faults.nodes.len() > 1 && round > 60 => {
                     faults.freeze(index, LONGER_THAN_A_LEASE).await;
                 }
@@ -260,7 +259,7 @@ impl Faults {
         proxy.set(Way::Open);
     }
 
-    /// Stops a process for a while in which it knows nothing.
+    /// Stops a process for a while (SIGSTOP).
     async fn freeze(&self, index: usize, time: Duration) {
         let Ok(node) = self.nodes[index].clone().try_lock_owned() else {
             return;
@@ -283,7 +282,7 @@ impl Faults {
         }
         self.count("SIGTERM");
         self.died(&node);
-        // One that was armed may end at its point meanwhile.
+        // An armed node may end at its failpoint meanwhile.
         if let Err(error) = node.stop(STOPS_WITHIN).await
             && node.armed.is_none()
         {
@@ -294,8 +293,8 @@ impl Faults {
         self.start(&mut node, point).await;
     }
 
-    /// Ends the faults: every node runs without a point to end at, and everything is in reach. With `freeze` one node
-    /// is stopped meanwhile for longer than its lease, and goes on when others have taken over what it did.
+    /// Ends the faults: every node runs without a failpoint, and everything is reachable. With `freeze`, one node is
+    /// stopped for longer than its lease, and resumes after other nodes have taken over its work.
     pub(crate) async fn calm(&self, freeze: Option<Duration>) {
         for proxy in self.world.proxies.iter().chain(&self.world.redis_proxies) {
             proxy.set(Way::Open);
@@ -317,7 +316,7 @@ impl Faults {
         }
     }
 
-    /// Whether every node still runs; says which one does not.
+    /// Checks that every node still runs, and reports those that do not.
     pub(crate) async fn all_run(&self) {
         for shared in &self.nodes {
             let mut node = shared.lock().await;

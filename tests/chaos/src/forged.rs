@@ -1,4 +1,4 @@
-//! A run that never was: its ledger is clean, and each forgery must be found out.
+//! Forged evidence: the clean run must pass, and the ledger must detect each forgery.
 
 use crate::evidence::{
     Asked, Conversation, Death, Delivery, Dial, Entry, Event, Evidence, Look, Meant, Receipt,
@@ -6,7 +6,7 @@ use crate::evidence::{
 };
 use crate::ledger::{Promise, judge};
 
-/// When everything happens.
+/// The time of everything.
 const AT: i64 = 1_777_573_940_000_000;
 
 fn id(kind: u64, number: u64) -> String {
@@ -58,7 +58,7 @@ fn words(call: &Conversation, role: &str, text: &str) -> Words {
     }
 }
 
-/// A call that went well, one that was busy, one that died with its node, one that was refused, and one of a batch.
+/// A completed call, a busy one, one that died with its node, a refused one, and one of a batch.
 fn clean() -> Evidence {
     let calls = [
         call(1, "completed", "", "key 1"),
@@ -188,7 +188,7 @@ fn clean() -> Evidence {
 
 type Forgery = (&'static str, Promise, fn(&mut Evidence));
 
-/// What is forged, the promise that must be named, and how.
+/// Each forgery, the broken promise that must be named, and how to forge it.
 const FORGERIES: &[Forgery] = &[
     ("a second dial of one handle", Promise::DialedOnce, |e| {
         let again = e.dials[1].clone();
@@ -404,7 +404,7 @@ const FORGERIES: &[Forgery] = &[
     }),
 ];
 
-/// Judges the clean run and every forgery; says what was not found out.
+/// Judges the clean run and every forgery; returns what went undetected.
 pub(crate) fn faults() -> Vec<String> {
     let mut faults: Vec<String> = judge(&clean())
         .violations
@@ -427,7 +427,6 @@ pub(crate) fn faults() -> Vec<String> {
     faults
 }
 
-/// How many forgeries there are.
 pub(crate) const fn count() -> usize {
     FORGERIES.len()
 }

@@ -1,4 +1,4 @@
-//! A client as plain as can be: one connection a request, so that what broke is known.
+//! A minimal client: one connection per request, so that the cause of a failure is known.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// What to ask.
+/// A request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask<'a> {
     pub(crate) method: &'a str,
@@ -39,7 +39,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -50,7 +50,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The body, `null` if it is no JSON.
+    /// The body; `null` if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
@@ -61,18 +61,18 @@ impl Reply {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoReply {
     /// No connection was made.
     Refused,
     /// The connection broke.
     Broken,
-    /// The client had no more patience.
+    /// The client gave up waiting.
     TimedOut,
 }
 
-/// Sends a request and waits for the whole answer, at most `patience` long.
+/// Sends a request and waits for the complete response, at most `patience` long.
 pub(crate) async fn ask(
     address: SocketAddr,
     ask: Ask<'_>,
@@ -86,7 +86,7 @@ pub(crate) async fn ask(
         let _ = socket.set_nodelay(true);
         let _ = socket.write_all(head_and_body(ask).as_bytes()).await;
         let mut bytes = Vec::new();
-        // A server that dies may reset the connection behind a whole answer.
+        // A server that dies may reset the connection after a complete response.
         let _ = socket.read_to_end(&mut bytes).await;
         read(&bytes, began).ok_or(NoReply::Broken)
     };
@@ -117,7 +117,7 @@ fn head_and_body(ask: Ask<'_>) -> String {
     text + "\r\n" + body
 }
 
-/// `None` if it is not whole.
+/// Parses a response; `None` if it is incomplete.
 fn read(bytes: &[u8], began: Instant) -> Option<Reply> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;

@@ -1,4 +1,4 @@
-//! The promises, each held against the evidence.
+//! Checks each promise against the evidence.
 
 mod books;
 mod calls;
@@ -12,7 +12,6 @@ use books::{books, recipients, rest};
 use calls::{dials, endings, interruptions, keys, refusals, transcripts};
 use events::{deliveries, duplicates, order};
 
-/// Holds every promise against the evidence.
 pub(crate) fn judge(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     dials(evidence, &mut verdict);

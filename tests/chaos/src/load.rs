@@ -1,4 +1,4 @@
-//! Clients that place calls and want to know what became of them, as real ones do.
+//! Clients that place calls and ask for their results, like real ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::evidence::{Asked, Evidence, Look, Meant};
 use crate::http::{Ask, NoReply, Reply, ask};
 use crate::world::{Account, World};
 
-/// How long a patient client waits for an answer.
+/// How long a patient client waits for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a client goes on asking.
+/// How long a client retries.
 const ASKS_FOR: Duration = Duration::from_secs(120);
 
-/// The most that a client waits although it was told to wait longer.
+/// The longest wait in seconds, even if `Retry-After` is longer.
 const WAITS_AT_MOST: u64 = 2;
 
 /// A request with an Idempotency-Key, by the index of its account.
@@ -39,9 +39,9 @@ pub(crate) struct Seen {
     asked: Vec<Asked>,
     looks: Vec<Look>,
     untold: Vec<String>,
-    /// Keys of accepted calls, with their account's index, their body and their handle.
+    /// Accepted calls: account index, key, body and handle.
     placed: Vec<(usize, String, String, String)>,
-    /// The node that left the last request with a key without an answer.
+    /// The node that did not respond to the last request with this key.
     silent: HashMap<String, String>,
     oddities: Vec<String>,
     slowest: Duration,
@@ -54,13 +54,13 @@ pub(crate) struct Load {
     accounts: Arc<Vec<Account>>,
     seen: Arc<Mutex<Seen>>,
     began: Instant,
-    /// Nobody begins anything new any more.
+    /// Once true, no client starts anything new.
     over: Arc<AtomicBool>,
     under_way: Arc<AtomicU64>,
 }
 
 impl Load {
-    /// Clients of this world that have not begun.
+    /// Clients that have not started.
     pub(crate) fn new(world: &World) -> Self {
         Self {
             doors: world.doors.clone(),
@@ -72,8 +72,8 @@ impl Load {
         }
     }
 
-    /// Places `calls` calls, evenly over `time`, with batches and repetitions between them; returns when every client
-    /// has its answer or has given up.
+    /// Places `calls` calls, evenly over `time`, with batches and repeats in between. Returns when every client has
+    /// its response or has given up.
     pub(crate) async fn run(&self, calls: u64, batches: u64, time: Duration, seed: u64) {
         let mut clients = JoinSet::new();
         let repeating = tokio::spawn(self.clone().repeat(Chance::new(seed, 5)));
@@ -101,12 +101,12 @@ impl Load {
         let _ = repeating.await;
     }
 
-    /// How many clients still wait for an answer.
+    /// How many clients still wait for a response.
     pub(crate) fn waiting(&self) -> u64 {
         self.under_way.load(Ordering::SeqCst)
     }
 
-    /// The longest that an answer took.
+    /// The longest response time.
     pub(crate) fn slowest(&self) -> Duration {
         self.seen.lock().slowest
     }
@@ -191,7 +191,7 @@ impl Load {
         self.insist(batch, false, &mut chance).await;
     }
 
-    /// Asks until there is an answer that says yes or no.
+    /// Retries until there is a final response.
     async fn insist(&self, keyed: Keyed<'_>, gives_up: bool, chance: &mut Chance) -> Option<Reply> {
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let began = Instant::now();
@@ -221,7 +221,7 @@ impl Load {
         answer
     }
 
-    /// Sends a request with a key once, and notes what came of it.
+    /// Sends a request with a key once, and records the result.
     async fn send(
         &self,
         keyed: Keyed<'_>,
@@ -272,7 +272,7 @@ impl Load {
         }
     }
 
-    /// Repeats calls that were placed, reads them, and misuses their keys.
+    /// Repeats placed calls, reads them, and misuses their keys.
     async fn repeat(self, mut chance: Chance) {
         while !self.over.load(Ordering::SeqCst) {
             tokio::time::sleep(chance.millis(20, 120)).await;
@@ -287,7 +287,7 @@ impl Load {
         }
     }
 
-    /// Repeats so many of the calls that were placed, when all is over.
+    /// Repeats up to `most` of the placed calls after the run.
     pub(crate) async fn repeat_at_the_end(&self, most: usize, seed: u64) {
         let mut chance = Chance::new(seed, 6);
         let placed = self.seen.lock().placed.clone();
@@ -315,7 +315,7 @@ impl Load {
         let _ = self.send(again, PATIENCE, chance).await;
     }
 
-    /// Another node than the one that left the last request with this key without an answer, where there is one.
+    /// If possible, another node than the one that did not respond to the last request with this key.
     fn another_door(&self, key: &str, chance: &mut Chance) -> (String, std::net::SocketAddr) {
         let door = self.door(chance);
         let avoided = self.seen.lock().silent.get(key).cloned();
@@ -331,7 +331,7 @@ impl Load {
     }
 }
 
-/// Whether asking again would change nothing. A key in flight and a service that cannot now say when to ask again.
+/// Whether a retry would change nothing. A key in flight and an unavailable service are not final.
 fn is_final(reply: &Reply) -> bool {
     match reply.status {
         429 | 500.. => false,

@@ -1,4 +1,4 @@
-//! Looks into the database beside the service.
+//! Queries the database directly.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::evidence::{
 };
 use crate::world::World;
 
-/// A database that is looked into.
+/// An open database.
 pub(crate) enum Look {
     Sqlite(Mutex<SqliteConnection>),
     Postgres(tokio_postgres::Client),
@@ -24,11 +24,11 @@ struct Line {
     line: String,
 }
 
-/// How a column is read into text.
+/// How a column is read as text.
 enum Column {
     /// An id, as 32 hexadecimal digits.
     Id(&'static str),
-    /// Text or a number; empty if there is none.
+    /// Text or a number; null is empty.
     Text(&'static str),
     /// Bytes in hexadecimal.
     Bytes(&'static str),
@@ -37,7 +37,6 @@ enum Column {
 use Column::{Bytes, Id, Text};
 
 impl Look {
-    /// Opens the database of a run.
     pub(crate) async fn open(world: &World) -> anyhow::Result<Self> {
         let Some(postgres) = &world.postgres else {
             let file = world.admin.directory.join("data").join("offhook.db");
@@ -94,7 +93,7 @@ impl Look {
         Ok(lines.into_iter().map(row).collect())
     }
 
-    /// What is still to be done; nothing once the run is over.
+    /// The work that is still to be done; empty once the run is over.
     pub(crate) async fn left(&self) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for (what, from) in [
@@ -119,7 +118,7 @@ impl Look {
         Ok(left)
     }
 
-    /// Adds what the database has.
+    /// Adds the database's evidence.
     pub(crate) async fn read(&self, evidence: &mut Evidence) -> anyhow::Result<()> {
         let columns = [
             Id("id"),

@@ -1,5 +1,5 @@
-//! `just chaos`: kills, cuts and stops the service while clients use it, and holds every promise of the design against
-//! what the phone network, the clients, the receivers and the database know afterwards (docs/RELIABILITY.md).
+//! `just chaos`: kills, cuts and stops the service while clients use it. Then checks every promise of
+//! docs/RELIABILITY.md against the records of the phone network, the clients, the receivers and the database.
 
 mod chance;
 mod evidence;
@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 
 use world::{Database, Plan};
 
-/// Breaks the service and looks whether it keeps its promises.
+/// Breaks the service and checks that it keeps its promises.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -35,17 +35,17 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// The kill ledger: nodes are killed while clients place calls.
+    /// The kill ledger: kill nodes while clients place calls.
     Ledger(LedgerArguments),
-    /// Nodes in network namespaces lose their links; needs root.
+    /// Cut the links of nodes in network namespaces; needs root.
     Network {
-        /// How long a link is away, and at most until a node serves again.
+        /// How long a link stays down, and the limit until a node serves again.
         #[arg(long, default_value_t = 10)]
         seconds: u64,
         #[command(flatten)]
         other: OtherArguments,
     },
-    /// A node under half of what it can do: does anything grow?
+    /// Run a node at half its capacity, and check that nothing grows.
     Soak {
         /// How long.
         #[arg(long, default_value_t = 10)]
@@ -53,17 +53,17 @@ enum What {
         #[command(flatten)]
         other: OtherArguments,
     },
-    /// Forwards connections from an address of this network namespace.
+    /// Forward connections from an address of this network namespace.
     #[command(hide = true)]
     Forward {
         /// The address to listen on.
         #[arg(long)]
         listen: std::net::IpAddr,
-        /// Where connections go.
+        /// The destination of the connections.
         #[arg(long)]
         to: std::net::SocketAddr,
     },
-    /// Feeds the ledger forged evidence, and expects each forgery to be named.
+    /// Feed the ledger forged evidence, and expect it to detect each forgery.
     SelfTest,
 }
 
@@ -72,7 +72,7 @@ struct OtherArguments {
     /// Without Redis: each node limits by itself.
     #[arg(long)]
     without_redis: bool,
-    /// The service.
+    /// The service's binary.
     #[arg(long, env = "OFFHOOK_BIN")]
     binary: PathBuf,
 }
@@ -100,16 +100,16 @@ struct LedgerArguments {
     /// Calls to place.
     #[arg(long, default_value_t = 2_000)]
     calls: u64,
-    /// Batches of twenty recipients to place beside them.
+    /// Batches of twenty recipients to place as well.
     #[arg(long, default_value_t = 4)]
     batches: u64,
-    /// How long calls are placed and processes killed.
+    /// How long to place calls and kill processes.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// What the plan is made from; the same seed makes the same plan.
+    /// The seed of the plan; the same seed makes the same plan.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Leases run out so many times sooner.
+    /// How many times sooner leases expire.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
     haste: u32,
     /// On this database only.
@@ -124,7 +124,7 @@ struct LedgerArguments {
     /// A binary with the feature `failpoints`.
     #[arg(long, env = "OFFHOOK_BIN")]
     binary: PathBuf,
-    /// Where the nodes' logs are kept if a promise was broken.
+    /// Where to keep the nodes' logs if a promise was broken.
     #[arg(long, default_value = "target/chaos")]
     logs: PathBuf,
 }
@@ -132,7 +132,7 @@ struct LedgerArguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    // Whatever ends this, the processes that it started end with what holds them.
+    // However this ends, dropping the owners ends the child processes.
     tokio::select! {
         done = act(arguments.what) => done,
         interrupted = interrupted() => {

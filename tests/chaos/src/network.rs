@@ -1,7 +1,7 @@
-//! Three nodes, each in a network namespace of its own, whose links go down.
+//! Three nodes in separate network namespaces, whose links go down.
 //!
 //! A node reaches PostgreSQL, Redis and the rest (clients, phone network, receivers) over three links. A link that is
-//! down swallows what is sent into it, as a broken switch does: nobody is told.
+//! down drops all packets silently, as a broken switch does.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::report::row;
 use crate::run::say;
 use crate::world::{Plan, World};
 
-/// How long an answer may take at most (issue: network).
+/// The longest response time.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// A link's last byte but one in 10.213.x.0/24.
+/// A link's index, which gives its two addresses in 10.213.x.0/24.
 #[derive(Debug, Clone, Copy)]
 enum Link {
     Database = 1,
@@ -30,14 +30,14 @@ enum Link {
     Rest = 3,
 }
 
-/// A network namespace with its links; it goes with the value.
+/// A network namespace with its links; dropping it removes it.
 pub(crate) struct Namespace {
     name: String,
     number: u8,
 }
 
 impl Namespace {
-    /// Makes it, with three links up.
+    /// Creates it, with three links up.
     async fn make(number: u8) -> anyhow::Result<Self> {
         let namespace = Self {
             name: format!("offhook-{}-{number}", std::process::id()),
@@ -75,7 +75,7 @@ impl Namespace {
         format!("eth{}", link as u8)
     }
 
-    /// The address of this end.
+    /// The address of the host's end.
     fn here(&self, link: Link) -> Ipv4Addr {
         Ipv4Addr::new(10, 213, self.number, link as u8 * 4 + 1)
     }
@@ -90,7 +90,7 @@ impl Namespace {
         ip(&format!("link set {} {state}", self.near(link))).await
     }
 
-    /// The words before a command that is to run in it.
+    /// The prefix for a command that should run in the namespace.
     fn exec(&self) -> Vec<String> {
         let words = ["ip", "netns", "exec", &self.name];
         words.map(str::to_owned).to_vec()
@@ -113,7 +113,7 @@ async fn ip(words: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why this machine cannot do it, if it cannot.
+/// Why this machine cannot create network namespaces, if it cannot.
 pub(crate) async fn unable() -> Option<String> {
     let name = format!("offhook-try-{}", std::process::id());
     let tried = ip(&format!("netns add {name}")).await;
@@ -124,8 +124,8 @@ pub(crate) async fn unable() -> Option<String> {
     ))
 }
 
-/// Forwards from an address of this namespace to another: `offhook-chaos forward`, in the namespace of a node that
-/// listens on its loopback.
+/// Forwards from an address of this namespace to another. `offhook-chaos forward` runs it in the namespace of a node
+/// that listens on its loopback.
 pub(crate) async fn forward(listen: IpAddr, to: SocketAddr) -> anyhow::Result<()> {
     let proxy = Proxy::start(listen, to).await?;
     println!("{}", proxy.address);
@@ -135,11 +135,11 @@ pub(crate) async fn forward(listen: IpAddr, to: SocketAddr) -> anyhow::Result<()
 /// A node in its namespace.
 struct Place {
     node: Node,
-    /// Where clients reach it.
+    /// The address for clients.
     door: SocketAddr,
     database: Proxy,
     _forward: Child,
-    // After the processes in it.
+    // Dropped after the processes in it.
     namespace: Namespace,
 }
 
@@ -194,20 +194,20 @@ impl Place {
     }
 }
 
-/// What a node answered in a while.
+/// A node's responses over a period.
 #[derive(Debug, Default)]
 struct Answers {
     served: u32,
     /// 503 with `Retry-After`.
     told_to_wait: u32,
     slowest: Duration,
-    /// What may not be: no answer in time, other statuses, 503 without `Retry-After`.
+    /// Violations: no response in time, other status codes, 503 without `Retry-After`.
     wrong: Vec<String>,
-    /// When something was served last before, and first after.
+    /// When a request was first served, counted from the start of the period.
     first_served: Option<Duration>,
 }
 
-/// Asks a node for `time`, for the list of calls and for a new call in turn, every 100 ms.
+/// Sends a node a request every 100 ms for `time`: the list of calls and a new call in turn.
 async fn watch(world: &World, name: &str, door: SocketAddr, time: Duration) -> Answers {
     let account = &world.accounts[0];
     let body = json!({"agent_id": account.agent, "to": "+15005550001"}).to_string();
@@ -261,8 +261,8 @@ struct Line {
     wrong: Vec<String>,
 }
 
-/// Cuts links, one after the other, and prints what clients saw.
-/// A link stays down for `time`, and a node must serve again as soon after it is back.
+/// Cuts links one after the other, and prints what clients saw. A link stays down for `time`, and a node must serve
+/// again as soon after it is back.
 pub(crate) async fn run(plan: &Plan, time: Duration) -> anyhow::Result<()> {
     let began = Instant::now();
     if let Some(why) = unable().await {
@@ -275,7 +275,7 @@ pub(crate) async fn run(plan: &Plan, time: Duration) -> anyhow::Result<()> {
     for number in 1..=3 {
         places.push(Place::make(&world, number, scratch.path()).await?);
     }
-    // The one that set the world up is in nobody's way.
+    // The node that set up the world is no longer needed.
     for node in &world.nodes {
         node.lock().await.stop(Duration::from_secs(40)).await?;
     }
@@ -323,7 +323,7 @@ fn print(lines: &[Line]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes a link of one node down while every node is asked, and up again.
+/// Takes a link of one node down and up again while clients use every node.
 async fn cut(
     world: &World,
     places: &[Place],
@@ -377,7 +377,7 @@ async fn cut(
     })
 }
 
-/// Makes the database of one node slow to reach.
+/// Slows down the database connection of one node.
 async fn slow(world: &World, place: &Place, time: Duration) -> Line {
     place.database.set(Way::Slow(Duration::from_millis(25)));
     let answers = watch(world, &place.node.name, place.door, time).await;

@@ -1,4 +1,4 @@
-//! A node: `offhook serve`, killed and started again.
+//! A node: `offhook serve`, killed and restarted.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// A command with these settings, which sees no other.
+    /// A command with these settings and no others.
     pub(crate) fn command(&self) -> Command {
         let mut words = self.before.iter().map(String::as_str);
         let mut command = match words.next() {
@@ -58,7 +58,7 @@ impl Options {
         command
     }
 
-    /// What a command of the binary answers with `--json`; its words are apart by one space.
+    /// The output of a command of the binary with `--json`; `line` has single spaces.
     pub(crate) async fn cli(&self, line: &str) -> anyhow::Result<Value> {
         let arguments = line.split(' ').chain(["--json"]);
         let output = self.command().args(arguments).output().await?;
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// Makes the directory of a node, with the master key that all share.
+/// Creates the directory of a node, with the master key that all nodes share.
 pub(crate) fn home(scratch: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let directory = scratch.join(name);
     std::fs::create_dir_all(&directory)?;
@@ -90,11 +90,11 @@ pub(crate) struct Node {
     pub(crate) options: Options,
     address: Arc<Mutex<SocketAddr>>,
     child: Option<Child>,
-    /// The failpoint that this start is to come to.
+    /// The failpoint at which this start should end.
     pub(crate) armed: Option<String>,
 }
 
-/// What this process was started with is no setting of the service.
+/// Removes the settings of this process from the command's environment.
 pub(crate) fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("OFFHOOK_") || name == "RUST_LOG" {
@@ -115,23 +115,22 @@ impl Node {
         }
     }
 
-    /// Where it listens, now and after later starts.
+    /// Its address, updated by later starts.
     pub(crate) fn address(&self) -> Arc<Mutex<SocketAddr>> {
         self.address.clone()
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.child.as_ref().and_then(Child::id)
     }
 
-    /// Starts it on its data, with a failpoint or none. It listens when this returns; it may have died by then, where
-    /// it was armed. While its database is away a start is tried again.
+    /// Starts it on its data, optionally with a failpoint. It listens when this returns; an armed node may already
+    /// have died. While its database is unreachable, the start is retried.
     pub(crate) async fn start(&mut self, failpoint: Option<String>) -> anyhow::Result<()> {
         let began = Instant::now();
         let listen = self.options.directory.join("data").join("listen");
         loop {
-            // The file of a process that was killed names an address where nobody is.
+            // After a kill, the file still names the old address.
             let _ = std::fs::remove_file(&listen);
             let log = std::fs::File::options()
                 .create(true)
@@ -171,23 +170,21 @@ impl Node {
         }
     }
 
-    /// How it ended, if it did by itself.
+    /// The exit status, if it ended by itself.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.try_wait().ok().flatten()
     }
 
-    /// Whether that end is the one of its failpoint.
+    /// Whether its failpoint caused this end.
     pub(crate) fn is_abort(&self, status: ExitStatus) -> bool {
         self.armed.is_some() && status.signal() == Some(SIGABRT)
     }
 
-    /// Kills it with SIGKILL.
     pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
         self.child.as_mut().context("it never ran")?.kill().await?;
         Ok(())
     }
 
-    /// Sends it a signal.
     pub(crate) async fn signal(&self, name: &str) {
         if let Some(pid) = self.pid() {
             signal(pid, name).await;
@@ -204,7 +201,7 @@ impl Node {
         }
     }
 
-    /// What its process calls itself, once it has said so: the dials that it makes have it.
+    /// The id of its process, once logged; its dials carry this id.
     pub(crate) fn id(&self) -> String {
         let log = self.log();
         let said = log
@@ -215,14 +212,13 @@ impl Node {
         id.map(|(_, id)| id.trim().to_owned()).unwrap_or_default()
     }
 
-    /// The end of its log.
     pub(crate) fn last_words(&self) -> String {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
         lines[lines.len().saturating_sub(12)..].join("\n")
     }
 
-    /// Everything it logged, over all its starts.
+    /// Its log, over all starts.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.options.log()).unwrap_or_default()
     }

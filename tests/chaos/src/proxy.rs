@@ -1,4 +1,4 @@
-//! Between a node and a server: passes bytes on, until it is told to cut or to stall.
+//! A proxy between a node and a server: passes bytes on until it has to cut or stall.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What becomes of the bytes.
+/// How the proxy treats bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// They pass.
     Open,
-    /// They pass after this long.
+    /// They pass after this delay.
     Slow(Duration),
-    /// They wait; connections stay.
+    /// They wait; connections stay open.
     Stalled,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on a port of its own.
+    /// Listens on a free port.
     pub(crate) async fn start(on: IpAddr, server: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((on, 0)).await?;
         let proxy = Self {
@@ -47,12 +47,11 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Resets every connection.
     pub(crate) fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// From now on.
+    /// Changes the behavior.
     pub(crate) fn set(&self, way: Way) {
         self.way.send_replace(way);
     }
@@ -68,7 +67,7 @@ async fn connect(
     let Ok(far) = TcpStream::connect(server).await else {
         return;
     };
-    // Closed with a reset instead of an orderly end.
+    // Closes with a reset instead of an orderly end.
     let _ = (near.set_zero_linger(), far.set_zero_linger());
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (near_in, near_out) = near.into_split();

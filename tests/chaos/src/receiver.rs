@@ -1,4 +1,4 @@
-//! The customer's end: receivers of webhooks that sometimes fail, and a language model that costs credits.
+//! The customer's side: webhook receivers that sometimes fail, and a language model that costs credits.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use crate::chance::Chance;
 use crate::evidence::Receipt;
 
-/// What the model says to everything.
+/// The model's response to everything.
 const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"},\"finish_reason\":null}]}\n\n\
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
                       data: [DONE]\n\n";
@@ -35,10 +35,9 @@ struct Endpoint {
 struct Book {
     endpoints: HashMap<String, Endpoint>,
     receipts: Vec<Receipt>,
-    /// How often an event came to an endpoint.
+    /// How often an event reached an endpoint.
     times: HashMap<(String, String), u32>,
     chance: Chance,
-    /// Whether receivers fail.
     fails: bool,
 }
 
@@ -71,7 +70,7 @@ impl Receiver {
                 let receiver = inner.clone();
                 tokio::spawn(async move {
                     let service = service_fn(|request| receiver.clone().answer(request));
-                    // A sender that went away is no concern of the receiver's.
+                    // The sender may disconnect at any time.
                     let _ = http1::Builder::new()
                         .serve_connection(TokioIo::new(socket), service)
                         .await;
@@ -81,12 +80,12 @@ impl Receiver {
         Ok(receiver)
     }
 
-    /// The URL of an endpoint that is still to be registered.
+    /// The URL of an endpoint that is not registered yet.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.address.port())
     }
 
-    /// Learns what is registered for a path.
+    /// Registers the endpoint of a path.
     pub(crate) fn register(&self, path: &str, id: &str, secret: &str) -> anyhow::Result<()> {
         let secret = secret
             .parse()
@@ -99,17 +98,16 @@ impl Receiver {
         Ok(())
     }
 
-    /// From now on nothing fails.
+    /// From now on no delivery fails.
     pub(crate) fn behave(&self) {
         self.book.lock().fails = false;
     }
 
-    /// Everything that came.
     pub(crate) fn receipts(&self) -> Vec<Receipt> {
         self.book.lock().receipts.clone()
     }
 
-    /// The deliveries that are under way, or were just now.
+    /// The deliveries in flight, including those that ended just now.
     pub(crate) fn under_way(&self) -> u64 {
         self.under_way.load(Ordering::Relaxed)
     }
@@ -143,7 +141,7 @@ impl Receiver {
             header("x-service-delivery"),
         );
         let signature = header(SIGNATURE_HEADER);
-        // Cut off: the sender died while it wrote.
+        // Cut off: the sender died while writing.
         let Ok(body) = request.into_body().collect().await else {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         };
@@ -195,10 +193,10 @@ impl Receiver {
     }
 }
 
-/// How long a node may take to write down an answer that it got: on a slow disk some hundred wait for each commit.
+/// How long a node may take to record a response: on a slow disk some hundred wait for each commit.
 const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 
-/// A delivery that is not answered, or whose answer may not be written down yet; the sender may die before it is.
+/// A delivery without a response, or whose response may not be recorded yet. The sender may die before it is.
 struct UnderWay(Arc<AtomicU64>);
 
 impl Drop for UnderWay {
@@ -222,7 +220,7 @@ pub(crate) fn unix_micros() -> i64 {
     now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(0))
 }
 
-/// Starts a model that speaks OpenAI's chat completions; returns its base URL.
+/// Starts a model with OpenAI's chat completions API; returns its base URL.
 pub(crate) async fn model() -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -231,7 +229,7 @@ pub(crate) async fn model() -> anyhow::Result<String> {
             tokio::spawn(async move {
                 let connection =
                     http1::Builder::new().serve_connection(TokioIo::new(socket), service_fn(speak));
-                // A client that went away is no concern of the model's.
+                // The client may disconnect at any time.
                 let _ = connection.await;
             });
         }

@@ -1,4 +1,4 @@
-//! What a run prints.
+//! The output of a run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,6 @@ use crate::ledger::{Promise, Verdict};
 /// How many violations of one promise are shown.
 const SHOWN: usize = 8;
 
-/// Prints a row of the table of promises.
 pub(crate) fn row(promise: &str, attacked_by: &str, seen: &str, broken: usize) {
     let result = match broken {
         0 => "kept".to_owned(),
@@ -18,7 +17,7 @@ pub(crate) fn row(promise: &str, attacked_by: &str, seen: &str, broken: usize) {
     println!("| {promise} | {attacked_by} | {seen} | {result} |");
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Report {
     pub(crate) database: &'static str,
     pub(crate) nodes: usize,
@@ -31,12 +30,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Whether every promise was kept.
     pub(crate) fn is_clean(&self) -> bool {
         self.verdict.violations.is_empty()
     }
 
-    /// Prints the table, then what shows each violation.
+    /// Prints the table, then the evidence of each violation.
     pub(crate) fn print(&self) {
         println!(
             "\n### {}, {} node{}: {} kills, {} faults in all, {:.0} s\n",
@@ -87,7 +85,7 @@ impl Report {
             .map(|one| one.shown_by.as_str())
     }
 
-    /// Writes the nodes' logs and every violation to files, for whoever looks for the cause.
+    /// Writes the nodes' logs and every violation to files.
     pub(crate) fn keep(&self, directory: &Path) -> std::io::Result<()> {
         let directory = directory.join(self.database.to_lowercase());
         std::fs::create_dir_all(&directory)?;

@@ -13,20 +13,20 @@ use crate::look::Look;
 use crate::report::Report;
 use crate::world::{Plan, World};
 
-/// How long what is left may take to be done: the leases of the dead, and what waited for them.
+/// How long the remaining work may take: the leases of dead nodes, and the work that waited for them.
 const QUIET_WITHIN: Duration = Duration::from_secs(180);
 
-/// Keys that are tried again at the end.
+/// How many keys are repeated at the end.
 const REPEATED: usize = 200;
 
-/// How much of everything.
+/// The amount of everything in a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) kills: u64,
     pub(crate) calls: u64,
     pub(crate) batches: u64,
     pub(crate) seconds: u64,
-    /// How long a node is stopped in the end: longer than its lease.
+    /// How long a node is stopped at the end: longer than its lease.
     pub(crate) freeze: Option<Duration>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn run(plan: &Plan, size: Size) -> anyhow::Result<Report> {
     );
     let _ = calming.await;
     world.receiver.behave();
-    // The connection of before may have been cut.
+    // The earlier connection may have been cut.
     let look = match (look, &world.postgres) {
         (Ok(look), None) => look,
         _ => Look::open(&world).await?,
@@ -83,12 +83,12 @@ pub(crate) async fn run(plan: &Plan, size: Size) -> anyhow::Result<Report> {
     })
 }
 
-/// Tells the person who waits how far it is.
+/// Prints the progress.
 pub(crate) fn say(began: Instant, what: &str) {
     eprintln!("{:6.1} s  {what}", began.elapsed().as_secs_f64());
 }
 
-/// Waits until nothing is left to be done; says what is.
+/// Waits until no work is left; returns what is.
 async fn quiet(look: &Look) -> anyhow::Result<Vec<String>> {
     let began = Instant::now();
     loop {
@@ -157,7 +157,7 @@ async fn doctor(world: &World) -> Vec<String> {
     }
 }
 
-/// How many calls ended how.
+/// How many calls ended in each state.
 fn outcomes(evidence: &Evidence) -> Vec<(String, usize)> {
     let mut counts = std::collections::BTreeMap::new();
     for call in &evidence.conversations {
@@ -170,7 +170,7 @@ fn outcomes(evidence: &Evidence) -> Vec<(String, usize)> {
     counts.into_iter().collect()
 }
 
-/// The nodes' logs, to be kept where something is wrong.
+/// The nodes' logs, kept if a promise was broken.
 async fn logs(world: &World) -> Vec<(String, String)> {
     let mut logs = Vec::new();
     for node in &world.nodes {

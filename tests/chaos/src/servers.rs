@@ -18,18 +18,17 @@ use crate::node::without_settings;
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(60);
 
-/// A port on which nobody listens.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
         .port())
 }
 
-/// Sends a signal, by its name.
+/// Sends a signal by name.
 pub(crate) async fn signal(pid: u32, name: &str) {
     let pid = pid.to_string();
     let mut kill = Command::new("kill");
-    // A process that has ended meanwhile needs no signal.
+    // The process may have ended meanwhile.
     let _ = kill
         .args(["-s", name, &pid])
         .stderr(Stdio::null())
@@ -49,7 +48,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Makes a cluster below `scratch` and starts it.
+    /// Creates a cluster below `scratch` and starts it.
     pub(crate) async fn start(scratch: &Path) -> anyhow::Result<Self> {
         let bin = newest_postgres().context(
             "PostgreSQL (15 or later) is missing on this machine: `just test` installs it",
@@ -99,7 +98,7 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// The URL of a database, spoken to without detours.
+    /// The URL of a database, without a proxy.
     pub(crate) fn url(&self, database: &str) -> String {
         self.url_at(&format!("127.0.0.1:{}", self.port), database)
     }
@@ -109,12 +108,11 @@ impl Postgres {
         format!("postgres://postgres:{}@{address}/{database}", self.password)
     }
 
-    /// Where it listens.
     pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Stops it as a crash would (`-m immediate`), and starts it again after a while.
+    /// Stops it as a crash would (`-m immediate`), and restarts it after `away`.
     pub(crate) async fn crash(&mut self, away: Duration) -> anyhow::Result<()> {
         if let Some(pid) = self.child.id() {
             signal(pid, "QUIT").await;
@@ -132,12 +130,12 @@ impl Postgres {
         self.run(end).await
     }
 
-    /// Runs a statement beside the service.
+    /// Runs a statement on a separate connection.
     async fn run(&self, sql: &str) -> anyhow::Result<()> {
         Ok(self.connect("postgres").await?.batch_execute(sql).await?)
     }
 
-    /// A connection of the run's own.
+    /// A separate connection for the run.
     pub(crate) async fn connect(&self, database: &str) -> anyhow::Result<Client> {
         let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await?;
         tokio::spawn(connection);
@@ -161,7 +159,7 @@ fn postgres(bin: &Path, data: &Path, port: u16, user: Option<(u32, u32)>) -> any
         .create(true)
         .append(true)
         .open(data.with_file_name("log"))?;
-    // fsync, full_page_writes and synchronous_commit are on, as PostgreSQL has them.
+    // fsync, full_page_writes and synchronous_commit are on, PostgreSQL's defaults.
     Ok(as_user(Command::new(bin.join("postgres")), user)
         .current_dir(data)
         .arg("-D")
@@ -188,7 +186,7 @@ fn as_user(mut command: Command, user: Option<(u32, u32)>) -> Command {
     command
 }
 
-/// Who runs PostgreSQL where this process is root.
+/// The user that runs PostgreSQL if this process is root.
 async fn other_user() -> anyhow::Result<Option<(u32, u32)>> {
     if id(&["-u"]).await? != Some(0) {
         return Ok(None);
@@ -227,7 +225,6 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Starts it below `scratch`.
     pub(crate) async fn start(scratch: &Path) -> anyhow::Result<Self> {
         let (directory, port) = (scratch.join("redis"), free_port()?);
         std::fs::create_dir_all(&directory)?;
@@ -241,12 +238,11 @@ impl Redis {
         Ok(redis)
     }
 
-    /// Where it listens.
     pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Kills it, and starts it again after a while with nothing in it.
+    /// Kills it, and restarts it empty after `away`.
     pub(crate) async fn crash(&mut self, away: Duration) -> anyhow::Result<()> {
         self.child.kill().await?;
         tokio::time::sleep(away).await;
@@ -288,7 +284,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Starts it, with people so many times faster than real ones.
+    /// Starts it, with callees that are `speed` times faster than real ones.
     pub(crate) async fn start(binary: &Path, scratch: &Path, speed: u32) -> anyhow::Result<Self> {
         let (dial_log, heard_log) = (scratch.join("dials"), scratch.join("heard"));
         let mut command = Command::new(binary);
@@ -318,17 +314,17 @@ impl Network {
         })
     }
 
-    /// Every dial, one JSON object a line.
+    /// Every dial, one JSON object per line.
     pub(crate) fn dials(&self) -> anyhow::Result<Vec<Value>> {
         lines(&self.dial_log)
     }
 
-    /// Every text that one side of a call heard, in order, one JSON object a line.
+    /// Every text that one side of a call heard, in order, one JSON object per line.
     pub(crate) fn heard(&self) -> anyhow::Result<Vec<Value>> {
         lines(&self.heard_log)
     }
 
-    /// The handles of the calls that go on.
+    /// The handles of the live calls.
     pub(crate) async fn live(&self) -> anyhow::Result<Vec<String>> {
         let address = self.url.trim_start_matches("http://").parse()?;
         let reply = ask(address, Ask::get("/calls", ""), Duration::from_secs(10)).await;

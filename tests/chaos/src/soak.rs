@@ -1,4 +1,4 @@
-//! A node under half of what it can do, for long: does anything grow that should not?
+//! Runs a node at half its capacity for a long time, and checks that nothing grows that should not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,23 +12,23 @@ use crate::http::{Ask, ask};
 use crate::run::say;
 use crate::world::{Plan, World};
 
-/// Clients that ask at once while the capacity is measured.
+/// Concurrent clients while the capacity is measured.
 const CLIENTS: u64 = 16;
 
 /// How long the capacity is measured.
 const MEASURING: Duration = Duration::from_secs(15);
 
-/// The part of the time that counts as warming up.
+/// The fraction of the time that counts as warm-up.
 const WARM_UP: f64 = 0.4;
 
-/// How much the memory may change after that.
+/// How much the memory may change after the warm-up.
 const FLAT_PERCENT: f64 = 5.0;
 
-/// How many files more may be open at the quietest moment of the end than at that of the time before: what leaks never
-/// comes back, while connections come and go.
+/// How many more files may be open at the quietest moment of the end than at the quietest moment before. A leaked
+/// file stays open, while connections come and go.
 const FILES: i64 = 16;
 
-/// How the process was at a moment.
+/// The process at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     at: Duration,
@@ -62,7 +62,7 @@ pub(crate) async fn run(plan: &Plan, time: Duration) -> anyhow::Result<()> {
         began,
         &format!("{capacity:.0} calls/s at most, {rate:.0} calls/s for {time:?}"),
     );
-    // What was measured is to be done first.
+    // Lets the work of the measurement finish.
     tokio::time::sleep(Duration::from_secs(20)).await;
     let over = Arc::new(AtomicBool::new(false));
     let loading = tokio::spawn(load(
@@ -113,7 +113,7 @@ async fn load(
     while clients.join_next().await.is_some() {}
 }
 
-/// Places a call and reads the list, as a client does that shows it.
+/// Places a call and reads the list, as a client that displays it does.
 async fn place(world: &World, placed: &AtomicU64, refused: &AtomicU64) {
     let account = &world.accounts[0];
     let body = json!({"agent_id": account.agent, "to": "+15005550006"}).to_string();
@@ -140,7 +140,7 @@ fn sample(pid: u32, at: Duration, calls: u64) -> anyhow::Result<Sample> {
     })
 }
 
-/// Rows of every table that has some.
+/// Row counts of all tables that are not empty.
 async fn tables(world: &World) -> anyhow::Result<Vec<(String, i64)>> {
     let Some(postgres) = &world.postgres else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Everything that a run needs: servers, nodes, accounts, agents and endpoints, in a folder that goes with it.
+//! Everything that a run needs: servers, nodes, accounts, agents and endpoints, in a temporary folder.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,7 +18,6 @@ use crate::proxy::Proxy;
 use crate::receiver::{Receiver, model};
 use crate::servers::{Network, Postgres, Redis};
 
-/// Which database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Database {
     Sqlite,
@@ -26,7 +25,6 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    /// As people call it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -35,7 +33,7 @@ impl Database {
     }
 }
 
-/// What a run is made of.
+/// The setup of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) binary: PathBuf,
@@ -44,13 +42,13 @@ pub(crate) struct Plan {
     pub(crate) redis: bool,
     pub(crate) accounts: usize,
     pub(crate) seed: u64,
-    /// How many times faster than real ones people are.
+    /// How many times faster than real people the callees are.
     pub(crate) speed: u32,
-    /// Settings beside the usual ones.
+    /// Settings in addition to the usual ones.
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// An account with what it needs to place calls.
+/// An account with everything for placing calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     /// 32 hexadecimal digits.
@@ -63,10 +61,10 @@ pub(crate) struct Account {
     pub(crate) endpoints: Vec<String>,
 }
 
-/// A node, shared between those who kill it and those who watch it.
+/// A node or server, shared between the tasks that kill it and those that watch it.
 pub(crate) type Shared<T> = Arc<Mutex<T>>;
 
-/// The servers, nodes and accounts of a run; all of them end with it.
+/// The servers, nodes and accounts of a run; all end when it is dropped.
 pub(crate) struct World {
     pub(crate) postgres: Option<Shared<Postgres>>,
     pub(crate) redis: Option<Shared<Redis>>,
@@ -80,14 +78,14 @@ pub(crate) struct World {
     /// Between each node and Redis.
     pub(crate) redis_proxies: Vec<Proxy>,
     pub(crate) accounts: Vec<Account>,
-    /// How commands are run beside the nodes.
+    /// How administrative commands are run.
     pub(crate) admin: Options,
-    // Last, so that the processes are gone before their folder is.
+    // Last, so that the processes end before their folder is removed.
     _scratch: TempDir,
 }
 
 impl World {
-    /// Makes it; every node is ready, and no account has a call.
+    /// Creates the world; every node is ready, and no account has a call.
     pub(crate) async fn make(plan: &Plan) -> anyhow::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("offhook-chaos").tempdir()?;
         // PostgreSQL runs as another user.
@@ -118,7 +116,7 @@ impl World {
             if let Some(postgres) = &postgres {
                 let proxy = Proxy::start(here, SocketAddr::from((here, postgres.port()))).await?;
                 options.database_url = Some(postgres.url_at(&proxy.address.to_string(), "offhook"));
-                // What one node takes in another one reads.
+                // Nodes share uploaded files.
                 let files = scratch.path().join("objects").display().to_string();
                 options.settings.insert("storage.objects".to_owned(), files);
                 proxies.push(proxy);
@@ -164,7 +162,7 @@ impl World {
         Ok(world)
     }
 
-    /// Where a node listens.
+    /// The address of a node.
     pub(crate) fn address(&self, node: usize) -> SocketAddr {
         *self.doors[node].1.lock()
     }
@@ -222,7 +220,7 @@ impl World {
         }
     }
 
-    /// A request that must succeed, while nothing is broken yet.
+    /// A request that must succeed, before any fault.
     pub(crate) async fn setup(
         &self,
         token: &str,
@@ -246,7 +244,7 @@ impl World {
                         status: 200..=299, ..
                     },
                 ) => return Ok(reply.json()),
-                // A node that has just started may have no database yet.
+                // A node that has just started may not have its database yet.
                 Ok(Reply { status: 503, .. }) if began.elapsed() < Duration::from_secs(20) => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -263,7 +261,7 @@ fn text(value: &Value) -> anyhow::Result<String> {
         .to_owned())
 }
 
-/// No client meets a limit, people talk fast, and receivers are on this machine.
+/// No client meets a limit, callees talk fast, and receivers are on this machine.
 fn settings(plan: &Plan, network: &str, model: &str) -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, String> = [
         ("webhooks.allow_private_targets", "true"),

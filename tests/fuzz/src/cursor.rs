@@ -1,4 +1,4 @@
-//! The `cursor` of lists. What is read is exactly what was written for the same list; everything else is refused.
+//! The `cursor` of lists. A read cursor is exactly the one written for the same list; every other input is refused.
 
 #[path = "../../../crates/http/src/cursor.rs"]
 mod cursor;

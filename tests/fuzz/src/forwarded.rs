@@ -31,7 +31,7 @@ pub(crate) fn run(data: &[u8]) {
         assert_eq!(client, peer, "believed a peer that is no proxy");
         return;
     }
-    // What a client writes left of its own address changes nothing.
+    // Text that a client writes left of its own address changes nothing.
     let mut forged = lines.clone();
     forged.insert(0, b"203.0.113.99, 10.9.9.9, ::1");
     let with_forged = client_key(Some(peer), &forged, &trusted);

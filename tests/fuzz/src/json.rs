@@ -1,4 +1,4 @@
-//! JSON as bodies are read: duplicate members, U+0000, depth, numbers as literals; compared with serde_json.
+//! JSON bodies: duplicate members, U+0000, depth, numbers as literals; compared with serde_json.
 
 use offhook_domain::json::{Json, JsonError};
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(crate) fn run(data: &[u8]) {
                     let again: Value = serde_json::from_str(&text).expect("wrote what is not JSON");
                     assert_eq!(again, theirs, "{text}");
                 }
-                // Theirs keeps numbers as they are written only where that is asked for.
+                // serde_json only keeps numbers as written if configured to.
                 Err(error) => assert!(
                     error.to_string().contains("number out of range"),
                     "{error}: {text}"

@@ -1,4 +1,4 @@
-//! The CSV file of a batch. It is read without a panic; what is accepted is read again from a plain rewriting of it.
+//! The CSV file of a batch. Reading never panics, and an accepted file reads the same from a plain rewriting of it.
 
 #[path = "../../../crates/services/src/batches/csv_rows.rs"]
 mod csv_rows;

@@ -1,5 +1,5 @@
-//! The packets of a call: pieces of the input, each behind its length, as datagrams; between them frames are taken. Nothing
-//! panics, no datagram is read beyond its end, and the jitter buffer stays within its window.
+//! The packets of a call: pieces of the input, each after its length, as datagrams, with frames taken in between.
+//! Nothing panics, no datagram is read beyond its end, and the jitter buffer stays within its window.
 
 use offhook_media::codec::Codec;
 use offhook_media::jitter::{JitterBuffer, Sound};

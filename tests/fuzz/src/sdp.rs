@@ -1,10 +1,10 @@
-//! Session descriptions, as offers and as answers. What is accepted can be called: an address of one host, a port, a codec
-//! that the text names; our answer to it mirrors its lines, and is read again as what was agreed on.
+//! Session descriptions, as offers and as answers. An accepted one can be called: an address of one host, a port, a
+//! codec that the text names. Our answer mirrors its lines, and reads back as the agreed session.
 
 use offhook_media::codec::Codec;
 use offhook_media::sdp::{Direction, Local, MAX_LEN, Offer, Refusal, offer, read_answer};
 
-/// Whether a line of audio has this number among its formats.
+/// Whether an audio line has this number among its formats.
 fn is_offered(text: &str, payload_type: u8) -> bool {
     let number = payload_type.to_string();
     let mut formats = text

@@ -1,6 +1,6 @@
-//! The header `X-Service-Signature` as a receiver reads it: first line the header, the rest the body.
+//! The header `X-Service-Signature` as a receiver reads it: the first line is the header, the rest the body.
 //!
-//! Whatever the bytes, it is read without a panic, and what is accepted carries the HMAC of `<t>.<body>` in full.
+//! Any input is read without a panic, and an accepted one carries the full HMAC of `<t>.<body>`.
 
 use offhook_signing::{DEFAULT_TOLERANCE_SECONDS, SigningSecret, sign, verify};
 use ring::hmac;

@@ -1,5 +1,5 @@
-//! URLs that an account writes. An accepted one is https, has a name with a dot and no address in any spelling, and
-//! stays accepted in its normal form.
+//! URLs from an account. An accepted one is https, has a name with a dot and no address in any spelling, and stays
+//! accepted in its normal form.
 
 #[path = "../../../crates/egress/src/target.rs"]
 mod target;

@@ -1,4 +1,4 @@
-//! Times in `from`, `to` and `expires_at`: what is accepted prints as a time that is accepted and is the same.
+//! Times in `from`, `to` and `expires_at`: an accepted time prints as an accepted, equal time.
 
 use offhook_domain::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What every page is held to: no error in the browser, nothing that shuts people out, and a picture to look at.
+//! Checks for every page: no error in the browser, no accessibility barrier, and a screenshot.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use super::driver::Extension;
 use super::{Browser, HEIGHT, WIDTH};
 use crate::wait::must;
 
-/// The width of a telephone, in CSS pixels.
+/// The width of a phone, in CSS pixels.
 const PHONE: u32 = 390;
 
-/// Nobody looks at a picture of more.
+/// The largest useful height of a screenshot.
 const TALLEST: u32 = 3_000;
 
-/// axe-core 4 by Deque (MPL-2.0), as it is published.
+/// axe-core 4 by Deque (MPL-2.0), as published.
 const AXE: &str = include_str!("../../assets/axe/axe.min.js");
 
 impl Browser {
-    /// What the browser has logged since it was asked last: messages of the console, refused requests, violations of
-    /// the page's Content-Security-Policy.
+    /// The browser's new log entries: console messages, refused requests, violations of the page's
+    /// Content-Security-Policy.
     async fn log(&self) -> Vec<(String, String)> {
         let command = Extension {
             path: "se/log",
@@ -36,8 +36,8 @@ impl Browser {
             .collect()
     }
 
-    /// Checks that no page so far has broken its Content-Security-Policy, logged an error, asked for something that
-    /// is not there, or opened a dialog.
+    /// Checks that no page so far has violated its Content-Security-Policy, logged an error, requested a missing
+    /// resource, or opened a dialog.
     ///
     /// # Panics
     /// If one did.
@@ -46,10 +46,10 @@ impl Browser {
         assert!(violations.is_empty(), "{violations:#?}");
     }
 
-    /// What [`Browser::no_violations`] looks for.
+    /// The problems that [`Browser::no_violations`] checks for.
     ///
     /// # Panics
-    /// If a dialog is open: nothing else works then.
+    /// If a dialog is open, since nothing else works then.
     pub async fn violations(&self) -> Vec<String> {
         let dialog = self.client.get_alert_text().await;
         assert!(dialog.is_err(), "a dialog is open: {dialog:?}");
@@ -59,10 +59,10 @@ impl Browser {
             .collect()
     }
 
-    /// As [`Browser::no_violations`], after a request that the server refused with this status.
+    /// As [`Browser::no_violations`], after a request that the server refused with this status code.
     ///
     /// # Panics
-    /// If something else is in the log, or no such refusal.
+    /// If the log has something else, or no such refusal.
     pub async fn was_refused(&self, status: u16) {
         let words = format!("the server responded with a status of {status} ");
         let (refusals, others): (Vec<_>, Vec<_>) = (self.log().await.into_iter())
@@ -75,16 +75,16 @@ impl Browser {
         );
     }
 
-    /// Checks the page with axe-core: nothing serious or critical stands between it and anybody.
+    /// Checks with axe-core that the page has no serious or critical barrier.
     ///
     /// # Panics
-    /// With what does.
+    /// If it has one.
     pub async fn axe(&self) {
         let report = self.barriers().await;
         assert!(report.is_empty(), "{}:\n{report}", self.address().await);
     }
 
-    /// What axe-core calls serious or critical on the page; empty if there is nothing.
+    /// The page's serious and critical barriers by axe-core; empty if there are none.
     pub async fn barriers(&self) -> String {
         let loaded = self.js("return Boolean(window.axe)", vec![]).await;
         if loaded != json!(true) {
@@ -114,7 +114,7 @@ impl Browser {
         report
     }
 
-    /// What makes the page wider than the window; empty if nothing does.
+    /// The elements that make the page wider than the window; empty if none do.
     async fn overhang(&self) -> String {
         let script = "const page = document.documentElement;
             if (page.scrollWidth <= page.clientWidth) return '';
@@ -126,7 +126,7 @@ impl Browser {
         found.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Takes a picture of the window to `target/screens/<name>.png`, if pictures are asked for; returns where it is.
+    /// Saves a screenshot of the window to `target/screens/<name>.png` if screenshots are enabled; returns its path.
     pub async fn screenshot(&self, name: &str) -> Option<PathBuf> {
         std::env::var_os("OFFHOOK_TEST_PICTURES")?;
         let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/screens"));
@@ -137,7 +137,7 @@ impl Browser {
         Some(path)
     }
 
-    /// Pictures of the whole page, light and dark and on a telephone; what is wrong with it in each, if anything is.
+    /// Takes screenshots of the whole page, light, dark and on a phone; returns the problems in each.
     pub async fn portraits(&self, name: &str) -> Vec<String> {
         let mut faults = Vec::new();
         let mut note = |how: &str, fault: String| {
@@ -161,7 +161,7 @@ impl Browser {
         faults
     }
 
-    /// Makes the window as high as the page, so that a picture shows all of it.
+    /// Makes the window as high as the page, so that a screenshot shows all of it.
     async fn tall(&self, width: u32) {
         let height = self
             .js("return document.documentElement.scrollHeight", vec![])

@@ -1,4 +1,4 @@
-//! The process of chromedriver and the browsers that it starts.
+//! The chromedriver process and its browsers.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -20,13 +20,13 @@ use crate::wait::{eventually, must};
 /// How long a start may take on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
-/// A running chromedriver; it and its browsers are killed with the value.
+/// A running chromedriver; dropping it kills it and its browsers.
 #[derive(Debug)]
 pub(super) struct Driver {
     url: String,
     folder: TempDir,
     opened: AtomicUsize,
-    // Dropped last but for nothing: see `Drop`.
+    // Dropped last; `Drop` needs it.
     process: Child,
 }
 
@@ -34,7 +34,7 @@ impl Driver {
     pub(super) async fn start() -> Self {
         let folder = must("a folder", tempfile::tempdir());
         let port = free_port();
-        // In the test's own process group: who kills a test that hangs kills this, too.
+        // In the test's own process group, so that killing a hanging test also kills this.
         let process = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .env("HOME", folder.path())
@@ -58,7 +58,6 @@ impl Driver {
         driver
     }
 
-    /// Opens a browser.
     pub(super) async fn browser(&self, person: Person) -> Client {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let profile = self.folder.path().join(format!("profile-{number}"));
@@ -71,7 +70,7 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         let _ = self.process.start_kill();
-        // A browser outlives its driver; its command line names its profile, which no other browser has.
+        // A browser outlives its driver. Its command line names its profile, which no other browser has.
         let folder = self.folder.path().display().to_string();
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         for process in processes {
@@ -93,7 +92,7 @@ fn capabilities(person: Person, profile: &Path) -> Capabilities {
     let mut arguments = vec![
         "--headless=new".to_owned(),
         format!("--user-data-dir={}", profile.display()),
-        // It ends when its driver does.
+        // The browser ends when its driver does.
         "--remote-debugging-pipe".to_owned(),
         "--window-size=1280,800".to_owned(),
         "--hide-scrollbars".to_owned(),
@@ -104,7 +103,7 @@ fn capabilities(person: Person, profile: &Path) -> Capabilities {
         "--disable-component-update".to_owned(),
         "--no-first-run".to_owned(),
         "--no-default-browser-check".to_owned(),
-        // Nothing but this machine exists: a page that asks another one is found out by the error in the log.
+        // Only this machine resolves, so a page that contacts another host shows an error in the log.
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost".to_owned(),
         "--autoplay-policy=no-user-gesture-required".to_owned(),
     ];
@@ -123,7 +122,7 @@ fn capabilities(person: Person, profile: &Path) -> Capabilities {
     }
     let wanted = json!({
         "browserName": "chrome",
-        // A dialog stays, so that the test sees it.
+        // A dialog stays open, so that the test sees it.
         "unhandledPromptBehavior": "ignore",
         "goog:loggingPrefs": {"browser": "ALL"},
         "goog:chromeOptions": {
@@ -141,12 +140,12 @@ fn capabilities(person: Person, profile: &Path) -> Capabilities {
     }
 }
 
-/// A command of chromedriver's beside the standard, sent by POST below the session.
+/// A nonstandard command of chromedriver, sent by POST below the session.
 #[derive(Debug)]
 pub(super) struct Extension {
     /// The rest of the path.
     pub(super) path: &'static str,
-    /// What is sent.
+    /// The request's body.
     pub(super) body: Value,
 }
 

@@ -1,4 +1,4 @@
-//! What a person does with a page.
+//! A person's actions on a page.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::wait::must;
 /// The name of an element's reference in WebDriver's JSON (WebDriver, section 12.2).
 const REFERENCE: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Nobody goes on for more stops of the tabulator than this.
+/// No person presses the tab key more often than this.
 const TABS: usize = 60;
 
-/// How often the page is looked at.
+/// How often the page is checked.
 const EVERY: Duration = Duration::from_millis(40);
 
 impl Browser {
@@ -26,13 +26,13 @@ impl Browser {
         self.press(self.words(&name), None).await;
     }
 
-    /// Clicks it in the row, item, section or form that has these words.
+    /// Clicks it in the row, item, section or form that contains `words`.
     pub async fn click_near(&self, words: impl Words, name: impl Words) {
         self.press(self.words(&name), Some(self.words(&words)))
             .await;
     }
 
-    /// Clicks the first element that a selector finds, for what is named by what it shows, such as a time.
+    /// Clicks the first element that a selector finds, for controls named by their content, such as a time.
     pub async fn click_first(&self, selector: &str) {
         let element = self.client.wait().at_most(PATIENCE);
         let element = element.for_element(fantoccini::Locator::Css(selector));
@@ -40,42 +40,41 @@ impl Browser {
         must(selector, element.click().await);
     }
 
-    /// Says yes to the question that the browser asks.
+    /// Accepts the browser's confirmation dialog.
     pub async fn agrees(&self) {
         self.until("a question", async || self.client.accept_alert().await.ok())
             .await;
     }
 
-    /// Writes into the field with this label, in place of what is there.
+    /// Replaces the text of the field with this label.
     pub async fn fill(&self, label: impl Words, words: &str) {
         let label = self.words(&label);
         let field = self.find("fill", label, None).await;
         self.write(label, field, words).await;
     }
 
-    /// What stands in the field with this label.
+    /// The text of the field with this label.
     pub async fn filled(&self, label: impl Words) -> String {
         let label = self.words(&label);
         let field = self.find("fill", label, None).await;
         must(label, field.prop("value").await).unwrap_or_default()
     }
 
-    /// Chooses from the list with this label, by the words of the choice.
+    /// Selects an option, by its text, from the list with this label.
     pub async fn choose(&self, label: impl Words, choice: impl Words) {
         let list = self.find("choose", self.words(&label), None).await;
         let choice = self.words(&choice);
         must(choice, list.select_by_label(choice).await);
     }
 
-    /// Gives a file to the field with this label.
+    /// Attaches a file to the field with this label.
     pub async fn attach(&self, label: impl Words, file: &Path) {
         let label = self.words(&label);
         let field = self.find("fill", label, None).await;
         must(label, field.send_keys(&file.to_string_lossy()).await);
     }
 
-    /// Presses the keys of these characters where the focus is, one after the other, as a keyboard does; [`Key`] has
-    /// those that write nothing.
+    /// Types these characters one after another where the focus is; [`Key`] has the keys without a character.
     pub async fn presses(&self, keys: &str) {
         let mut hand = KeyActions::new("keyboard".to_owned());
         for value in keys.chars() {
@@ -85,10 +84,10 @@ impl Browser {
         must(keys, self.client.perform_actions(hand).await);
     }
 
-    /// The name of what has the focus.
+    /// The name of the focused element.
     ///
     /// # Panics
-    /// If a person could not see where it is.
+    /// If the focus is not visible.
     pub async fn focused(&self) -> String {
         let found = self.look("focus", "", None).await;
         let name = found["names"][0].as_str().unwrap_or_default();
@@ -99,10 +98,10 @@ impl Browser {
         name.to_owned()
     }
 
-    /// Goes on with the tabulator until what has this name has the focus; the names of what was passed on the way.
+    /// Presses the tab key until the element with this name has the focus; returns the names that it passed.
     ///
     /// # Panics
-    /// If it is not among the next [`TABS`], or a person could not see where the focus is.
+    /// If it is not among the next [`TABS`] elements, or the focus is not visible.
     pub async fn tabs_to(&self, name: impl Words) -> Vec<String> {
         let name = self.words(&name);
         let mut passed = Vec::new();
@@ -118,7 +117,7 @@ impl Browser {
             .await
     }
 
-    /// Waits until these words can be read on the page; letter case does not matter, as styles change it.
+    /// Waits until the page shows these words. Letter case does not matter, because styles change it.
     pub async fn sees(&self, words: impl Words) {
         let words = self.words(&words);
         let wanted = words.to_lowercase();
@@ -129,7 +128,7 @@ impl Browser {
         .await;
     }
 
-    /// Waits until these words cannot be read on the page any more.
+    /// Waits until the page no longer shows these words.
     pub async fn misses(&self, words: impl Words) {
         let words = self.words(&words);
         let unwanted = words.to_lowercase();
@@ -140,7 +139,7 @@ impl Browser {
         .await;
     }
 
-    /// Waits until the page's path begins so.
+    /// Waits until the page's path begins with `path`.
     pub async fn arrives(&self, path: &str) {
         self.until(path, async || {
             self.path().await.starts_with(path).then_some(())
@@ -159,7 +158,7 @@ impl Browser {
         .await
     }
 
-    /// Waits until a selector finds so many elements.
+    /// Waits until a selector finds `count` elements.
     pub async fn counts(&self, selector: &str, count: usize) {
         self.until(&format!("{count} {selector}"), async || {
             (self.count(selector).await == count).then_some(())
@@ -177,10 +176,10 @@ impl Browser {
             .unwrap_or_default()
     }
 
-    /// Waits for what `ask` looks for; fails with what the page says instead.
+    /// Waits until `ask` returns a value.
     ///
     /// # Panics
-    /// If it does not come within [`PATIENCE`].
+    /// If none comes within [`PATIENCE`]; the message shows the page's text.
     pub async fn until<T>(&self, what: &str, ask: impl AsyncFn() -> Option<T>) -> T {
         let began = Instant::now();
         loop {
@@ -195,7 +194,7 @@ impl Browser {
         }
     }
 
-    /// Fails, with a picture and the words of the page.
+    /// Fails with a screenshot and the page's text.
     async fn fails(&self, why: &str) -> ! {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("test").replace("::", "-");
@@ -210,7 +209,7 @@ impl Browser {
             let control = self.find("click", name, near).await;
             match control.click().await {
                 Ok(()) => return,
-                // A part of the page was drawn anew between the look and the click.
+                // The page re-rendered the element between the look-up and the click.
                 Err(error) if error.is_stale_element_reference() && began.elapsed() < PATIENCE => {}
                 Err(error) => {
                     self.fails(&format!("{name} cannot be clicked: {error}"))

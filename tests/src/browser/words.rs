@@ -1,15 +1,15 @@
-//! The words on the screen, in the languages that the pages are in.
+//! The words on the screen, in the languages of the pages.
 
 /// A language of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     English,
-    /// Spanish of Mexico.
+    /// Mexican Spanish.
     Spanish,
 }
 
 impl Language {
-    /// What the browser of its reader asks for.
+    /// The browser's `Accept-Language`.
     pub(super) const fn wished(self) -> &'static str {
         match self {
             Self::English => "en-US,en",
@@ -18,10 +18,10 @@ impl Language {
     }
 }
 
-/// Words on the screen: a `&str` is the same in both languages, as names and data are; a text of the page is a pair,
-/// English first.
+/// Words on the screen. A `&str`, such as a name or data, is the same in both languages. A text of the page is a
+/// pair, English first.
 pub trait Words {
-    /// As they stand on a page in this language.
+    /// The words on a page in this language.
     fn in_language(&self, language: Language) -> &str;
 }
 

@@ -1,4 +1,4 @@
-//! One call of a phone: its requests and answers (RFC 3261 §12 to §15).
+//! One call of a phone: its requests and responses (RFC 3261 §12 to §15).
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use super::{Exchange, PATIENCE, lock};
 /// T1 of RFC 3261 §17.
 const T1: Duration = Duration::from_millis(500);
 
-/// How often something is said again that nobody answers.
+/// How often a message without a response is repeated.
 const REPEATS: u32 = 40;
 
 pub(super) struct Dialog {
@@ -27,27 +27,27 @@ pub(super) struct Dialog {
 pub(super) struct State {
     /// The request that began the call.
     invite: Option<Message>,
-    /// Its own number, if it is ours.
+    /// Its CSeq number, if it is ours.
     invite_number: u32,
     peer: SocketAddr,
     /// The other side, as our requests name it.
     remote: String,
-    /// What our requests in the call are sent to.
+    /// The target of our requests in the call.
     target: String,
     number: u32,
     version: u32,
-    /// Our last answer to the request that began the call.
+    /// Our last response to the request that began the call.
     reply: Option<String>,
     pub(super) is_confirmed: bool,
     pub(super) is_cancelled: bool,
     pub(super) has_ended: bool,
-    /// Final answers to our requests, by their numbers.
+    /// Final responses to our requests, by CSeq number.
     answers: Vec<(u32, u16)>,
     pub(super) requests: Vec<Message>,
 }
 
 impl Dialog {
-    /// Somebody calls.
+    /// An incoming call.
     pub(super) async fn called(
         exchange: &Arc<Exchange>,
         peer: SocketAddr,
@@ -73,7 +73,7 @@ impl Dialog {
         dialog
     }
 
-    /// We call.
+    /// An outgoing call.
     pub(super) async fn calling(
         exchange: &Arc<Exchange>,
         peer: SocketAddr,
@@ -104,7 +104,7 @@ impl Dialog {
         lock(&self.state)
     }
 
-    /// The request that began the call, of somebody who called us.
+    /// The request that began an incoming call.
     pub(super) fn invitation(&self) -> Message {
         match &self.state().invite {
             Some(invite) => invite.clone(),
@@ -116,7 +116,7 @@ impl Dialog {
         self.state().invite_number
     }
 
-    /// The final answer to the request of ours with this number, once there is one.
+    /// The final response to our request with this number, once there is one.
     pub(super) fn answer_to(&self, number: u32) -> Option<u16> {
         let state = self.state();
         let mut answers = state.answers.iter();
@@ -125,7 +125,7 @@ impl Dialog {
             .map(|(_, status)| *status)
     }
 
-    /// Answers the request that began the call.
+    /// Responds to the request that began the call.
     pub(super) async fn reply(&self, status: &str, body: &str) {
         let contact = self.exchange.contact();
         let (peer, reply) = {
@@ -150,7 +150,7 @@ impl Dialog {
         self.repeat_reply();
     }
 
-    /// Sends the answer again until it is confirmed (RFC 3261 §13.3.1.4).
+    /// Repeats the response until it is confirmed (RFC 3261 §13.3.1.4).
     fn repeat_reply(self: &Arc<Self>) {
         let dialog = Arc::clone(self);
         tokio::spawn(async move {
@@ -170,7 +170,7 @@ impl Dialog {
         });
     }
 
-    /// Sends the request that begins the call, until something is heard.
+    /// Sends the request that begins the call, until a response arrives.
     pub(super) async fn invite(self: &Arc<Self>) {
         let body = self.sound.description(1, "sendrecv");
         let number = self.next_number();
@@ -200,7 +200,7 @@ impl Dialog {
         self.exchange.send(peer, &cancel).await;
     }
 
-    /// Sends a request within the call until it is answered; returns the status.
+    /// Sends a request within the call until it has a response; returns the status code.
     pub(super) async fn request(&self, method: &str, headers: &str, body: &str) -> u16 {
         let number = self.next_number();
         let request = self.wire(method, number, headers, body);
@@ -219,7 +219,7 @@ impl Dialog {
         }
     }
 
-    /// Offers the same sound with another direction.
+    /// Offers the same audio with another direction.
     pub(super) async fn describe_anew(&self, direction: &str) {
         let version = {
             let mut state = self.state();
@@ -231,7 +231,7 @@ impl Dialog {
         assert_eq!(status, 200, "an offer of {direction}");
     }
 
-    /// Waits for nothing: what comes is answered at once.
+    /// Handles a message at once.
     pub(super) async fn take(self: &Arc<Self>, message: Message, from: SocketAddr) {
         match message.method() {
             Some(method) => self.take_request(method, &message, from).await,
@@ -277,7 +277,7 @@ impl Dialog {
             return;
         }
         match method {
-            // Where the answer has crossed it, it has no effect.
+            // A CANCEL that crosses the answer has no effect.
             "CANCEL" if !self.state().has_replied() => {
                 self.state().is_cancelled = true;
                 self.refuse("487 Request Terminated").await;
@@ -293,7 +293,7 @@ impl Dialog {
     fn take_ack(&self) {
         let mut state = self.state();
         state.is_confirmed = true;
-        // Of a call that was cancelled or refused nothing more is to come.
+        // A cancelled or refused call gets no more messages.
         state.has_ended |= state.is_cancelled;
     }
 
@@ -327,7 +327,7 @@ impl Dialog {
         if status == 200 {
             ack = ack.replace(";rport", "a;rport");
         } else {
-            // It names the other side as the refusal does.
+            // The ACK names the other side as the refusal does.
             let remote = format!("To: {}\r\n", self.state().remote);
             ack = ack.replace(&remote, &format!("To: {}\r\n", message.header("To")));
         }
@@ -338,7 +338,7 @@ impl Dialog {
         }
     }
 
-    /// Tells that a transfer was made (RFC 3515 §2.4.4).
+    /// Reports a completed transfer (RFC 3515 §2.4.4).
     async fn notify(&self) {
         let headers = "Event: refer\r\nSubscription-State: terminated;reason=noresource\r\n\
                        Content-Type: message/sipfrag;version=2.0\r\n";
@@ -351,8 +351,8 @@ impl Dialog {
         state.number
     }
 
-    /// A request. A CANCEL shares the branch of what it cancels (RFC 3261 §9.1), and so does the ACK of a refusal
-    /// (§17.1.1.3); that of a success is a transaction of its own (§13.2.2.4).
+    /// A request. A CANCEL shares the branch of the request that it cancels (RFC 3261 §9.1), and so does the ACK of a
+    /// refusal (§17.1.1.3). The ACK of a success is a transaction of its own (§13.2.2.4).
     fn wire(&self, method: &str, number: u32, headers: &str, body: &str) -> String {
         let us = self.exchange.address;
         let state = self.state();
@@ -377,7 +377,7 @@ impl Dialog {
 }
 
 impl State {
-    /// Whether the request that began the call has our final answer.
+    /// Whether the request that began the call has our final response.
     fn has_replied(&self) -> bool {
         let reply = self.reply.as_deref();
         reply.is_some_and(|reply| !reply.starts_with("SIP/2.0 1"))

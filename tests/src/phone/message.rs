@@ -1,11 +1,11 @@
-//! SIP as text, just enough of it for a phone (RFC 3261 §7).
+//! SIP as text, just enough for a phone (RFC 3261 §7).
 
-/// A message as it stood on the wire.
+/// A message as received.
 #[derive(Debug, Clone)]
 pub(super) struct Message(String);
 
 impl Message {
-    /// `None` for what keeps a mapping open and says nothing.
+    /// `None` for a keep-alive datagram.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(datagram).into_owned();
         text.contains("\r\n\r\n").then_some(Self(text))
@@ -25,13 +25,13 @@ impl Message {
         self.0.lines().next().unwrap_or_default()
     }
 
-    /// The method of a request; `None` for an answer.
+    /// The method of a request; `None` for a response.
     pub(super) fn method(&self) -> Option<&str> {
         let word = self.start().split(' ').next()?;
         (!word.starts_with("SIP/")).then_some(word)
     }
 
-    /// The status of an answer.
+    /// The status code of a response.
     pub(super) fn status(&self) -> Option<u16> {
         self.start()
             .strip_prefix("SIP/2.0 ")?
@@ -80,7 +80,7 @@ impl Message {
         rest.split(';').next()
     }
 
-    /// An answer to this request, with our `tag`.
+    /// A response to this request, with our `tag`.
     pub(super) fn answer(&self, status: &str, tag: &str, contact: &str, body: &str) -> String {
         let mut answer = format!("SIP/2.0 {status}\r\n");
         for via in self.headers("Via") {
@@ -103,7 +103,7 @@ impl Message {
     }
 }
 
-/// The end of a message: its body, and the headers that tell of it.
+/// The end of a message: the headers for its body, and the body.
 pub(super) fn with_body(body: &str) -> String {
     let kind = if body.is_empty() {
         ""

@@ -1,4 +1,4 @@
-//! The sound of a phone: packets of 20 ms out, spoiled as a test wants, and everything that came in.
+//! The audio of a phone: outgoing packets of 20 ms with optional loss and jitter, and all incoming packets.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,28 +13,28 @@ use crate::wait::{eventually, must};
 
 pub(super) const PACKET_SAMPLES: usize = 160;
 
-/// The time that a packet takes.
+/// The duration of a packet.
 const PACKET_TIME: Duration = Duration::from_millis(20);
 
-/// A packet whose samples are this loud on average has sound in it.
+/// A packet with this average amplitude contains sound.
 const LOUD: i32 = 200;
 
-/// Packets without sound behind which nobody says more: 0.9 s, longer than voices pause and longer than an agent that
+/// The number of silent packets that ends an utterance: 0.9 s, longer than voices pause and longer than an agent that
 /// was interrupted by nothing.
 const QUIET_PACKETS: usize = 45;
 
-/// How long something may take to be said, on a machine that is busy.
+/// How long playing something may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The keys of telephone-events, by their codes (RFC 4733 §3.2).
 const KEYS: &[u8] = b"0123456789*#ABCD";
 
-/// What the network does to the packets of a phone.
+/// The loss and jitter of a phone's packets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Weather {
-    /// Of so many packets in a hundred nothing is heard again.
+    /// The percentage of packets that are lost.
     pub lost_percent: u32,
-    /// Packets are late by up to this, each by itself, and so overtake each other.
+    /// The largest delay of a packet. Each packet has its own, so packets overtake each other.
     pub jitter: Duration,
 }
 
@@ -43,13 +43,13 @@ pub struct Weather {
 pub struct Utterance {
     /// Its samples at 8 kHz, with a little silence around them.
     pub samples: Vec<i16>,
-    /// When its first packet with sound came.
+    /// When its first packet with sound arrived.
     pub began: Instant,
-    /// When its last one did.
+    /// When its last packet with sound arrived.
     pub ended: Instant,
 }
 
-/// A packet that came in.
+/// A received packet.
 struct Packet {
     at: Instant,
     timestamp: u32,
@@ -67,7 +67,7 @@ impl Packet {
     }
 }
 
-/// What a phone says next.
+/// The next item that a phone plays.
 enum Out {
     Samples(VecDeque<i16>),
     Key(u8),
@@ -81,7 +81,7 @@ struct State {
     weather: Weather,
     out: VecDeque<Out>,
     heard: Vec<Packet>,
-    /// How many of the packets heard a test has listened to.
+    /// How many of the received packets a test has consumed.
     listened: usize,
     keys: String,
     /// The timestamp of the last key.
@@ -89,7 +89,7 @@ struct State {
     is_over: bool,
 }
 
-/// The sound of one call.
+/// The audio of one call.
 pub(super) struct Sound {
     socket: Arc<UdpSocket>,
     state: Arc<Mutex<State>>,
@@ -117,7 +117,7 @@ impl Sound {
         lock(&self.state)
     }
 
-    /// Our description, with this direction.
+    /// Our session description, with this direction.
     pub(super) fn description(&self, version: u32, direction: &str) -> String {
         let port = must("the port of a socket", self.socket.local_addr()).port();
         let event = match self.state().event {
@@ -131,7 +131,7 @@ impl Sound {
         )
     }
 
-    /// Reads where the other side listens.
+    /// Reads the other side's address.
     pub(super) fn meet(&self, description: &str) {
         let value = |beginning: &str| {
             let mut lines = description.lines();
@@ -155,7 +155,7 @@ impl Sound {
         state.event = event.unwrap_or_default();
     }
 
-    /// Begins to send: silence, until there is something to say.
+    /// Starts sending: silence until there is something to play.
     pub(super) fn begin(&self) {
         let speaking = speak(Arc::clone(&self.socket), Arc::clone(&self.state));
         lock(&self.speaking).get_or_insert_with(|| tokio::spawn(speaking));
@@ -200,7 +200,7 @@ impl Sound {
         self.state().keys.clone()
     }
 
-    /// What is heard next, from its first sound on, once so many packets in a row were quiet or the call is over.
+    /// The next utterance from its first sound on, once enough packets in a row were silent or the call is over.
     pub(super) async fn utterance(&self) -> Utterance {
         eventually("words of the other side", PATIENCE, || async {
             self.state().utterance(QUIET_PACKETS)
@@ -208,7 +208,7 @@ impl Sound {
         .await
     }
 
-    /// Waits until there is sound that nobody listened to; it stays to be listened to.
+    /// Waits for sound that no test has consumed, and leaves it there.
     pub(super) async fn begins(&self, packets: usize) -> Instant {
         eventually("a sound of the other side", PATIENCE, || async {
             let state = self.state();
@@ -284,7 +284,7 @@ impl State {
     }
 }
 
-/// Samples of packets at the places that their timestamps name; silence where none came.
+/// The samples of packets at the places of their timestamps; silence where no packet came.
 fn lay_out(packets: &[Packet]) -> Vec<i16> {
     let mut samples = Vec::new();
     let Some(first) = packets.first() else {
@@ -310,7 +310,7 @@ fn lay_out(packets: &[Packet]) -> Vec<i16> {
 async fn hear(socket: Arc<UdpSocket>, state: Arc<Mutex<State>>) {
     let mut packet = [0; 2_048];
     loop {
-        // A port that nobody listens on any more is told by an error; the next packet may come all the same.
+        // An error reports a port that was closed; the next packet may arrive all the same.
         if let Ok((length, _)) = socket.recv_from(&mut packet).await {
             lock(&state).hear(packet.get(..length).unwrap_or_default());
         }
@@ -324,7 +324,7 @@ struct Pressed {
     packets: u16,
 }
 
-/// Sends a packet every 20 ms. Who was held up makes up for it, so that the stream stays as long as the time.
+/// Sends a packet every 20 ms. After a delay it catches up, so that the stream is as long as the time.
 async fn speak(socket: Arc<UdpSocket>, state: Arc<Mutex<State>>) {
     let mut interval = tokio::time::interval(PACKET_TIME);
     let (mut sequence, mut timestamp) = (0_u32, 0_u32);
@@ -365,7 +365,6 @@ async fn speak(socket: Arc<UdpSocket>, state: Arc<Mutex<State>>) {
 }
 
 impl State {
-    /// The next packet to send.
     fn next(&mut self, pressed: &mut Option<Pressed>, sequence: u32, timestamp: u32) -> Vec<u8> {
         if pressed.is_none()
             && let Some(Out::Key(code)) = self.out.front()

@@ -1,4 +1,4 @@
-//! What the operator does with the command line, and the interface shows.
+//! The operator's commands, and their effects in the API.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ async fn start(database: Database) -> Server {
     Server::start(Options::on(database)).await
 }
 
-/// What a command says that fails.
+/// The error output of a failing command.
 async fn refused(server: &Server, arguments: &[&str]) -> String {
     let output = server.run(arguments).await;
     assert!(!output.status.success(), "{arguments:?}");
@@ -72,14 +72,14 @@ both! {
         assert!(full.contains("no seat is free"), "{full}");
         let full = refused(&server, &member("add", &account, "zoe@example.com")).await;
         assert!(full.contains("no seat is free"), "{full}");
-        // Who is invited takes the own seat.
+        // An invited person takes the seat reserved by the invitation.
         server.cli(&member("add", &account, "ana@example.com")).await;
         let team = account.read("/v1/team/members").await;
         assert_eq!(team["seats"], json!({"used": 3, "max": 3}));
         assert_eq!(team["data"].as_array().map(Vec::len), Some(2));
         let eva = &team["data"][0];
         assert_eq!((&eva["id"], &eva["email"]), (&added["id"], &added["email"]));
-        // Who goes frees a seat.
+        // A person who leaves frees a seat.
         let leave = async |how: &str, email: &str| {
             server.cli(&["member", how, "--account", &account.id, "--email", email]).await
         };

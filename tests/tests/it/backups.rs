@@ -1,4 +1,4 @@
-//! Backups made while calls are placed, and what is called again after one was restored: nobody.
+//! Backups made while clients place calls. After a restore, no one is called again.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::legacy;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Somebody who answers and says nothing.
+/// A callee who answers and says nothing.
 const SILENT: &str = "+15005550010";
 const CUSTOMER: &str = "+5215512345678";
 
@@ -34,7 +34,7 @@ async fn backup(server: &Server, into: &Path) {
     }
 }
 
-/// Puts a backup in place of everything; what `offhook restore` says of it.
+/// Restores a backup over everything; returns the output of `offhook restore`.
 async fn restore(server: &Server, from: &Path) -> Value {
     let path = must("a path", from.to_str().ok_or("no text"));
     let Some(url) = server.database().url() else {
@@ -55,7 +55,7 @@ async fn restore(server: &Server, from: &Path) -> Value {
     server.cli(&["restore"]).await
 }
 
-/// Places a call under a key; the handle, and whether it was a replay.
+/// Places a call under a key; returns the handle, and whether it was a replay.
 async fn place(account: &Account, agent: &str, to: &str, key: &str) -> (String, bool) {
     let body = json!({"agent_id": agent, "to": to});
     let placed = account.post("/v1/calls", body).idempotency_key(key).await;
@@ -86,7 +86,7 @@ both! {
         let batch = account.post("/v1/batch-calls", batch).await.assert(202);
         let folder = must("a folder", tempfile::tempdir());
         let file = folder.path().join("backup");
-        // More calls are placed the whole time.
+        // Calls are placed throughout the backup.
         let placing = tokio::spawn({
             let (account, agent) = (account.clone(), agent.clone());
             async move {
@@ -99,7 +99,7 @@ both! {
         });
         backup(&server, &file).await;
         let later = must("calls", placing.await);
-        // Behind the backup the one that waited is dialed.
+        // After the backup the waiting call is dialed.
         account.post(&format!("/v1/calls/{long}/hangup"), "{}").await.assert(202);
         eventually("the next call", LIMIT, || async {
             (simulator.dialed(&waiting) == 1).then_some(())
@@ -116,7 +116,7 @@ both! {
         assert_eq!((&call["status"], &call["failure_reason"]), (&json!("failed"), &json!("expired")));
         let read = account.read(&format!("/v1/batch-calls/{}", text(&batch["id"]))).await;
         assert_eq!((&read["status"], &read["paused_reason"]), (&json!("paused"), &json!("customer")));
-        // The keys of the time before are known.
+        // Keys from before the backup are known.
         assert_eq!(place(&account, &agent, SILENT, "waiting").await, (waiting.clone(), true));
         assert_eq!(place(&account, &agent, SILENT, "long").await, (long.clone(), true));
         for handle in &later {

@@ -1,4 +1,4 @@
-//! What an account pays and uses, and what the operator does about it.
+//! An account's payments and usage, and the operator's billing commands.
 
 use offhook_tests::{Account, Options, Server, both, text};
 use serde_json::{Value, json};

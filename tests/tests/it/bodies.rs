@@ -1,4 +1,4 @@
-//! Bodies that POST /v1/calls refuses, and the limits it allows to the character.
+//! Bodies that POST /v1/calls refuses, and its limits to the exact character.
 
 use offhook_tests::{Server, both};
 use serde_json::json;

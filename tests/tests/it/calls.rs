@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Metadata whose order, literals and escapes a careless server would change.
 const METADATA: &str = r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"J\u00f3se \ud83d\ude00","t":true,"n":null,"e":""}"#;
-/// The same, compact and with its escapes undone.
+/// The same, compact and with its escapes decoded.
 const KEPT: &str = r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"Jóse 😀","t":true,"n":null,"e":""}"#;
 
 /// The text of a member in a body.
@@ -63,7 +63,7 @@ both! {
             "simulated": true,
         });
         assert_eq!(call, expected);
-        // The list has the item alone.
+        // The list only has the item.
         if let Some(item) = expected.as_object_mut() {
             for name in ["metadata", "failure_reason", "conversation_id", "latency", "simulated"] {
                 item.shift_remove(name);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const PAGE: &str = "https://shop.example";
 const SIGABRT: i32 = 6;
 
-/// Leases of a dead process, with room for a busy machine.
+/// The expiry of a dead process's leases, with room for a busy machine.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
 struct Session {
@@ -47,14 +47,14 @@ impl Session {
     async fn answered(&self, key: &str) -> Answer {
         eventually("an answer", SETTLED_WITHIN, || async {
             let answer = self.message(key).try_send().await.ok()?;
-            // The claim of the process that died, or a database that is busy starting.
+            // The dead process still holds the claim, or the database is still starting.
             (!matches!(answer.status, 409 | 503)).then_some(answer)
         })
         .await
     }
 }
 
-/// An agent that costs credits, with its widget on.
+/// An agent that costs credits, with its widget enabled.
 async fn agent(account: &Account) -> String {
     let llm = json!({"provider": "openai", "model": "gpt-4.1"});
     let config = json!({"system_prompt": "You are Eva.", "llm": llm});
@@ -175,8 +175,8 @@ both! {
     }
 }
 
-/// Each message and each answer is written in a transaction of its own; the database confirms none of them, then every second,
-/// then every third.
+/// Each message and each reply is written in its own transaction. The database loses every confirmation, then every
+/// second, then every third.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL: just test"]
 async fn answers_of_the_database_that_are_lost_end_no_chat_and_double_no_words() {
@@ -196,7 +196,7 @@ async fn answers_of_the_database_that_are_lost_end_no_chat_and_double_no_words()
                 answer["text"]
             );
         }
-        // Without an id nothing can be told apart by it.
+        // Without an id, a retry cannot be recognized.
         let body = json!({"text": "Xochitl?"});
         session
             .request("POST", "/messages")

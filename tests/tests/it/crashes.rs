@@ -1,8 +1,8 @@
 //! A service that aborts between any two steps of placing, dialing, closing and delivering loses nothing and dials
 //! nothing twice.
 //!
-//! Each point has a service, a database, a phone network and a receiver of its own, several at once: what takes long is
-//! waiting for the leases of the process that died.
+//! Each failpoint has its own service, database, phone network and receiver, several at once: most of the time goes
+//! into waiting for the dead process's leases.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::process::ExitStatusExt;
@@ -20,30 +20,30 @@ use tokio::sync::Semaphore;
 
 const SIGABRT: i32 = 6;
 
-/// Until the process comes to its point.
+/// How long until the process reaches its failpoint.
 const ABORTS_WITHIN: Duration = Duration::from_secs(60);
 
-/// Leases of a dead process, then those of its deliveries, with room for a busy machine.
+/// The leases of a dead process, then those of its deliveries, with room for a busy machine.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
-/// Points that are passed often, at a later time: in the middle of a transcript, and between the events of a call.
+/// Frequent failpoints, at a later pass: in the middle of a transcript, and between the events of a call.
 const LATER_TIMES: [&str; 2] = ["dial.after_turn:4", "deliver.after_send:4"];
 
-/// Points that are played at once: more would take each other's processor and PostgreSQL's connections.
+/// Failpoints played concurrently: more would compete for the processor and PostgreSQL's connections.
 const AT_ONCE: usize = 12;
 
-/// Points that are prepared at once: each starts a service twice, and commands beside it.
+/// Failpoints prepared concurrently: each starts a service twice, and runs commands.
 const PREPARED_AT_ONCE: usize = 3;
 
-/// How the keys of calls that are placed after the crash end.
+/// The suffix of the keys of calls that are placed after the crash.
 const LATER: &str = " later";
 
-/// A person who talks.
+/// A callee who talks.
 const PERSON: &str = "+5215512345678";
 /// A busy line.
 const BUSY: &str = "+15005550001";
 
-/// Places a call as clients do: with a key, again and again until there is an answer.
+/// Places a call as clients do: with a key, retried until there is a response.
 async fn place(account: Account, key: String, agent: String, to: &'static str) -> Answer {
     let body = json!({"agent_id": agent, "to": to, "metadata": {"key": key}}).to_string();
     eventually(&format!("an answer to {key}"), SETTLED_WITHIN, || async {
@@ -55,7 +55,7 @@ async fn place(account: Account, key: String, agent: String, to: &'static str) -
             .ok()?;
         match answer.status {
             201 => Some(answer),
-            // Taken care of by another request, or the database is busy starting.
+            // Another request is handling the key, or the database is still starting.
             409 | 503 => None,
             _ => panic!("{key}: {}", answer.text()),
         }
@@ -84,7 +84,7 @@ impl Scene {
         let mut server = Server::start(options).await;
         let account = server.account("scale").await;
         account.webhook(&receiver.url("/")).await;
-        // One that costs credits, so that the books have something to lose.
+        // An agent that costs credits, so that the ledger has something to lose.
         let agent = account
             .agent_with(json!({
                 "system_prompt": "You confirm appointments.",
@@ -113,8 +113,8 @@ impl Scene {
         ))
     }
 
-    /// Calls that are placed while the process still lives. Those of the closing points are alone, so that the one call
-    /// is known to be the one that was being closed.
+    /// The calls placed before the crash. The closing failpoints get a single call, so that it is known to be the one
+    /// being closed.
     fn first_calls(&self) -> Vec<(String, &'static str)> {
         let numbers: &[&'static str] = if self.point.starts_with("close.") {
             &[PERSON]
@@ -201,11 +201,11 @@ impl Scene {
             ("failed", Some("interrupted")) => assert!(dialed <= 1, "{point}: {call}"),
             _ => panic!("{point}: {call}"),
         }
-        // What was placed after the crash, or while nothing but the placing had begun, is not affected.
+        // Not affected: calls placed after the crash, or when only placing had begun.
         let untouched = key.ends_with(LATER)
             || point.starts_with("place.")
             || point == failpoints::DIAL_BEFORE_CLAIM;
-        // An outcome that was written down stays.
+        // A stored outcome stays.
         let decided = point.starts_with("close.") && point != failpoints::CLOSE_BEFORE_CLOSING;
         if untouched || decided {
             assert_ne!(reason, Some("interrupted"), "{point}: {call}");
@@ -242,7 +242,7 @@ impl Scene {
         )
         .await;
         assert_eq!(listed.len(), 2 * calls.len(), "{point}: two events a call");
-        // Of each call one event began it and one ended it, however often they came.
+        // One event began each call and one ended it, however often they were delivered.
         let mut events: HashMap<(String, bool), HashSet<String>> = HashMap::new();
         for one in &received {
             let id = one
@@ -265,7 +265,7 @@ fn points() -> impl Iterator<Item = &'static str> {
     failpoints::ALL.iter().copied().chain(LATER_TIMES)
 }
 
-/// Plays every point, and tells which ones failed.
+/// Plays every failpoint, and reports those that failed.
 async fn every_point(databases: Vec<Database>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let stages = Arc::new(Semaphore::new(PREPARED_AT_ONCE));

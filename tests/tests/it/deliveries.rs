@@ -1,4 +1,4 @@
-//! Deliveries: what goes out, and how it is signed.
+//! Deliveries: their contents and signatures.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn is_signed_by(received: &Received, secret: &str) -> bool {
     .is_ok()
 }
 
-/// The deliveries that the account lists, once `enough` is true of them.
+/// The account's deliveries, once they satisfy `enough`.
 pub(crate) async fn deliveries(
     account: &Account,
     filter: &str,
@@ -100,7 +100,7 @@ both! {
         assert_timestamp(&event["created_at"]);
         let expected = "call_00000000-0000-7000-8000-000000000000";
         assert_eq!(event["data"]["id"], expected);
-        // The record shows the attempt and the very bytes.
+        // The record shows the attempt and the exact bytes.
         let delivered = deliveries(&account, "", are("delivered", 1)).await.remove(0);
         let target = format!("/v1/webhooks/deliveries/{}", text(&delivered["id"]));
         let answer = account.get(&target).await;

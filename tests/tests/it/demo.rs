@@ -1,4 +1,4 @@
-//! `offhook demo --voice`: a spoken call that anybody can start.
+//! `offhook demo --voice`: a spoken call without any setup.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! `offhook doctor` names the hop that fails and says what to do: every hop, and books that something else than the service
-//! wrote to.
+//! `offhook doctor` names the failing check and its remedy: every check, and a ledger that another program has
+//! changed.
 
 use std::process::Output;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::doctor_stores::said;
 use crate::raw::write;
 
-/// What is done to the books, what undoes it, and what is said of it.
+/// A damage to the ledger, its repair, and the report of it.
 const DAMAGE: [(&str, &str, [&str; 2]); 13] = [
     (
         "UPDATE wallets SET balance = balance + 1 WHERE account_id = ID",
@@ -66,7 +66,7 @@ const DAMAGE: [(&str, &str, [&str; 2]); 13] = [
             "restore it from the last backup",
         ],
     ),
-    // A purchase that is made larger, with every balance behind it.
+    // A larger purchase, with every later balance adjusted.
     (
         "UPDATE ledger SET amount_credits = amount_credits + 1 WHERE account_id = ID AND seq = 2; \
          UPDATE ledger SET balance_after_credits = balance_after_credits + 1 WHERE account_id = ID AND seq >= 2; \
@@ -122,7 +122,7 @@ const DAMAGE: [(&str, &str, [&str; 2]); 13] = [
 
 const GOOD: &str = "the books of every account add up";
 
-/// Arguments and variables that damage a hop, the hop, and what is said of it.
+/// Arguments and variables that break a check, the check, and the report of it.
 type Damage<'a> = (
     &'a [&'a str],
     &'a [(&'a str, &'a str)],
@@ -130,7 +130,7 @@ type Damage<'a> = (
     [&'a str; 2],
 );
 
-/// The sentences about the ledger.
+/// The findings about the ledger.
 fn ledger(output: &Output) -> Vec<String> {
     let findings: Vec<serde_json::Value> = must("JSON", serde_json::from_slice(&output.stdout));
     let of_ledger = findings.iter().filter(|one| one["check"] == "ledger");
@@ -139,7 +139,7 @@ fn ledger(output: &Output) -> Vec<String> {
         .collect()
 }
 
-/// What was found: the hop, how it is, and what is said of it.
+/// The findings: the check, its state, and the message.
 pub(crate) fn findings(output: &Output) -> Vec<(String, String, String)> {
     let listed: Vec<serde_json::Value> = must("JSON", serde_json::from_slice(&output.stdout));
     let member = |one: &serde_json::Value, name| text(&one[name]).to_owned();
@@ -155,7 +155,7 @@ pub(crate) fn findings(output: &Output) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// The hops that failed.
+/// The failed checks.
 pub(crate) fn failed(output: &Output) -> Vec<(String, String)> {
     let of = findings(output).into_iter();
     of.filter(|(_, state, _)| state == "failed")
@@ -163,7 +163,7 @@ pub(crate) fn failed(output: &Output) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the doctor says of an application whose tokens are had here, by this secret.
+/// The doctor's finding about an integration with this token URL and secret.
 async fn of_tokens(server: &Server, url: &str, secret: &str) -> (String, String) {
     let variables = [
         ("OFFHOOK_HTTP__PUBLIC_URL", "https://offhook.example"),
@@ -253,7 +253,7 @@ both! {
         ];
         assert_eq!(hops, all);
         for (hop, state, sentence) in &found {
-            // The servers of tests write without fsync, and are told so.
+            // Test servers run without fsync, and the doctor reports it.
             let good = state == "ok"
                 || (hop == "database" && sentence.contains("`fsync` is off"))
                 || (hop == "carrier" && state == "warning" && sentence.contains("nobody's phone rings"));
@@ -296,7 +296,7 @@ both! {
         ];
         for (arguments, variables, hop, said) in damages {
             if shared && arguments == closed {
-                // The URL is given already.
+                // The URL is already set.
                 continue;
             }
             let arguments = [&["doctor", "--json"][..], arguments].concat();
@@ -364,7 +364,7 @@ both! {
             }
             assert!(!all.contains(&whole.id), "{all}");
             if damage == DAMAGE[0].0 {
-                // The whole examination tells the same.
+                // The full examination reports the same.
                 let looked = server.run(&["doctor"]).await;
                 assert_eq!(looked.status.code(), Some(1));
                 let words = String::from_utf8_lossy(&looked.stdout).into_owned();

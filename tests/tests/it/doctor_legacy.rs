@@ -1,5 +1,5 @@
-//! `offhook doctor` on the provider of the legacy agents: the deployment has no key there, so what can be seen is whether
-//! the address answers, and as the provider would.
+//! `offhook doctor` on the provider of the legacy agents. The deployment has no key there, so the doctor only checks
+//! that the address responds as the provider does.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const ADDRESS: &str = "OFFHOOK_LEGACY__BASE_URL";
 
 const AGENTS: &str = "/v1/convai/agents";
 
-/// What the doctor says of the provider at this address.
+/// The doctor's finding about the provider at this address.
 async fn of(server: &Server, base_url: &str) -> (String, String) {
     let (state, sentence) = said(server, "legacy", &[(ADDRESS, base_url)]).await;
     assert!(sentence.contains("`legacy.base_url`"), "{sentence}");
@@ -29,7 +29,7 @@ async fn a_provider_that_asks_for_a_key_is_well_and_what_answers_otherwise_is_to
     assert!(hops.iter().all(|(hop, ..)| hop != "legacy"), "{hops:?}");
 
     let fake = ElevenLabs::start().await;
-    // An account's key is the account's: the doctor does not try it.
+    // The doctor does not try an account's key.
     let account = server.account("scale").await;
     server.credential(&account.id, "legacy", KEY).await;
     let (state, sentence) = of(&server, &fake.base_url()).await;
@@ -77,7 +77,7 @@ async fn a_provider_that_cannot_be_asked_is_a_fault_that_says_how() {
             assert!(sentence.contains(part), "{part}: {sentence}");
         }
     }
-    // One that takes its time is not waited for.
+    // The doctor does not wait for a slow provider.
     fake.upstream()
         .fail("GET", AGENTS, Fault::Slow(Duration::from_secs(60)), 1);
     let began = Instant::now();

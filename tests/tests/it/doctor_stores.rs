@@ -1,4 +1,4 @@
-//! `offhook doctor` on what stands beside the database: Redis, the store of files, and their clocks.
+//! `offhook doctor` on Redis, the file storage, and their clocks.
 
 use offhook_testkit::{RedisServer, shared_redis_url};
 use offhook_tests::{Database, ObjectServer, Options, Server, must};
@@ -6,7 +6,7 @@ use offhook_tests::{Database, ObjectServer, Options, Server, must};
 use crate::doctor::{failed, findings};
 use crate::nodes::faketime;
 
-/// What the doctor says of a hop, with these variables in its environment: its state, and the sentence.
+/// The doctor's finding about a check with these variables: its state and message.
 pub(crate) async fn said(
     server: &Server,
     hop: &str,
@@ -20,7 +20,7 @@ pub(crate) async fn said(
     }
 }
 
-/// Runs the doctor with these variables; exactly this hop fails, and is said so in these words.
+/// Runs the doctor with these variables; checks that exactly this check fails with these words.
 async fn fails(server: &Server, hop: &str, variables: &[(&str, &str)], words: &[&str]) {
     let output = server.run_with(&["doctor", "--json"], variables).await;
     assert_eq!(output.status.code(), Some(1), "{variables:?}");
@@ -63,7 +63,7 @@ async fn a_redis_that_counts_is_well_and_one_that_cannot_is_named_with_its_remed
     assert_eq!(state, "warning", "{sentence}");
     assert!(sentence.contains("set `maxmemory-policy noeviction`"));
 
-    // A user who may look and not count, one who may do what the manual names, and one who is somebody else.
+    // A user who may only read, one with the documented permissions, and a wrong password.
     for user in [
         "ACL SETUSER looker on >hunter2 +@connection +info +time ~ratelimit:*",
         "ACL SETUSER offhook on >hunter2 +@connection +evalsha +eval +script|load +info +get +set +time ~ratelimit:*",
@@ -146,7 +146,7 @@ async fn a_directory_of_files_is_tried_out_and_one_that_cannot_be_written_is_nam
     let left = must("its files", std::fs::read_dir(files.path()));
     assert_eq!(left.count(), 0, "nothing is left of it");
 
-    // Also to whoever may do everything: below a file there is no directory, and nobody makes files in /sys.
+    // Fails even for root: a file has no subdirectory, and /sys takes no files.
     let file = files.path().join("file");
     must("a file", std::fs::write(&file, ""));
     let below = file.join("objects").to_string_lossy().into_owned();

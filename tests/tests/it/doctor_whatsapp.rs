@@ -1,5 +1,5 @@
-//! What `offhook doctor` says of the address where WhatsApp's Cloud API is to be. Its tokens are the accounts', so what can
-//! be seen is whether it refuses to be asked without one, as the Graph API does.
+//! `offhook doctor` on the address of WhatsApp's Cloud API. Its tokens belong to the accounts, so the doctor only
+//! checks that it refuses a request without a token, as the Graph API does.
 
 use offhook_testkit::fakes::whatsapp::FakeWhatsApp;
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};

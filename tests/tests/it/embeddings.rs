@@ -1,4 +1,4 @@
-//! Documents found by their meaning: passages embedded by the binary's worker at a service of the operator's.
+//! Documents found by meaning: the binary's worker embeds passages with a service of the operator.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn document(account: &Account, name: &str, content: &str) -> Value {
     .await
 }
 
-/// Waits until so many documents are embedded and none waits.
+/// Waits until this many documents are embedded and none waits.
 async fn embedded(server: &Server, model: &str, documents: i64) {
     let done = json!({"model": model, "embedded": documents, "waiting": 0, "given_up": []});
     eventually("embeddings", LIMIT, || async {
@@ -35,7 +35,7 @@ async fn embedded(server: &Server, model: &str, documents: i64) {
     .await;
 }
 
-/// The names of the documents that are found, best first.
+/// The names of the found documents, best first.
 async fn found(account: &Account, query: &str) -> Vec<String> {
     let search = account.post("/v1/knowledge/search", json!({"query": query, "top_k": 1}));
     let found = search.await.assert(200);
@@ -44,7 +44,7 @@ async fn found(account: &Account, query: &str) -> Vec<String> {
         .collect()
 }
 
-/// Waits until a query finds this: a service that has failed is left alone for some seconds.
+/// Waits until a query finds this document: the worker pauses for some seconds after a failure of the service.
 async fn finds(account: &Account, query: &str, name: &str) {
     eventually("a passage", LIMIT, || async {
         (found(account, query).await == [name]).then_some(())

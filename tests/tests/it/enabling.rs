@@ -1,5 +1,5 @@
-//! An endpoint that is enabled while what it left open is being cancelled: that may take as long as a database takes, and
-//! nobody waits for it longer than a moment.
+//! An endpoint is enabled while its open deliveries are being cancelled. The cancellation may take long, but the
+//! request only waits for a moment.
 
 mod on_postgres {
     use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ mod on_postgres {
     use serde_json::json;
     use tokio_postgres::NoTls;
 
-    /// As long as a lock is waited for, and what a busy machine may add.
+    /// The lock timeout, and the extra time for a busy machine.
     const WAIT: std::ops::Range<Duration> = Duration::from_millis(1_900)..Duration::from_secs(6);
 
     #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,7 @@ mod on_postgres {
         let connected = tokio_postgres::connect(&url, NoTls).await;
         let (client, connection) = must("a connection", connected);
         tokio::spawn(connection);
-        // What a transaction that cancels holds while it does.
+        // The lock that a cancelling transaction holds.
         let hold = format!("BEGIN; SELECT id FROM webhook_endpoints WHERE id = '{id}' FOR SHARE");
         must("a hold", client.batch_execute(&hold).await);
         let asked = Instant::now();

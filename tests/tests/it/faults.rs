@@ -1,4 +1,4 @@
-//! What clients and operators do wrong.
+//! Mistakes of clients and operators.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ both! {
                 };
                 let _ = socket.write_all(&bytes[..length]).await;
                 tokio::time::sleep(Duration::from_micros((n as u64 * 37) % 3_000)).await;
-                // Dropped with a reset instead of an orderly end.
+                // Closed with a reset instead of an orderly end.
                 let _ = socket.set_zero_linger();
             }));
             if all.len() == 40 {
@@ -52,14 +52,14 @@ both! {
                 }
             }
         }
-        // No connection to the database is stuck: as many requests at once as it has, and more.
+        // No database connection is stuck: the test sends more concurrent requests than there are connections.
         let checks: Vec<_> = (0..64)
             .map(|_| tokio::spawn(account.get("/v1/calls?limit=100").send()))
             .collect();
         for check in checks {
             must("an answer", check.await).assert(200);
         }
-        // A call that was accepted runs, whether or not its client heard of it.
+        // An accepted call runs, whether or not its client got the response.
         let accepted = account.read("/v1/calls?limit=100").await;
         for call in accepted["data"].as_array().into_iter().flatten().take(3) {
             account.ended(text(&call["call_id"])).await;
@@ -123,7 +123,7 @@ both! {
                 "{call}"
             );
         }
-        // What it had no time to send follows at the next start.
+        // The next start sends what this process had no time to send.
         let ends = receiver.wait("three ends", |all| {
             all.iter().filter(|one| one.kind() == "call.failed").count() >= 3
         });

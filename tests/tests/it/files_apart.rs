@@ -1,5 +1,5 @@
-//! A server that keeps its files to itself stands beside no other on one PostgreSQL, with or without Redis, and disturbs
-//! none that was there before it.
+//! A server with its own file storage cannot serve next to others on one PostgreSQL, with or without Redis, and does
+//! not disturb those that were there before it.
 
 mod on_postgres {
     use std::time::Duration;
@@ -9,7 +9,7 @@ mod on_postgres {
 
     const LIMIT: Duration = Duration::from_secs(15);
 
-    /// Waits until a server says that it is not ready because of its files.
+    /// Waits until a server is unready because of its files.
     async fn is_apart(server: &Server) {
         let apart = async || {
             let answer = server.client().get("/readyz").await;
@@ -42,7 +42,7 @@ mod on_postgres {
         let apart = Server::join(shared.clone().own_files(), &[]).await;
         is_apart(&apart).await;
         is_ready(&older).await;
-        // Alone it may serve, until one comes that others can stand beside.
+        // Alone it may serve, until a server with shared files joins.
         assert!(older.stop().await.success());
         is_ready(&apart).await;
         let younger = Server::join(shared, &[]).await;

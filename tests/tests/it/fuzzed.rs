@@ -1,4 +1,4 @@
-//! Every input that fuzzing has kept (tests/fuzz/corpus), through the targets that `scripts/fuzz-parsers` fuzzes.
+//! Runs every input that fuzzing has kept (tests/fuzz/corpus) through the targets of `scripts/fuzz-parsers`.
 
 use std::panic::catch_unwind;
 use std::path::Path;

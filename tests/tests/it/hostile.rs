@@ -1,5 +1,5 @@
-//! Requests that try to reach what they must not: addresses inside the network, a second request hidden in the first,
-//! headers of the service's own answers, memory.
+//! Malicious requests: for addresses inside the network, for a second request hidden in the first, for headers in the
+//! service's own responses, and for memory.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The first address of each block of IANA's special-purpose registries for IPv4, and those of clouds' own services.
+/// The first address of each block of IANA's special-purpose registries for IPv4, and those of cloud services.
 const V4: [Ipv4Addr; 19] = [
     Ipv4Addr::new(0, 0, 0, 0),
     Ipv4Addr::new(10, 0, 0, 1),
@@ -52,7 +52,7 @@ const V6: [&str; 15] = [
     "fe80::1",
 ];
 
-/// Hosts that lead to an address of the matrix, in every spelling that URL parsers and resolvers know.
+/// Hosts that resolve to an address of the matrix, in every spelling that URL parsers and resolvers know.
 fn hosts() -> Vec<String> {
     let mut hosts: Vec<String> = [
         "localhost",
@@ -89,7 +89,7 @@ fn hosts() -> Vec<String> {
     hosts
 }
 
-/// Each field of the interface that takes a URL: the field's name in the error, and the request with the URL in it.
+/// Each API field that takes a URL: the field's name in the error, and the request with the URL in it.
 async fn ask(account: &Account, field: &str, url: &str, webhook: &str) -> (u16, Value) {
     let request = match field {
         "url of a webhook" => account.post("/v1/webhooks", json!({"url": url})),
@@ -160,7 +160,7 @@ both! {
     }
 }
 
-/// How many answers the bytes bring.
+/// The responses to these bytes.
 async fn answers(server: &Server, bytes: &str) -> Vec<String> {
     let read = exchange(server.address(), bytes.as_bytes())
         .await
@@ -176,7 +176,8 @@ async fn a_request_hidden_in_another_ones_body_is_never_answered() {
     let hidden = "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n";
     let length = hidden.len();
     let chunk = format!("{length:x}\r\n{hidden}\r\n0\r\n\r\n");
-    // Framings on which a proxy in front and the service could disagree: each is refused, and nothing behind is read.
+    // Framings on which a proxy and the service could disagree: each is refused, and the rest of the input is not
+    // read.
     for head in [
         format!("Content-Length: {length}\r\nContent-Length: 0"),
         format!("Content-Length: 0\r\nContent-Length: {length}"),
@@ -201,7 +202,7 @@ async fn a_request_hidden_in_another_ones_body_is_never_answered() {
             assert_eq!(answers, ["HTTP/1.1 400"], "{head:?} before {body:?}");
         }
     }
-    // Both framings: the chunked one counts (RFC 9112 6.3), and the connection ends behind it.
+    // Both framings: the chunked one counts (RFC 9112 6.3), and the connection ends after it.
     let request = format!(
         "POST /v1/calls HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"
     );
@@ -228,7 +229,7 @@ async fn nothing_that_a_client_writes_becomes_a_header_of_an_answer() {
             json!({"name": format!("a\"{split}"), "text": "Words."}),
         )
         .await;
-    // Line ends are refused in a name or escaped in the header, never passed on.
+    // Line ends in a name are refused, or escaped in the header.
     let targets = match document.status {
         202 => vec![format!(
             "/v1/knowledge/documents/{}/content",
@@ -276,7 +277,7 @@ async fn nothing_that_a_client_writes_becomes_a_header_of_an_answer() {
 async fn a_packed_body_is_never_unpacked() {
     let server = Server::start(Options::on(offhook_tests::Database::Sqlite)).await;
     let account = server.account("scale").await;
-    // `{}` by gzip, which would be a good body of this operation.
+    // `{}` compressed with gzip, which would be a valid body of this operation.
     let packed = [
         0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xab, 0xae, 5, 0, 0x43, 0xbf, 0xa6, 0xa3, 2, 0, 0, 0,
     ];
@@ -292,7 +293,7 @@ async fn a_packed_body_is_never_unpacked() {
     }
 }
 
-/// Everything that nobody need be known to send a body to, and the largest that it takes.
+/// Every route that accepts a body without authentication, and its largest body.
 const OPEN_TO_ALL: [(&str, &str, u64); 5] = [
     ("/portal/sign-in", FORM, 8 << 20),
     ("/portal/knowledge/upload?_token=x", FILE, 24 << 20),
@@ -341,7 +342,7 @@ async fn what_strangers_send_and_never_end_fills_no_memory() {
     let before = server.resident_mib();
     let piece = vec![b'a'; 64 * 1024];
     let mut open = Vec::new();
-    // More than a gigabyte, if it were all taken: what comes before a form's first part, and fields without an end.
+    // More than a gigabyte if all of it were read: bytes before a form's first part, and endless fields.
     for connection in 0..100_usize {
         let (path, kind, most) = OPEN_TO_ALL[connection % OPEN_TO_ALL.len()];
         let mut socket = must("a connection", TcpStream::connect(server.address()).await);
@@ -375,7 +376,7 @@ async fn answers_that_nobody_reads_fill_no_memory() {
     let server = Server::start(Options::on(offhook_tests::Database::Sqlite)).await;
     let before = server.resident_mib();
     let mut open = Vec::new();
-    // 380 MiB, if each held its answer.
+    // 380 MiB, if each connection held its response.
     for _ in 0..300 {
         let mut socket = must("a connection", TcpStream::connect(server.address()).await);
         must(

@@ -1,4 +1,4 @@
-//! Calls that come in over a trunk: answered by the number's agent, refused with the reason, and ended where their process
+//! Incoming calls over a trunk: answered by the number's agent, refused with a reason, and ended if their process
 //! died.
 
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use offhook_tests::{
 };
 use serde_json::{Value, json};
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The leases of a process that died run out, with room for a busy machine.
+/// The expiry of a dead process's leases, with room for a busy machine.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
 const CUSTOMER: &str = "+5215512345678";
@@ -25,7 +25,7 @@ const UNASSIGNED: &str = "+15005550102";
 
 const SIGABRT: i32 = 6;
 
-/// An agent that greets with a hum for each word, and hears no word.
+/// An agent that greets with one hum per word, and recognizes no words.
 fn config() -> Value {
     json!({
         "system_prompt": "You confirm appointments.",
@@ -37,7 +37,7 @@ fn config() -> Value {
     })
 }
 
-/// A service on a trunk, with the telephone at its other end.
+/// A service on a trunk, with the telephone at the other end.
 struct Desk {
     server: Server,
     phone: Phone,
@@ -77,7 +77,7 @@ impl Desk {
         }
     }
 
-    /// Calls a number; the status of the refusal.
+    /// Calls a number; returns the status code of the refusal.
     async fn refused(&self, to: &str) -> u16 {
         let call = self.phone.call(self.sip, CUSTOMER, to).await;
         call.is_answered().await.expect_err("a refusal")
@@ -100,12 +100,12 @@ async fn list(account: &Account, target: &str) -> Vec<Value> {
     list["data"].as_array().cloned().unwrap_or_default()
 }
 
-/// The number of the weekday after the day after tomorrow; 1970 began on a Thursday.
+/// The weekday number in three days; 1970 began on a Thursday.
 fn in_three_days() -> i64 {
     (unix_seconds() / 86_400 + 3 + 3) % 7 + 1
 }
 
-/// An address that is free for datagrams.
+/// An address with a free UDP port.
 fn free_address() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
@@ -144,13 +144,13 @@ both! {
         let first = &conversation["transcript"][0];
         assert_eq!((&first["role"], &first["text"]), (&json!("agent"), &json!("Hello, this is the harbour hotel.")));
 
-        // Nobody asked for it by POST /v1/calls.
+        // No POST /v1/calls placed it.
         let events = desk.events.count(1).await;
         assert_eq!(events[0].kind(), "call.completed");
         assert_eq!(events[0].json()["data"]["agent_id"], json!(desk.agent));
         assert_eq!(events[0].call(), text(&ended["call_id"]));
 
-        // The number next to it is another account's.
+        // The neighboring number belongs to another account.
         let call = desk.phone.call(desk.sip, CUSTOMER, OTHER).await;
         call.is_answered().await.expect("an answer");
         call.hang_up().await;
@@ -160,7 +160,7 @@ both! {
         assert_eq!(list(&neighbour, "/v1/conversations").await.len(), 1);
         assert_eq!(desk.events.received().len(), 1);
 
-        // Found by either number, as by a filter of the list.
+        // Both numbers find it in the list.
         for phone in [CUSTOMER, NUMBER] {
             let target = format!("/v1/calls?phone={}", phone.replace('+', "%2B"));
             assert_eq!(list(&desk.account, &target).await.len(), 1, "{phone}");
@@ -181,7 +181,7 @@ both! {
         desk.server.add_number(&desk.account.id, UNASSIGNED, None).await;
         assert_eq!(desk.refused(UNASSIGNED).await, 480);
 
-        // Numbers that other networks carry are not the trunk's to call.
+        // The trunk cannot reach numbers of other networks.
         let simulated = ["number", "add", "--account", &desk.account.id, "--phone-number", "+15005550103",
             "--agent", &desk.agent];
         desk.server.cli(&simulated).await;

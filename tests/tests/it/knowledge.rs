@@ -1,4 +1,4 @@
-//! Documents from the binary: read by its own child, found, and kept across a crash.
+//! Documents in the binary: read by its own child process, found, and kept across a crash.
 
 use std::time::Duration;
 
@@ -67,7 +67,8 @@ both! {
     }
 
     async fn a_model_looks_things_up_by_the_search_tool(database: Database) {
-        // A person answers 600 ms behind the agent's last word, by the clock of the call: time for a busy machine to look things up.
+        // A callee answers 600 ms after the agent's last word, by the clock of the call: enough time for a search on
+        // a busy machine.
         let server = Server::start(Options::on(database).set("simulator.speed", 3)).await;
         let account = server.account("scale").await;
         let pool = read(&account, "pool.txt", b"The pool opens at nine.").await;
@@ -96,7 +97,7 @@ both! {
             .map(|turn| format!("{}: {}", text(&turn["role"]), text(&turn["text"])))
             .collect();
         assert_eq!(turns[0], "agent: Hello.");
-        // A customer who has the floor between two steps has the turn begin anew.
+        // If the customer speaks between two steps, the turn starts again.
         let turn = [
             "agent: Let me look.",
             "tool: search_knowledge({\"query\":\"When does the POOL open?\"}) → [pool.txt]\nThe pool opens at nine.",
@@ -108,7 +109,7 @@ both! {
         ];
         let last = turns.len().saturating_sub(turn.len());
         assert_eq!(turns[last..], turn, "{call}");
-        // What the agent's version does not name is none of its answers.
+        // Documents that the agent's version does not name are not used in its answers.
         let query = json!({"query": "breakfast"});
         let found = account.post("/v1/knowledge/search", query).await.assert(200);
         assert_eq!(found["data"][0]["document_id"], menu["id"]);

@@ -1,5 +1,5 @@
-//! Legacy agents through the simulated provider: the operator stores a credential, the service lists what it opens, and
-//! their calls are dialed once, whatever becomes of the process.
+//! Legacy agents of the simulated provider: the operator stores a credential, the service lists its agents, and each
+//! call is dialed once even if the process dies.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
@@ -13,12 +13,13 @@ use tokio::task::JoinHandle;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Until the leases of a dead process have run out, and a provider is believed that it knows nothing.
+/// The expiry of a dead process's leases, and the time until the service accepts that the provider does not know a
+/// call.
 const SETTLED_WITHIN: Duration = Duration::from_secs(300);
 
 const SIGABRT: i32 = 6;
 
-/// Somebody who answers and says nothing.
+/// A callee who answers and says nothing.
 const SILENT: &str = "+15005550010";
 
 /// Stores a credential while the service runs; returns its agents, the one with a number first.
@@ -36,7 +37,7 @@ pub(crate) async fn agents(server: &Server, account: &Account) -> Vec<Value> {
     .await
 }
 
-/// Points in the life of a batch's calls; some are passed by the calls before.
+/// Failpoints in the life of a batch's calls; earlier calls already pass some of them.
 const POINTS: [&str; 7] = [
     "dial.before_claim",
     "dial.after_claim:3",
@@ -47,7 +48,7 @@ const POINTS: [&str; 7] = [
     "close.after_commit:2",
 ];
 
-/// Posts a batch to a process that may be gone before it has answered; the batch's path.
+/// Posts a batch to a process that may die before it responds; returns the batch's path.
 pub(crate) fn posted(account: &Account, agent: &Value, recipients: usize) -> JoinHandle<String> {
     let recipients: Vec<Value> = (0..recipients)
         .map(|n| json!({"to": format!("+521551234{n:04}"), "metadata": {"n": n}}))
@@ -65,7 +66,7 @@ pub(crate) fn posted(account: &Account, agent: &Value, recipients: usize) -> Joi
     })
 }
 
-/// Goes on with a batch whose process has died; the counts and the recipients at its end.
+/// Continues a batch whose process has died; returns the counts and the recipients at its end.
 pub(crate) async fn outlived(
     server: &mut Server,
     account: &Account,
@@ -88,13 +89,13 @@ pub(crate) async fn outlived(
     (batch["counts"].clone(), rows)
 }
 
-/// Waits until the process has aborted at the point that it was started with.
+/// Waits until the process has aborted at its failpoint.
 pub(crate) async fn aborts(server: &mut Server) {
     let status = server.ended_within(SETTLED_WITHIN).await;
     assert_eq!(status.signal(), Some(SIGABRT), "{status}");
 }
 
-/// Plays a scene for each of these points, at once, each in a database of its own.
+/// Plays a scene for each failpoint concurrently, each in its own database.
 pub(crate) async fn at_each<F>(
     points: impl IntoIterator<Item = &'static str>,
     database: Database,
@@ -119,7 +120,7 @@ pub(crate) async fn at_each<F>(
     assert!(failed.is_empty(), "{failed:?}: see above");
 }
 
-/// Runs a batch in a process that aborts at a point, and looks at what became of each recipient.
+/// Runs a batch in a process that aborts at a failpoint, and checks the result for each recipient.
 async fn aborted(point: &'static str, database: Database) {
     const RECIPIENTS: usize = 12;
     let simulator = SimulatorProcess::start(50).await;
@@ -147,7 +148,7 @@ async fn aborted(point: &'static str, database: Database) {
     }
 }
 
-/// That the recipients who were called were dialed once, and the others at most once; how many were called.
+/// Checks that the called recipients were dialed once, and the others at most once; returns how many were called.
 fn called_once(simulator: &SimulatorProcess, rows: &[Value]) -> usize {
     let mut completed = 0;
     for row in rows {

@@ -1,5 +1,5 @@
-//! Legacy agents at the provider's wire format, through a process that is killed: no call is placed twice, whatever the
-//! moment.
+//! Legacy agents in the provider's wire format, with a process that is killed: no call is placed twice, whenever that
+//! happens.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::legacy::{aborts, at_each, outlived, posted};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Until the leases of a dead process have run out, and a call that nobody knows has not appeared.
+/// The expiry of a dead process's leases, and the time until a call counts as unknown to the provider.
 const SETTLED_WITHIN: Duration = Duration::from_secs(240);
 
 const CUSTOMER: &str = "+5215512345678";
@@ -39,20 +39,21 @@ fn placings(fake: &ElevenLabs) -> usize {
 
 const RECIPIENTS: usize = 12;
 
-/// While the provider has requests, and has not answered.
+/// While the provider has requests that it has not answered.
 const IN_FLIGHT: &str = "in flight";
 
-/// Requests that are in flight then.
+/// The number of requests in flight at that time.
 const UNANSWERED: usize = 6;
 
-/// Runs a batch in a process that dies at a point, and counts what became of each recipient as the provider counts.
+/// Runs a batch in a process that dies at a failpoint, and compares each recipient's result with the provider's
+/// calls.
 async fn dies_in_a_batch(point: &'static str, database: Database) {
     let fake = ElevenLabs::start().await;
     fake.state().finishes = true;
     let (mut server, account) = start(database, &fake).await;
     let agent = account.read("/v1/agents?runtime=legacy").await["data"][0]["id"].clone();
     if point == IN_FLIGHT {
-        // The provider takes these calls, and does not say so in time.
+        // The provider accepts these calls, but does not respond in time.
         let slow = Fault::Slow(Duration::from_secs(120));
         fake.upstream()
             .fail("POST", "/v1/convai/", slow, UNANSWERED);
@@ -83,7 +84,7 @@ async fn dies_in_a_batch(point: &'static str, database: Database) {
                 assert_eq!(times, 1, "{point}: {row}");
                 completed += 1;
             }
-            // The provider was never asked.
+            // The provider never got the request.
             ("failed", Some("interrupted")) => assert_eq!(times, 0, "{point}: {row}"),
             _ => panic!("{point}: {row}"),
         }
@@ -107,7 +108,7 @@ both! {
     async fn a_process_that_dies_before_the_provider_answers_places_no_second_call(database: Database) {
         let fake = ElevenLabs::start().await;
         let (mut server, account) = start(database, &fake).await;
-        // The provider takes the call; the process is gone before it says so.
+        // The provider accepts the call; the process dies before the response.
         fake.upstream().fail("POST", "/v1/convai/", Fault::Slow(Duration::from_secs(120)), 1);
         let handle = account.call(AGENT, CUSTOMER).await;
         let call = eventually("the provider's call", LIMIT, || async { fake.calls_of(&handle).pop() }).await;
@@ -116,7 +117,7 @@ both! {
         fake.end(&call.id, 3, "Call ended by remote party");
         let ended = account.ended_within(&handle, SETTLED_WITHIN).await;
         assert_eq!(ended["status"], "completed", "{ended}");
-        // The provider told three seconds: no more than there was time for count.
+        // The provider reported three seconds; the duration is at most the time that passed.
         let lasted = ended["duration_seconds"].as_i64().unwrap_or_default();
         assert!((1..=3).contains(&lasted) && ended["credits"] == 1, "{ended}");
         assert_eq!(placings(&fake), 1);
@@ -150,7 +151,7 @@ both! {
     async fn a_call_that_the_provider_never_had_is_interrupted_after_a_crash(database: Database) {
         let fake = ElevenLabs::start().await;
         let (mut server, account) = start(database, &fake).await;
-        // The request is on its way when the process dies, and never becomes a call.
+        // The process dies while the request is in flight, and the request never becomes a call.
         fake.state().hides_calls = true;
         fake.upstream().fail("POST", "/v1/convai/", Fault::Slow(Duration::from_secs(120)), 1);
         let handle = account.call(AGENT, CUSTOMER).await;

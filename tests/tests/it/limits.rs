@@ -1,4 +1,4 @@
-//! Rate limits as a client meets them.
+//! Rate limits from a client's view.
 
 use offhook_tests::{Options, Server, both};
 
@@ -19,7 +19,7 @@ both! {
         for _ in 0..5 {
             assert_eq!(ask(&["198.51.100.7"]).await, 200);
         }
-        // The right-most address that is not trusted is the client, whatever stands left of it.
+        // The rightmost untrusted address is the client, whatever stands left of it.
         assert_eq!(ask(&["198.51.100.7"]).await, 429);
         assert_eq!(ask(&["1.2.3.4, 198.51.100.7"]).await, 429);
         assert_eq!(ask(&["5.6.7.8, 198.51.100.7, 10.1.1.1"]).await, 429);
@@ -62,7 +62,7 @@ both! {
     }
 }
 
-/// The one line of the log that has this request's id.
+/// The one log line with this request's id.
 fn logged(server: &Server, id: &str) -> String {
     let log = server.log();
     let lines: Vec<_> = log.lines().filter(|line| line.contains(id)).collect();

@@ -1,6 +1,6 @@
-//! The interface from outside: the real binary on SQLite and on PostgreSQL, spoken to over HTTP.
+//! Tests the API from outside: the real binary on SQLite and on PostgreSQL, over HTTP.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod administration;

@@ -1,4 +1,4 @@
-//! `/metrics`: what operators see, and what nobody may.
+//! `/metrics`: what operators see, and what must stay private.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The words that labels may have. What else they say must be a route, a bound or a version.
+/// Labels whose values may be a bound, a route or a version. Other values must be plain words.
 const WORDS: [&str; 3] = ["le", "route", "version"];
 
 pub(crate) fn with_metrics(options: Options) -> Options {
@@ -51,7 +51,7 @@ both! {
             account.get(target).await;
         }
         account.request("XOCHITL", "/v1/me").await;
-        // The third call of the minute is placed, the fourth is not.
+        // The third call of the minute is placed, the fourth is refused.
         for status in [403, 429] {
             let answer = account
                 .post("/v1/calls", json!({"agent_id": "xochitl", "to": "+5215512345678"}))
@@ -62,7 +62,7 @@ both! {
         let seen = eventually("figures of all that happened", LIMIT, || async {
             let seen = exposition(&server).await;
             let attempts = seen.sum("offhook_delivery_attempts_total", &[("outcome", "2xx")]);
-            // Looked at every 15 s, the first time maybe before the database knows this process.
+            // Sampled every 15 s, the first time maybe before the database knows this process.
             let ready = seen.sum("offhook_ready", &[]);
             (attempts >= 4.0 && ready > 0.0).then_some(seen)
         })
@@ -128,7 +128,7 @@ both! {
         for target in ["/", "/healthz", "/metrics/x"] {
             assert_eq!(client.get(target).await.status, 404, "{target}");
         }
-        // By hand: the client would note the answer as one of the interface's.
+        // Sent by hand: the client would record the response as one of the API's.
         let request = b"GET /v1/me HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
         let answer = must("an answer", exchange(address, request).await);
         assert!(answer.starts_with(b"HTTP/1.1 404"), "{answer:?}");

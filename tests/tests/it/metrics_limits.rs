@@ -1,4 +1,4 @@
-//! What `/metrics` says of the limits, whoever counts, and of the job that looks at batches.
+//! `/metrics` on the limits, with either store, and on the batch job.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn decisions(seen: &Exposition) -> [f64; 3] {
         .map(|outcome| seen.sum("offhook_limiter_decisions_total", &[("outcome", outcome)]))
 }
 
-/// Three requests of an account that may make two: what was counted of them.
+/// Sends three requests of an account that may send two; returns the counts.
 async fn three_of_two(server: &Server) -> ([f64; 3], Account) {
     let account = server.account("starter").await;
     let before = decisions(&exposition(server).await);
@@ -34,7 +34,7 @@ fn options() -> Options {
 async fn decisions_in_memory_are_counted_and_looks_at_batches_are_a_job() {
     let server = Server::start(options()).await;
     let (counted, _) = three_of_two(&server).await;
-    // Each request is one of the address, too.
+    // Each request also counts for the address.
     assert_eq!(counted, [5.0, 1.0, 0.0]);
     eventually("a look at batches", LIMIT, || async {
         let seen = exposition(&server).await;

@@ -10,19 +10,20 @@ use offhook_tests::{
 };
 use serde_json::json;
 
-/// A person who talks.
+/// A callee who talks.
 const PERSON: &str = "+5215512345678";
 
-/// Leases of a dead process, judged after as long of one's own renewals, with room for a busy machine.
+/// The expiry of a dead process's leases, judged after as long a time of the observer's own renewals, with room for a
+/// busy machine.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(150);
 
-/// Where libfaketime is on Debian and Ubuntu.
+/// The directory of libfaketime on Debian and Ubuntu.
 const LIBRARIES: &str = "/usr/lib";
 
 struct Nodes {
     a: Server,
     b: Server,
-    /// An account, spoken to through each.
+    /// The account, used through each server.
     on_a: Account,
     on_b: Account,
 }
@@ -32,7 +33,7 @@ impl Nodes {
         Self::start_with(change, &[]).await
     }
 
-    /// `variables` are in the environment of the second one.
+    /// `variables` are in the environment of the second server.
     async fn start_with(change: impl Fn(Options) -> Options, variables: &[(&str, &str)]) -> Self {
         let options = change(Options::on(Database::postgres().await));
         let a = Server::start(options.clone()).await;
@@ -98,7 +99,7 @@ async fn a_second_node_without_redis_is_not_ready_until_it_is_alone() {
     assert_eq!(status, 503, "{why}");
     assert!(why.contains("redis_url"), "{why}");
     assert_eq!(ready(&nodes.a).await.0, 200);
-    // A node that stops signs off, and leaves its place.
+    // A stopping node signs off and frees its place.
     assert!(nodes.a.stop().await.success());
     eventually(
         "the second node's turn",
@@ -128,7 +129,7 @@ async fn what_a_node_leaves_when_it_is_killed_is_ended_and_told_by_another() {
         let call = nodes.on_b.ended_within(handle, TAKEN_OVER_WITHIN).await;
         *statuses.entry(call["failure_reason"].clone()).or_insert(0) += 1;
     }
-    // The other one may have dialed some of them, and these go on.
+    // The other node may have dialed some of them, and these continue.
     let interrupted = statuses.get(&json!("interrupted")).copied();
     assert!(interrupted.unwrap_or(0) > 0, "{statuses:?}");
     let terminal = |call: &str, all: &[Received]| -> BTreeSet<String> {
@@ -147,7 +148,7 @@ async fn what_a_node_leaves_when_it_is_killed_is_ended_and_told_by_another() {
     }
 }
 
-/// The library that turns the clock of a process, and of no monotonic one.
+/// The library that changes a process's wall clock, but not its monotonic clock.
 pub(crate) fn faketime() -> String {
     let machines = must("the libraries", std::fs::read_dir(LIBRARIES));
     let found = machines
@@ -167,7 +168,7 @@ async fn a_node_stepped_by_an_hour_changes_no_call_delivery_or_key() {
     turn("+0");
     let receiver = Receiver::start().await;
     let nodes = Nodes::start_with(
-        // What is queued waits for the stepped one too, and its keys are short of their end.
+        // Queued calls also wait for the stepped node, and its keys have not expired yet.
         |options| options.set("simulator.speed", 8),
         &[
             ("LD_PRELOAD", &faketime()),
@@ -197,7 +198,7 @@ async fn a_node_stepped_by_an_hour_changes_no_call_delivery_or_key() {
             talking(&nodes.on_a, handle).await;
         }
         turn(by);
-        // The stepped node finds its keys as they were, and places and dials as if nothing had happened.
+        // The stepped node finds its keys unchanged, and places and dials as if nothing had happened.
         for (key, handle) in keys.iter().zip(&handles) {
             assert_eq!(place(&nodes.on_b, key).await, *handle);
         }
@@ -218,7 +219,7 @@ async fn a_node_stepped_by_an_hour_changes_no_call_delivery_or_key() {
                 })
             })
             .await;
-        // Whichever node signed, a receiver that refuses what is off by five minutes takes it.
+        // A receiver with a tolerance of five minutes accepts signatures of both nodes.
         let secret = must("a secret", secret.parse());
         for one in all {
             let signature = one.header("x-service-signature").unwrap_or_default();

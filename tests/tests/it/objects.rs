@@ -1,4 +1,4 @@
-//! Files in an S3-compatible store: taken in, read, played from any node, and deleted; and what happens without it.
+//! Files in an S3-compatible store: uploaded, read, played from any node, and deleted; and failures of the store.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const DOCUMENTS: &str = "/v1/knowledge/documents";
 const LIMIT: Duration = Duration::from_secs(60);
 const SIGABRT: i32 = 6;
 
-/// Nobody waits for the store longer than this.
+/// No request waits longer for the store.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn send(account: &Account, name: &str) -> Value {
@@ -30,7 +30,7 @@ async fn read(account: &Account, made: &Value) -> Value {
     .await
 }
 
-/// The path of the audio of a call that has a recording.
+/// The path of the audio of a recorded call.
 async fn recorded(server: &Server, account: &Account) -> String {
     let agents = legacy::agents(server, account).await;
     let handle = account.call(text(&agents[0]["id"]), "+5215512345678").await;
@@ -39,7 +39,7 @@ async fn recorded(server: &Server, account: &Account) -> String {
     format!("/v1/conversations/{}/audio", text(&call["conversation_id"]))
 }
 
-/// Leaves the recording of a call as a process does that dies while it records: of so many samples of both sides.
+/// Leaves a recording with this many samples of both sides, as a process that dies while recording does.
 fn left(server: &Server, account: &Account, id: &str, pairs: u32) -> Vec<u8> {
     let header = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0\x40\x1f\0\0\0\x7d\0\0\x04\0\x10\0data\0\0\0\0";
     let sound: Vec<u8> = (0..pairs)
@@ -78,7 +78,7 @@ both! {
         let audio = recorded(&server, &account).await;
         let id = audio.split('/').nth(3).unwrap_or_default();
         assert_eq!(objects.keys("recordings"), [format!("recordings/{}/{id}.wav", account.id)]);
-        // This node keeps no file.
+        // This node stores no file locally.
         assert!(!server.data_dir().join("objects").exists());
         let whole = account.get(&audio).await;
         assert_eq!((whole.status, &whole.body[..4]), (200, b"RIFF".as_slice()));
@@ -112,14 +112,14 @@ both! {
             assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
             let list = account.read(DOCUMENTS).await;
             assert_eq!(list["data"], json!([]), "nothing half taken in");
-            // The rest goes on.
+            // Everything else still works.
             let agent = account.agent().await;
             let handle = account.call(&agent, "+5215512345678").await;
             assert_eq!(account.ended(&handle).await["status"], "completed");
             objects.recover();
             assert_eq!(account.get(&audio).await.status, 200);
         }
-        // Taken in, and then the store goes before it is read: by the next process, which waits for it.
+        // The store fails after an upload and before the document is read: the next process waits for the store.
         assert!(server.stop().await.success());
         server.start_again(&[("OFFHOOK_FAILPOINT", failpoints::UPLOAD_AFTER_OBJECT)]).await;
         let body = json!({"name": "Lost", "text": "Nine."});
@@ -143,7 +143,7 @@ both! {
         assert_eq!(call["has_audio"], false);
         let id = text(&call["conversation_id"]).to_owned();
         server.kill().await;
-        // In more than one part: 5 minutes and more.
+        // More than one part: 5 minutes and more.
         let sound = left(&server, &account, &id, 1_400_000);
         objects.go_down();
         server.start_again(&[("OFFHOOK_FAILPOINT", failpoints::RECORDING_AFTER_OBJECT)]).await;
@@ -153,7 +153,7 @@ both! {
         .await;
         assert_eq!(account.ended(&handle).await["has_audio"], false);
         objects.recover();
-        // It dies between the store and the row.
+        // It dies between storing the object and updating the row.
         assert_eq!(server.ended_within(LIMIT).await.signal(), Some(SIGABRT));
         assert_eq!(objects.keys("recordings"), [format!("recordings/{}/{id}.wav", account.id)]);
         server.start_again(&[]).await;
@@ -175,7 +175,7 @@ async fn a_document_waits_for_the_store_and_is_read_then() {
     let options = objects.used_by(Options::on(offhook_tests::Database::Sqlite));
     let mut server = Server::start(options).await;
     let account = server.account("scale").await;
-    // Whoever reads asks the store at once: only a process that has just begun finds it silent.
+    // A reader contacts the store at once, so only a process that has just started finds it silent.
     let made = send(&account, "Hours").await;
     objects.go_down();
     server.crash_and_restart().await;

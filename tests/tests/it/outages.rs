@@ -1,4 +1,4 @@
-//! The database gone for a while, and a disk that has no room for the embedded one.
+//! Outages of the database, and a full disk under the embedded one.
 
 mod on_postgres {
     use std::collections::HashSet;
@@ -13,13 +13,13 @@ mod on_postgres {
     use serde_json::json;
     use tokio_postgres::NoTls;
 
-    /// How long the database is away: more than a statement's timeout, less than a lease.
+    /// How long the database is away: longer than a statement timeout, shorter than a lease.
     const OUTAGE: Duration = Duration::from_secs(12);
 
-    /// How much later than a server its database is there: more than one attempt.
+    /// How much later than a server its database starts: longer than one attempt.
     const LATE: Duration = Duration::from_secs(3);
 
-    /// Keeps everybody out of a database.
+    /// Blocks all connections to a database.
     struct Outage {
         admin: tokio_postgres::Client,
         database: String,
@@ -183,8 +183,8 @@ mod on_postgres {
                 let before = commits.load(Ordering::SeqCst);
                 outage.cut().await;
                 tokio::time::sleep(Duration::from_millis(150)).await;
-                // On a machine that takes longer to connect than this, nothing would ever be written, and a call that is not
-                // dialed within 10 s of its claim fails.
+                // If connecting took longer than this, nothing would ever be written, and a call that is not dialed
+                // within 10 s of its claim fails.
                 while commits.load(Ordering::SeqCst) == before && !until.load(Ordering::SeqCst) {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
@@ -266,7 +266,7 @@ mod on_postgres {
         let outage = Outage::of(&database).await;
         tokio::time::sleep(Duration::from_secs(outage_seconds.into())).await;
         outage.end().await;
-        // It was ended before another node could take it for lost.
+        // It was ended before another node could take it over.
         let call = account
             .ended_within(&talking, Duration::from_secs(30))
             .await;
@@ -281,7 +281,7 @@ mod on_postgres {
             (unrenewed..outage_seconds.into()).contains(&seconds),
             "{call}"
         );
-        // What was known when the database went is reported when it is back.
+        // An outcome from before the outage is reported after it.
         let call = account
             .ended_within(&ringing, Duration::from_secs(30))
             .await;
@@ -322,7 +322,7 @@ mod on_postgres {
         lose_answers(3, &[2, 3]).await;
     }
 
-    /// Every so many-th answer, in turn.
+    /// Loses every n-th response, for each n in turn.
     async fn lose_answers(processes: usize, each: &[u64]) {
         let database = Database::postgres().await;
         let proxy = LostReplies::before(&database).await;
@@ -340,7 +340,7 @@ mod on_postgres {
         account.webhook(&receiver.url("/")).await;
         let agent = account.agent().await;
         let mut calls = Vec::new();
-        // Every place of a call's writes is met by one of these in some call.
+        // Together, these lose a response at every write of a call.
         for every in each {
             let before = proxy.lost();
             proxy.lose_every(*every);
@@ -357,7 +357,7 @@ mod on_postgres {
                     .as_array()
                     .cloned()
                     .unwrap_or_default();
-                // Nobody in it says the same twice.
+                // No sentence occurs twice.
                 let said: HashSet<_> = turns.iter().map(|turn| text(&turn["text"])).collect();
                 assert!(
                     turns.len() > 3 && said.len() == turns.len(),
@@ -394,7 +394,7 @@ mod on_a_full_disk {
     use offhook_tests::{Database, Disk, Options, Server, SimulatorProcess, eventually, text};
     use serde_json::json;
 
-    /// How long there is no room.
+    /// How long the disk is full.
     const FULL: Duration = Duration::from_secs(4);
 
     #[tokio::test(flavor = "multi_thread")]
@@ -428,7 +428,7 @@ mod on_a_full_disk {
         while began.elapsed() < FULL {
             let answer = account.post("/v1/calls", &body).await;
             match answer.status {
-                // What was written before may leave some room in the file.
+                // Earlier writes may have left some room in the file.
                 201 => handles.push(text(&answer.json()["id"]).to_owned()),
                 _ => {
                     answer.assert_error(503, "service_unavailable");

@@ -1,11 +1,11 @@
-//! What becomes of a call to each of the simulator's numbers.
+//! The outcome of a call to each of the simulator's numbers.
 
 use std::time::Duration;
 
 use offhook_tests::{Account, Options, Receiver, Server, both, eventually, text};
 use serde_json::{Value, json};
 
-/// A call that has ended, and its events in the order of their coming.
+/// An ended call, and its events in order of arrival.
 async fn outcome(
     account: &Account,
     receiver: &Receiver,

@@ -1,4 +1,4 @@
-//! The telephone of the spoken tests, proven on another one of its kind before anything is proven by it.
+//! Tests the telephone of the spoken tests against another one of its kind, before other tests rely on it.
 
 use offhook_tests::{Listener, Phone, needs_speech, speech};
 

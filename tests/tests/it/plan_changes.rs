@@ -1,4 +1,4 @@
-//! `account set-plan` says what goes and wants `--yes`.
+//! `account set-plan` lists what the account would lose, and requires `--yes`.
 
 use offhook_tests::{Server, both};
 
@@ -19,7 +19,7 @@ both! {
         let moved = server.cli(&[&small[..], &["--yes"]].concat()).await;
         assert_eq!(moved["plan"], "free");
         account.get("/v1/calls").await.assert_error(403, "plan_limit");
-        // Nothing goes with a larger plan.
+        // A larger plan loses nothing.
         let large = ["account", "set-plan", "--account", &account.id, "--plan", "enterprise"];
         assert_eq!(server.cli(&large).await["plan"], "enterprise");
         account.read(&format!("/v1/calls/{call}")).await;

@@ -1,4 +1,4 @@
-//! The pages that people use, in a real browser.
+//! The portal's pages in a real browser.
 
 mod attackers;
 mod deeds;

@@ -1,4 +1,4 @@
-//! What must not be in logs.
+//! Private data that must not appear in logs.
 
 use offhook_tests::{Options, Receiver, Server, both, text};
 use serde_json::json;
@@ -21,7 +21,7 @@ both! {
         for to in ["+15005550006", "+15005550003", "+15005550007"] {
             account.ended(&account.call(&agent, to).await).await;
         }
-        // What goes wrong must not tell more.
+        // Errors must not reveal more.
         for target in [
             "/v1/calls?phone=%2B5215512345678&limit=0",
             "/v1/calls/+5215512345678",

@@ -1,4 +1,4 @@
-//! Writing to a server's database beside it: what no command does.
+//! Writes to a server's database directly, for changes that no command makes.
 
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, SqliteConnection};

@@ -1,4 +1,4 @@
-//! Several processes that count together, and what they do while they cannot.
+//! Several processes that count together, and their behavior while they cannot.
 
 mod on_postgres {
     use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ mod on_postgres {
     /// A check lasts 100 ms at most, and a request has two; the rest is for a busy machine.
     const NO_HANG: Duration = Duration::from_secs(3);
 
-    /// "recovers by itself within a second of Redis's return"; the rest is for a busy machine.
+    /// The store recovers within a second of Redis's return; the rest is for a busy machine.
     const RECOVERY: Duration = Duration::from_secs(3);
 
     fn options(database: &Database, redis: &RedisServer) -> Options {
         Options::on(database.clone()).set("redis_url", redis.url())
     }
 
-    /// Options of servers that are to be ready beside each other, which takes files in common.
+    /// Options of servers that must be ready side by side, which requires shared files.
     fn in_common(database: &Database, redis: &RedisServer, files: &TempDir) -> Options {
         options(database, redis).set("storage.objects", files.path().display())
     }
@@ -30,7 +30,7 @@ mod on_postgres {
         server.client().with_key(&account.token)
     }
 
-    /// How many of `each` requests to each of two servers, all under way at once, were not refused.
+    /// How many of `each` concurrent requests to each of two servers were admitted.
     async fn admitted(clients: [Client; 2], each: usize, target: &'static str) -> i64 {
         let mut under_way = tokio::task::JoinSet::new();
         for number in 0..2 * each {
@@ -108,7 +108,7 @@ mod on_postgres {
                 assert_eq!(placed, 10);
                 return;
             }
-            // A minute ended meanwhile, and some of the next one's are spent.
+            // A minute ended meanwhile, and some of the next minute's allowance is spent.
             let spent = minute();
             eventually("another minute", Duration::from_secs(70), || async {
                 (minute() > spent).then_some(())
@@ -136,7 +136,7 @@ mod on_postgres {
             .await;
         let call = account.call(&agent, "+5215512345678").await;
         let events = format!("/v1/conversations/{}/events", &call[5..]);
-        // The first one has it, so that it goes on when the other one is stopped.
+        // The first server runs the call, so it continues when the other one stops.
         let mut live = account.get(&events).stream().await;
         while live
             .next()
@@ -163,7 +163,7 @@ mod on_postgres {
                 .count(),
             0
         );
-        // A place is given back to whoever asks next, wherever that is.
+        // A freed slot is available on every server.
         for (number, client) in clients.iter().enumerate() {
             open.pop();
             let again = eventually("a place", NO_HANG, || async {
@@ -178,7 +178,7 @@ mod on_postgres {
                 one_more.head
             );
         }
-        // Those of a process that has left are nobody's.
+        // The slots of a stopped process are freed.
         second.stop().await;
         let mut more = Vec::new();
         while more.len() < 10 {
@@ -242,7 +242,7 @@ mod on_postgres {
         let (database, mut redis) = (Database::postgres().await, RedisServer::start().await);
         redis.kill();
         let server = Server::start_unready(options(&database, &redis)).await;
-        // Until it is registered with the database, that is the reason.
+        // Until the server is registered with the database, that is the reason.
         eventually("a reason that names Redis", RECOVERY, || async {
             let unready = server.client().get("/readyz").await.assert(503);
             let reason = unready["reason"].as_str().unwrap_or_default().to_owned();
@@ -303,7 +303,7 @@ mod on_postgres {
             (answer.status == 503).then_some(())
         };
         eventually("a refusal", Duration::from_secs(5), refused).await;
-        // The request may be refused before the connection's task has said why.
+        // The request may be refused before the connection's task has logged why.
         let told = || async { server.log().contains("Redis is out of reach").then_some(()) };
         eventually("a word of the outage", Duration::from_secs(5), told).await;
         let log = server.log();

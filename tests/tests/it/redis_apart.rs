@@ -1,5 +1,5 @@
-//! Servers on one database that count in different Redises would each admit the whole limit: it is noticed, said, and one of
-//! them gives way.
+//! Servers on one database that count in different Redises would each admit the whole limit. The service detects and
+//! reports this, and one of them becomes unready.
 
 mod on_postgres {
     use std::time::Duration;
@@ -19,7 +19,7 @@ mod on_postgres {
         }
     }
 
-    /// What the servers call a Redis, as soon as they do.
+    /// The servers' name for a Redis, as soon as it has one.
     async fn name(redis: &RedisServer) -> String {
         eventually("a name", LIMIT, || async {
             let said = redis.say("GET ratelimit:server").await;
@@ -36,7 +36,7 @@ mod on_postgres {
         let (redis, another) = (RedisServer::start().await, RedisServer::start().await);
         let options = |url: String| Options::on(database.clone()).set("redis_url", url);
         let older = Server::start(options(redis.url())).await;
-        // The same server counts apart too, with another number of its databases.
+        // Another database number on the same server also counts separately.
         for url in [another.url(), format!("{}/1", redis.url())] {
             let mut younger = Server::join(options(url.clone()), &[]).await;
             eventually("a reason that names the Redis", LIMIT, || async {
@@ -88,7 +88,7 @@ mod on_postgres {
             })
             .await;
         }
-        // Emptied under its clients, it is called as before.
+        // Emptied under its clients, it keeps its name.
         redis.say("FLUSHALL").await;
         assert_eq!(name(&redis).await, after);
     }

@@ -1,4 +1,4 @@
-//! Exchanging the master key: cut short anywhere, taken up again, and no secret lost or shown.
+//! Replacing the master key: interrupted anywhere, resumed, and without losing or revealing a secret.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::deliveries::is_signed_by;
 
-/// What nobody may find in a dump.
+/// Must not appear in a dump.
 const HEADER: &str = "Bearer a-tools-own-secret";
 
 fn key_file(server: &Server) -> PathBuf {
@@ -18,7 +18,7 @@ fn key_file(server: &Server) -> PathBuf {
     }
 }
 
-/// Gives these keys from now on, the first one first.
+/// Sets these keys, in this order.
 fn give(server: &Server, keys: &[&str]) {
     must(
         "the keys",
@@ -32,7 +32,7 @@ fn keys(server: &Server) -> (String, String) {
     (old.trim().to_owned(), "08".repeat(32))
 }
 
-/// Everything that is stored, as an intruder would have it.
+/// All stored data, as an intruder would have it.
 async fn dump(server: &Server) -> Vec<u8> {
     let mut command = match server.database().url() {
         Some(url) => {
@@ -63,7 +63,7 @@ fn shows(dump: &[u8], secret: &str) -> bool {
         .any(|text| dump.windows(text.len()).any(|part| part == text.as_bytes()))
 }
 
-/// An account with a secret of every kind, one of them rotated out and signing along.
+/// An account with a secret of every kind, one of them rotated out but still signing.
 async fn furnished(server: &Server, receiver: &Receiver) -> (Account, Vec<String>, String) {
     let account = server.account("scale").await;
     let (endpoint, first) = account.webhook(&receiver.url("/hooks")).await;
@@ -100,7 +100,7 @@ async fn furnished(server: &Server, receiver: &Receiver) -> (Account, Vec<String
     )
 }
 
-/// A call and the delivery of its end, signed by every secret.
+/// Places a call and checks that all secrets sign the delivery of its end.
 async fn works(account: &Account, agent: &str, receiver: &Receiver, secrets: &[String]) {
     let handle = account.call(agent, "+5215512345678").await;
     assert_eq!(account.ended(&handle).await["status"], "completed");

@@ -1,4 +1,4 @@
-//! Deliveries that fail: retried, exhausted, cancelled, made again.
+//! Failed deliveries: retried, exhausted, cancelled, redelivered.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ both! {
             .map(|one| one["status_code"].clone())
             .collect();
         assert_eq!(codes, [500, 404, 302, 429].map(Value::from));
-        // By hand it is made once more, and its success counts.
+        // A manual redelivery sends it once more, and its success counts.
         let again = account
             .post(&format!("{target}/redeliver"), "{}")
             .await
@@ -54,7 +54,7 @@ both! {
     async fn one_dead_endpoint_holds_up_no_other(database: Database) {
         let (_server, account) = Server::furnished(database).await;
         let receiver = Receiver::start().await;
-        // It accepts connections and never answers.
+        // It accepts connections and never responds.
         let dead = offhook_tests::must(
             "a listener",
             tokio::net::TcpListener::bind("127.0.0.1:0").await,

@@ -1,5 +1,5 @@
-//! The programs of the portal's quick start: each is run as it stands against a server, but for the address and the agent
-//! that the portal writes into it.
+//! Runs each program of the portal's quick start against a server, unchanged except for the address and the agent
+//! that the portal fills in.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use offhook_tests::{Database, Options, Server, has_program, must, within};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// A program waits two seconds between two looks at its call.
+/// A program polls its call every two seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the program `file` of the quick start prints.
+/// The output of the quick start's program `file`.
 async fn run(server: &Server, program: &str, file: &str) -> String {
     let account = server.account("scale").await;
     let agent = account.agent().await;

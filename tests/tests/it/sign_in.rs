@@ -1,4 +1,4 @@
-//! Signing in to the portal, from outside: what a browser sends and gets, without one.
+//! Signing in to the portal, at the HTTP level without a browser.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn location(answer: &Answer) -> &str {
     answer.header("location").unwrap_or_default()
 }
 
-/// The code with which the first account is made: four groups of four characters in the server's log.
+/// The code that creates the first account: four groups of four characters in the server's log.
 pub(crate) fn first_code(server: &Server) -> String {
     let log = server.log();
     let line = log

@@ -1,10 +1,9 @@
-//! Calls that are spoken and heard: the real binary on a trunk, a telephone at its other end, and between them nothing
-//! but SIP and RTP on loopback. A voice (flite) asks, the service's own recogniser (pocketsphinx, with a grammar)
-//! understands, the scripted model answers, the service's voice (flite) says it, and an ear of ours (pocketsphinx
-//! again) reads it back from the packets.
+//! Spoken calls: the real binary on a trunk, a telephone at the other end, and only SIP and RTP on loopback in
+//! between. A synthesizer (flite) asks, the service's own recognizer (pocketsphinx, with a grammar) understands, the
+//! scripted model answers, the service's synthesizer (flite) speaks, and our recognizer (pocketsphinx again) reads
+//! the answer back from the packets.
 //!
-//! Sound takes its time, and machines that test are busy: these tests wait for what is to happen, and measure time by
-//! samples.
+//! Audio takes time, and test machines are busy: these tests wait for events, and measure time in samples.
 
 mod agents;
 mod faults;
@@ -44,7 +43,7 @@ async fn a_question_is_heard_and_answered() {
     );
     let latency = &ended["latency"];
     assert_eq!(latency["turns"], 2, "{ended}");
-    // It waits for the end of the customer's turn before it answers.
+    // The agent waits for the end of the customer's turn before it answers.
     assert!(latency["p50_ms"].as_i64() >= Some(500), "{ended}");
     let (_, turns) = stage.transcript(&ended).await;
     assert_eq!(

@@ -1,11 +1,11 @@
-//! The graceful stop: what can be asked of a process while its last calls go on.
+//! The graceful stop: which requests a process still serves while its last calls continue.
 
 use std::time::Duration;
 
 use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually};
 use serde_json::json;
 
-/// A stop without calls waits for nothing; the rest is a busy machine's.
+/// A stop without calls waits for nothing; the rest is for a busy machine.
 const QUICK: Duration = Duration::from_secs(5);
 
 /// A call that talks at real speed for minutes.
@@ -103,14 +103,14 @@ both! {
         let agent = account.agent().await;
         account.ended(&account.call(&agent, "+15005550001").await).await;
         receiver.count(2).await;
-        // Deliveries that wait for a retry keep until the next start.
+        // Deliveries that wait for a retry stay until the next start.
         server.signal("TERM").await;
         assert!(server.ended_within(QUICK).await.success());
         assert!(!server.data_dir().join("listen").exists());
     }
 }
 
-/// The log beside the database is a copy of nothing by then: the file alone is the whole of it.
+/// The write-ahead log is then empty: the database file alone holds everything.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clean_stop_leaves_the_database_in_one_file() {
     let mut server = Server::start(Options::on(Database::Sqlite)).await;

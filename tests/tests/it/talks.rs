@@ -15,7 +15,7 @@ use self::page::{Heard, Page, connect, connect_speaking, speech};
 
 const PAGE: &str = "https://shop.example";
 
-/// An agent that hums a note for each word, and understands the lines of its script.
+/// An agent that hums a note for each word, and recognizes the lines of its script.
 fn config(lines: &[&str]) -> Value {
     json!({
         "system_prompt": "say: At nine.",
@@ -27,7 +27,7 @@ fn config(lines: &[&str]) -> Value {
     })
 }
 
-/// A published agent with its widget on, with something changed.
+/// A published agent with its widget enabled, with these changes.
 async fn agent(account: &Account, config: Value, change: Value) -> String {
     let agent = account.agent_with(config).await;
     let mut widget =
@@ -162,7 +162,7 @@ both! {
         assert_eq!(missing.err(), Some(403));
         let other = connect_speaking(address, &ours, (Some(PAGE), "chat")).await;
         assert_eq!(other.err(), Some(400));
-        // Behind the handshake of a page that may talk to somebody.
+        // After the handshake of a page that may talk to some agent.
         for (agent, code) in [(&theirs[..], "forbidden"), ("00000000-0000-7000-8000-000000000000", "not_found")] {
             let mut page = Page::starts(address, agent, PAGE).await;
             assert_eq!(page.text("error").await["error"], code);
@@ -171,7 +171,7 @@ both! {
         assert_eq!(listed["data"], json!([]));
     }
 
-    /// What a frame's head announces is refused, not gathered.
+    /// The length in a frame's head is refused before the frame is buffered.
     async fn a_frame_of_eight_gibibytes_is_refused_by_its_first_hundred_kilobytes(database: Database) {
         let (server, account) = Server::furnished(database).await;
         let agent = agent(&account, config(&[]), json!({})).await;
@@ -220,7 +220,7 @@ both! {
                         break;
                     }
                     if begins {
-                        // What comes before it has begun is nobody's.
+                        // Audio before the conversation has begun is dropped.
                         sleep(Duration::from_millis(500)).await;
                     }
                 }
@@ -243,7 +243,7 @@ both! {
             });
             assert_eq!(closed.await, code, "{what}");
         }
-        // None of them keeps a line.
+        // None of them keeps a call slot.
         let listed = account.read("/v1/calls").await;
         for call in listed["data"].as_array().into_iter().flatten() {
             ended(&account, call["id"].as_str().unwrap_or_default()).await;

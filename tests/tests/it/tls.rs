@@ -27,7 +27,7 @@ fn with_pair(options: Options, directory: &Path) -> Options {
         .set("http.tls_key", directory.join("key.pem").display())
 }
 
-/// A client that trusts this certificate alone.
+/// A client that only trusts this certificate.
 fn client(trusted: rustls::pki_types::CertificateDer<'static>) -> reqwest::Client {
     let mut roots = rustls::RootCertStore::empty();
     must("a root", roots.add(trusted));
@@ -62,7 +62,7 @@ both! {
         let made = https.post(format!("{base}/v1/agents")).bearer_auth(&account.token).json(&body);
         assert_eq!(must("POST /v1/agents", made.send().await).status().as_u16(), 201);
 
-        // Whoever trusts another certificate, or speaks plain HTTP, learns nothing.
+        // A client that trusts another certificate, or uses plain HTTP, learns nothing.
         let other = must("a directory", tempfile::tempdir());
         let stranger = client(write_pair(other.path()));
         assert!(stranger.get(format!("{base}/healthz")).send().await.is_err());

@@ -1,4 +1,4 @@
-//! Several editors at one agent.
+//! Several editors of one agent.
 
 use offhook_tests::{Server, both, must};
 use serde_json::json;

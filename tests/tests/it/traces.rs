@@ -1,4 +1,4 @@
-//! Spans for an OpenTelemetry collector (`telemetry.otlp_endpoint`), read as a collector reads them.
+//! Spans for an OpenTelemetry collector (`telemetry.otlp_endpoint`), decoded as a collector does.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::metrics::{exposition, with_metrics};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The spans that a collector was sent.
+/// The spans that a collector received.
 fn spans(received: &[Received]) -> Vec<Span> {
     let mut spans = Vec::new();
     for one in received {
@@ -77,7 +77,7 @@ both! {
         let handle = text(&placed["id"]).to_owned();
         account.ended(&handle).await;
         receiver.count(2).await;
-        // The last spans are sent with the end of the process.
+        // The process sends the last spans when it ends.
         assert!(server.stop().await.success());
         let received = collector.received();
         let spans = spans(&received);

@@ -1,14 +1,14 @@
-//! Calls that go out by a trunk, as its carrier sees them. What is heard and said on them is told elsewhere.
+//! Outgoing calls over a trunk, from the carrier's side. Other tests cover their audio.
 
 use std::time::{Duration, Instant};
 
 use offhook_tests::{Account, Database, Options, Phone, Receiver, Server, eventually, text};
 use serde_json::{Value, json};
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a call may go on once the interface was told to hang up.
+/// How long a call may continue after a hang-up request to the API.
 const OBEYED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The account's number.
@@ -134,7 +134,7 @@ async fn a_ringing_call_that_is_hung_up_is_cancelled_at_the_carrier() {
 async fn an_answered_call_that_is_hung_up_ends_with_a_bye() {
     let stage = Stage::open().await;
     let mut times = Vec::new();
-    // A busy machine may hold up some of them.
+    // A busy machine may delay some of them.
     while times.len() < 3 && times.iter().all(|time| *time >= OBEYED_WITHIN) {
         let handle = stage.call().await;
         let answered = stage.phone.answers().await;

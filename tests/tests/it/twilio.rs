@@ -1,5 +1,5 @@
-//! Calls over Twilio: the real binary, a fake of Twilio that posts signed callbacks and opens the stream, and a customer
-//! who speaks into it. The agent's ear is a script, its voice hums.
+//! Calls over Twilio: the real binary, a fake of Twilio that posts signed callbacks and opens the stream, and a
+//! customer who speaks into it. The agent uses a scripted recognizer and a humming synthesizer.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Until the leases of a dead process have run out.
+/// The expiry of a dead process's leases.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
 const CUSTOMER: &str = "+5215512345678";
@@ -30,7 +30,7 @@ const NUMBER: &str = "+15005550199";
 /// "Hello, do you have a table for two?"
 const SPEECH: &[u8] = include_bytes!("../../../crates/media/tests/it/speech.ulaw");
 
-/// A service whose calls go over Twilio, with an account that has imported its number.
+/// A service with calls over Twilio, and an account that has imported its number.
 struct Desk {
     twilio: FakeTwilio,
     server: Server,
@@ -72,7 +72,7 @@ impl Desk {
         }
     }
 
-    /// Places a call and has it answered.
+    /// Places a call and answers it.
     async fn answered(&self, config: Value) -> (String, PlacedCall, Caller) {
         let agent = self.account.agent_with(config).await;
         let handle = self.account.call(&agent, CUSTOMER).await;
@@ -103,7 +103,7 @@ impl Desk {
     }
 }
 
-/// An agent that hums a note for each word, and understands the lines of its script.
+/// An agent that hums a note for each word, and recognizes the lines of its script.
 fn config(lines: &[&str]) -> Value {
     json!({
         "system_prompt": "say: At nine.",
@@ -115,12 +115,12 @@ fn config(lines: &[&str]) -> Value {
     })
 }
 
-/// What Twilio has been sent and has not played yet: a frame each, or a mark's name.
+/// What Twilio has received and not played yet: one entry per frame, or a mark's name.
 #[derive(Default)]
 struct Player(VecDeque<Option<String>>);
 
 impl Player {
-    /// Takes a message; the marks that come back at once, as what was before them is not played any more.
+    /// Handles a message; returns the marks that a clear sends back at once.
     fn take(&mut self, message: &Value) -> Vec<String> {
         match message["event"].as_str() {
             Some("media") => self.0.push_back(None),
@@ -132,7 +132,7 @@ impl Player {
         Vec::new()
     }
 
-    /// Plays a frame; the marks that were reached with it.
+    /// Plays a frame; returns the marks that it reached.
     fn play(&mut self) -> Vec<String> {
         if self.0.front().is_some_and(Option::is_none) {
             self.0.pop_front();
@@ -145,7 +145,7 @@ impl Player {
     }
 }
 
-/// The customer, at the other end of Twilio: a microphone that never falls silent, and marks that come back.
+/// The customer, at the other end of Twilio: a microphone that never falls silent, and returned marks.
 struct Caller {
     texts: mpsc::UnboundedSender<String>,
     says: mpsc::UnboundedSender<Vec<u8>>,
@@ -222,7 +222,7 @@ impl Caller {
         let _ = self.says.send(SPEECH.to_vec());
     }
 
-    /// The next message of this kind; others are passed over.
+    /// The next message of this kind. Skips others.
     async fn gets(&mut self, kind: &str) -> Value {
         loop {
             let message = within(kind, PATIENCE, self.came.recv()).await;
@@ -233,7 +233,7 @@ impl Caller {
         }
     }
 
-    /// The end of a sentence, played to the customer.
+    /// Waits until a sentence has been played to its end.
     async fn hears_it_out(&mut self) {
         loop {
             let played = self.gets("played").await;
@@ -246,7 +246,7 @@ impl Caller {
         }
     }
 
-    /// So many frames of loud sound.
+    /// Waits for this many frames of loud audio.
     async fn hears(&mut self, frames: usize) {
         let mut heard = 0;
         while heard < frames {
@@ -315,7 +315,7 @@ both! {
             let sid = format!("CA{n:032x}");
             incoming_form(asked_at, &sid, CUSTOMER, NUMBER)
         };
-        // Nobody serves it yet.
+        // No agent serves it yet.
         let (status, said) = incoming(70).exchange(to).await;
         assert_eq!(status, 200, "{said}");
         assert!(said.contains("<Reject reason=\"rejected\"/>"), "{said}");
@@ -353,7 +353,7 @@ both! {
         );
         caller.let_go().await;
         assert_eq!(desk.twilio.calls(), [], "nobody was called");
-        // Whoever has removed the login is not called there, and does not call from there, any more.
+        // Without the credential, the account's number no longer takes or places calls.
         desk.server.run(&["account", "credential", "remove", "--account", &desk.account.id, "--provider", "twilio"]).await;
         assert_eq!(incoming(73).post(to).await, 403);
         let handle = desk.account.call(&agent, CUSTOMER).await;
@@ -404,7 +404,7 @@ both! {
         let handle = desk.account.call(&agent, CUSTOMER).await;
         let call = desk.twilio.placed(0).await;
         desk.tell(&call, "ringing", 1).await;
-        // Behind the commit of what Twilio calls it, which its successor must know.
+        // After the commit of Twilio's call id, which the successor needs.
         let path = format!("/2010-04-01/Accounts/{OWN_ACCOUNT}/Calls/{}.json", call.sid);
         eventually("a question after the call", PATIENCE, || async {
             (!desk.twilio.upstream().asked_of("GET", &path).is_empty()).then_some(())
@@ -439,7 +439,7 @@ async fn what_is_not_twilios_is_refused_at_the_door_and_ends_no_call() {
     forged.body = forged.body.replace("busy", "failed");
     let mut unsigned = busy(Scheme::Token);
     unsigned.headers.clear();
-    // The last by a key that was never agreed on.
+    // The last one uses a key that was never agreed on.
     for form in [forged, unsigned, busy(Scheme::SharedKey)] {
         assert_eq!(form.post(to).await, 403, "{form:?}");
     }

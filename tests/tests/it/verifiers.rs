@@ -1,4 +1,4 @@
-//! The receivers' code that the portal shows: each program is run, by its own interpreter, against signatures of ours.
+//! The receivers' code in the portal: runs each program with its own interpreter against our signatures.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// A compiler of a language that has one takes its time on a busy machine.
+/// A compiled language needs some time on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
 const NOW: i64 = 1_777_573_931;
@@ -21,7 +21,7 @@ const BODY: &[u8] =
     "{\"type\":\"call.completed\",\"data\":{\"transcript_summary\":\"Se confirmó la cita.\"}}"
         .as_bytes();
 
-/// A header, a body and a secret, when they are looked at, and whether they are one another's.
+/// A header, a body, a secret and the current time, and whether the header is valid.
 struct Case {
     name: &'static str,
     header: String,
@@ -104,7 +104,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs the snippet with this ending on every case.
+/// Runs the snippet with this file extension on every case.
 async fn verifies(ending: &str, command: &[&str]) {
     let folder = TempDir::new().expect("a folder");
     let snippet = root().join(format!("crates/portal/snippets/verify.{ending}"));
@@ -133,7 +133,7 @@ async fn verifies(ending: &str, command: &[&str]) {
     assert_eq!(wrong, Vec::<&str>::new(), "misjudged by verify.{ending}");
 }
 
-/// What a program answers on standard output to what it reads on standard input.
+/// The output of a program for this input.
 async fn answer(command: &[&str], folder: &Path, input: &str) -> String {
     let (program, arguments) = command.split_first().expect("a program");
     let child = Command::new(program)

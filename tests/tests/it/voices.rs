@@ -1,4 +1,4 @@
-//! Voices: the shipped list, and one that a provider gives.
+//! Voices: the shipped list, and one from a provider.
 
 use offhook_testkit::fakes::voices::VoiceCatalog;
 use offhook_testkit::upstream::Fault;

@@ -1,9 +1,9 @@
-//! What calls cost, and who may not afford them.
+//! The cost of calls, and accounts that cannot afford them.
 
 use offhook_tests::{Account, Database, Options, Server, both, model_server};
 use serde_json::{Value, json};
 
-/// An agent whose minute costs 1.2 credits, which holds 2 of them for its longest call.
+/// An agent whose minute costs 1.2 credits; its longest call reserves 2.
 async fn costly(account: &Account) -> String {
     account
         .agent_with(json!({
@@ -23,7 +23,7 @@ async fn start(database: Database, speed: u32) -> Server {
     Server::start(options).await
 }
 
-/// What a minute of a call costs in tenths of a credit, and what it holds, with this model and those that step in.
+/// The cost of a call's minute in tenths of a credit, and its reservation, with this model and its fallbacks.
 async fn costs(
     account: &Account,
     (provider, model): (&str, &str),
@@ -92,7 +92,7 @@ both! {
         let place = async || {
             account.post("/v1/calls", &body).idempotency_key("third").await
         };
-        // Each holds 2 of the 5 while it rings.
+        // Each reserves 2 of the 5 while it rings.
         let ringing = [
             account.call(&agent, "+15005550002").await,
             account.call(&agent, "+15005550002").await,
@@ -102,7 +102,7 @@ both! {
         assert_eq!(refused.header("retry-after"), None);
         account.post(&format!("/v1/calls/{}/hangup", ringing[0]), "{}").await.assert(202);
         account.ended(&ringing[0]).await;
-        // What it held is free again, and so is the key of the refused request.
+        // The reservation is released, and so is the key of the refused request.
         place().await.assert(201);
         assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(3));
     }

@@ -1,4 +1,5 @@
-//! Customers on WhatsApp, through crashes of the process: each message is answered once and each answer sent at most once.
+//! Customers on WhatsApp, through crashes of the process: each message is answered once, and each answer is sent at
+//! most once.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
@@ -18,10 +19,10 @@ const SIGABRT: i32 = 6;
 const OURS: &str = "+15005550123";
 const FROM: &str = "5215512345678";
 
-/// Leases of a dead process, with room for a busy machine.
+/// The expiry of a dead process's leases, with room for a busy machine.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
-/// A number of an account that is answered on WhatsApp by an agent that costs credits.
+/// An account's number on WhatsApp, with an agent that costs credits.
 struct Line {
     account: Account,
     number: String,
@@ -45,7 +46,7 @@ impl Line {
         Self { account, number }
     }
 
-    /// A customer writes; whether the process took it in.
+    /// Sends a customer's message; returns whether the process accepted it.
     async fn hears(&self, client: &Client, wamid: &str) -> bool {
         let body = webhook(
             PHONE_NUMBER_ID,
@@ -77,7 +78,7 @@ impl Line {
         )
     }
 
-    /// The newest conversation, once it has so many turns.
+    /// The newest conversation, once it has this many turns.
     async fn turns(&self, count: usize) -> Value {
         eventually("the turns", SETTLED_WITHIN, || async {
             let newest = self.newest().await?;
@@ -93,8 +94,8 @@ fn roles(conversation: &Value) -> Vec<&str> {
     turns.map(|turn| text(&turn["role"])).collect()
 }
 
-/// Dies at `point` with a message under way, and starts again: of that message and of one more the customer gets `sent`
-/// answers. What the account reads meanwhile, and in the end.
+/// Dies at `point` while handling a message, and restarts: for that message and one more the customer gets `sent`
+/// answers. Returns what the account reads meanwhile and at the end.
 async fn crash(database: Database, point: &str, sent: usize) -> (Value, Value) {
     let fake = FakeWhatsApp::start().await;
     let options = Options::on(database)
@@ -109,7 +110,7 @@ async fn crash(database: Database, point: &str, sent: usize) -> (Value, Value) {
     line.hears(&server.client(), "wamid.1").await;
     assert_eq!(server.ended().await.signal(), Some(SIGABRT), "{point}");
     server.start_again(&[]).await;
-    // WhatsApp has seen no answer, perhaps.
+    // WhatsApp may not have seen a response.
     line.hears(&server.client(), "wamid.1").await;
     line.hears(&server.client(), "wamid.2").await;
     let told = eventually("an answer", SETTLED_WITHIN, || async {
@@ -121,7 +122,7 @@ async fn crash(database: Database, point: &str, sent: usize) -> (Value, Value) {
         (agent == 2 && fake.taken().len() >= sent).then_some(newest)
     })
     .await;
-    // Another agent of the number: the conversation is over, and paid.
+    // The number gets another agent: the conversation ends, and is billed.
     let other = json!({"agent_id": agent(&line.account).await});
     line.account
         .request("PATCH", &line.number)

@@ -1,4 +1,4 @@
-//! The leg of a page, on a clock that the tests turn.
+//! The call leg of a web page, with a paused clock.
 #![cfg(test)]
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, advance, timeout};
 
 const FIRST: SegmentId = SegmentId(1);
 
-/// A page that was answered.
+/// An answered page.
 async fn answered() -> (PageEnd, AudioLeg) {
     let (end, line) = page().unwrap();
     let mut leg = line.answer();
@@ -20,7 +20,7 @@ async fn answered() -> (PageEnd, AudioLeg) {
     (end, leg)
 }
 
-/// 20 ms of a loud, steady tone, as a page sends it.
+/// 20 ms of a loud, steady tone, in a page's format.
 fn sound() -> Vec<u8> {
     (0..320_u32)
         .map(|at| if at % 16 < 8 { 8_000_i16 } else { -8_000 })
@@ -59,7 +59,7 @@ async fn sound_goes_both_ways_twenty_milliseconds_at_a_time() {
     }
     assert!(began.elapsed() <= FRAME_TIME * 52);
     assert!(heard >= 46, "{heard}");
-    // A second of sound leaves within a second, and never all at once.
+    // A second of audio leaves within a second, and never all at once.
     let bytes: usize = sent.iter().map(Bytes::len).sum();
     assert!((31_000..=32_000).contains(&bytes), "{bytes}");
     assert!(sent.iter().all(|it| it.len() <= 640), "{sent:?}");
@@ -113,7 +113,7 @@ async fn silence_is_not_sent_and_what_is_cut_is_taken_back() {
         "what waited here is gone"
     );
     leg.playout.resume();
-    // What was never begun is nowhere to be taken back from.
+    // Nothing of a segment that never began has to be taken back.
     leg.playout.enqueue(SegmentId(2), &[9_000; 160]);
     leg.playout.clear();
     while let Some(sent) = next(&end).await {
@@ -179,7 +179,7 @@ async fn a_page_that_hammers_its_keys_is_answered_all_the_same() {
     while let Some(AudioEvent::Dtmf('1')) = leg.events.recv().await {
         keys += 1;
     }
-    // What ended the loop is the answer, behind as many keys as are kept.
+    // The answer ended the loop, after as many keys as are kept.
     assert!((1..200).contains(&keys), "{keys}");
     drop(end);
     assert!(matches!(leg.events.recv().await, Some(AudioEvent::Hangup)));

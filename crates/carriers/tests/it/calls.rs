@@ -78,7 +78,7 @@ pub(crate) fn persona() -> Persona {
     }
 }
 
-/// What a call left behind.
+/// The results of a call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Told {
     pub(crate) outcome: CallOutcome,

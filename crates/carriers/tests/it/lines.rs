@@ -1,4 +1,4 @@
-//! What an agent does to a line besides speaking.
+//! An agent's actions on a line other than speaking.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -39,7 +39,7 @@ async fn three_thousand_calls_talk_at_once_and_each_costs_little() {
     assert_eq!(simulator.dials().len(), usize::from(CALLS));
 }
 
-/// The memory that this process holds; `None` where the system does not tell.
+/// The memory of this process; `None` if the system does not report it.
 fn resident_bytes() -> Option<usize> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = statm.split_whitespace().nth(1)?.parse().ok()?;

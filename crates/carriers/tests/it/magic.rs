@@ -1,4 +1,4 @@
-//! What happens when each number is called.
+//! The outcome of a call to each number.
 
 use std::sync::Arc;
 use std::time::Duration;

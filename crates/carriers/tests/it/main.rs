@@ -1,6 +1,6 @@
-//! The simulated network: its numbers, its size, and that a process of its own is the same network.
+//! The simulated network: its numbers, its capacity, and the same network as a separate process.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod calls;

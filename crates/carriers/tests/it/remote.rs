@@ -1,4 +1,4 @@
-//! The network as a process of its own.
+//! The network as a separate process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) fn client(url: &str) -> RemoteSimulator {
     RemoteSimulator::new(url).unwrap()
 }
 
-/// The calls that go on at the simulator, read as any other client would.
+/// The live calls at the simulator, read as any other client would.
 async fn live(url: &str) -> String {
     use tokio::io::AsyncWriteExt;
     let address = url.trim_start_matches("http://");
@@ -88,7 +88,7 @@ async fn a_network_of_its_own_process_behaves_as_one_in_process() {
         }
     });
     for (to, mut far, mut near) in join_all(calls).await {
-        // How far the agent came before it was cut is a matter of milliseconds.
+        // How far the agent got before the cut is a matter of milliseconds.
         for line in far.script.iter_mut().chain(&mut near.script) {
             if line.ends_with("--") {
                 line.truncate(6);
@@ -130,7 +130,7 @@ async fn each_dial_is_in_the_log_before_it_is_answered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_client_died_goes_on_until_it_is_hung_up_by_its_handle() {
     let (url, _server) = start(None).await;
-    // A client that dies says nothing: its connection closes in the middle of the events.
+    // A client that dies sends nothing: its connection closes in the middle of the events.
     let died = tokio::spawn({
         let address = url.trim_start_matches("http://").to_owned();
         async move {
@@ -228,7 +228,7 @@ async fn a_thousand_calls_work_over_loopback() {
     });
     for told in join_all(calls.collect::<Vec<_>>()).await {
         let told = told.unwrap();
-        // On a busy machine, at this speed, the customer may be the first to speak.
+        // On a busy machine, at this speed, the customer may speak first.
         for words in ["A: Hello", "U: Goodbye!"] {
             let spoken = told.script.iter().any(|line| line.starts_with(words));
             assert!(spoken, "{words}: {told:?}");

@@ -1,4 +1,4 @@
-//! Endpoints that change, or are disabled, while the dispatcher works.
+//! Endpoints that change or are disabled while the dispatcher works.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -13,7 +13,7 @@ use crate::it::world::{Dispatching, World, secret};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A receiver that answers its first request at once, and holds the eight that follow.
+/// A receiver that answers its first request at once, and holds the next eight.
 async fn holding() -> Hook {
     Hook::new(|number| match number {
         2..10 => Answer::Held(200),
@@ -22,17 +22,18 @@ async fn holding() -> Hook {
     .await
 }
 
-/// Of 30 deliveries eight are under way, and the others are claimed and wait.
+/// Of 30 deliveries, eight are in flight, and the others are claimed and wait.
 async fn claimed_ahead(world: &World, hook: &Hook, endpoint: EndpointId) -> Vec<DeliveryId> {
     let first = world.event(endpoint).await;
-    // It has answered quickly: from now on more is claimed than can begin.
+    // The endpoint has responded quickly, so from now on more is claimed than can begin.
     world.until_state(first, DeliveryState::Delivered).await;
     let ids = world.events(endpoint, 30).await;
     hook.received(9).await;
     ids
 }
 
-/// A receiver that says what it is told to, and a dispatcher that tries each delivery once and may disable.
+/// A receiver with a variable status code, and a dispatcher that tries each delivery once and may disable the
+/// endpoint.
 async fn failing(world: &World) -> (Arc<AtomicU16>, EndpointId, Dispatching) {
     let status = Arc::new(AtomicU16::new(500));
     let said = status.clone();
@@ -90,7 +91,7 @@ offhook_testkit::contract! {
         hook.let_through(8);
         world.all_until_state(&ids, DeliveryState::Delivered).await;
         assert_eq!(hook.count(), 31);
-        // Without an overlap the old secret signs nothing more.
+        // Without an overlap the old secret no longer signs.
         let alone = [new];
         for request in 9..31 {
             let signature = sign(&alone, now.unix_seconds(), &hook.body(request));
@@ -121,7 +122,7 @@ offhook_testkit::contract! {
         world.clock.advance(72 * HOUR);
         exhaust(&world, endpoint, 1).await;
         assert_eq!(world.until_disabled(endpoint).await.as_deref(), Some("failing"));
-        // What happens meanwhile is stored, and not sent.
+        // Events meanwhile are stored but not sent.
         let call = world.place_call().await;
         world.end_call(call).await;
         let missed = world.delivery_of(EventType::CallFailed).await;

@@ -1,4 +1,4 @@
-//! Where an attempt connects to, and where it does not.
+//! Where an attempt connects to, and where it refuses to.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ async fn a_kept_connection_that_the_receiver_closed_is_replaced() {
     assert!(receiver.left_alone());
 }
 
-/// A name server that knows one answer.
+/// A name server with one fixed answer.
 struct Knows(Vec<IpAddr>);
 
 impl Lookup for Knows {

@@ -63,13 +63,13 @@ offhook_testkit::contract! {
             assert_eq!(story.delivery.state, DeliveryState::Retrying);
             let due = world.clock.now().plus(offset * MINUTE);
             world.assert_due(&story, due);
-            // PostgreSQL's clock goes on by itself.
+            // PostgreSQL's clock advances by itself.
             let last = match world.store.is_embedded() {
                 true => Duration::from_micros(1),
                 false => Duration::from_secs(25),
             };
             world.pass(offset * MINUTE - last);
-            // Once the bystander's event has arrived, the dispatcher has looked at this time.
+            // Once the bystander's event has arrived, the dispatcher has polled at this time.
             let marker = world.event(other).await;
             world.until_state(marker, DeliveryState::Delivered).await;
             assert_eq!(world.story(id).await.attempts.len(), usize::try_from(number).unwrap());
@@ -102,7 +102,7 @@ offhook_testkit::contract! {
             assert_eq!(world.story(id).await.attempts.len(), 1);
         }
         running.stop().await;
-        // Written by a clock that has been put back since.
+        // Written before the clock was set back.
         let early = world.event(healthy).await;
         world.step_clock(-HOUR);
         let running = world.dispatch();
@@ -124,7 +124,7 @@ offhook_testkit::contract! {
         let running = world.dispatch();
         hook.received(1).await;
         let later = world.delivery_of(EventType::CallFailed).await;
-        // An event that waits for nothing overtakes it.
+        // A new event that waits for nothing overtakes it.
         let marker = world.place_call().await;
         hook.received(2).await;
         assert!(world.story(later).await.attempts.is_empty());
@@ -219,7 +219,7 @@ offhook_testkit::contract! {
             assert_eq!(story.delivery.attempts_count, 1);
             running.stop().await;
         }
-        // Nobody can say that the receiver failed.
+        // The receiver did not fail.
         let all = world.store.endpoint_health(world.account).await.unwrap();
         let health = all.iter().find(|one| one.endpoint == endpoint).unwrap();
         assert_eq!((health.failing_since, health.exhausted_count), (None, 0));
@@ -375,7 +375,7 @@ offhook_testkit::contract! {
         let endpoint = world.endpoint(&hook.url).await;
         let first = world.event(endpoint).await;
         let running = world.dispatch();
-        // It has answered quickly: from now on more is claimed than can begin.
+        // The endpoint has responded quickly, so from now on more is claimed than can begin.
         world.until_state(first, DeliveryState::Delivered).await;
         let ids = world.events(endpoint, 30).await;
         hook.received(9).await;
@@ -394,7 +394,7 @@ offhook_testkit::contract! {
             }
         }
         assert_eq!((delivered, hook.count()), (8, 9));
-        // Nobody has to wait for a lease.
+        // The next process does not have to wait for a lease.
         let running = world.dispatch();
         world.all_until_state(&ids, DeliveryState::Delivered).await;
         assert_eq!(hook.count(), 31);

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that keeps what it gets.
+//! A webhook receiver that records its requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use tokio::time::timeout;
 
 use crate::it::receiver::{Request, read_request};
 
-/// What to do with a request.
+/// The response to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
-    /// Answer at once.
+    /// Respond at once.
     Status(u16),
-    /// Answer when [`Hook::let_through`] says so.
+    /// Respond when [`Hook::let_through`] allows it.
     Held(u16),
-    /// Say nothing.
+    /// Never respond.
     Never,
 }
 
@@ -70,7 +70,7 @@ impl Hook {
         Self::new(move |_| Answer::Status(status)).await
     }
 
-    /// Waits for so many requests in all.
+    /// Waits for `count` requests in all.
     pub(crate) async fn received(&self, count: usize) {
         let mut counts = self.count.clone();
         let waiting = counts.wait_for(|received| *received >= count);
@@ -83,7 +83,7 @@ impl Hook {
         *self.count.borrow()
     }
 
-    /// Lets so many held answers go.
+    /// Releases this many held responses.
     pub(crate) fn let_through(&self, answers: usize) {
         self.gate.add_permits(answers);
     }

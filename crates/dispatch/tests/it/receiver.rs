@@ -1,4 +1,4 @@
-//! Receivers on loopback, written byte by byte: most of them misbehave.
+//! Receivers on loopback, written byte by byte; most of them misbehave.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A request as it came over the wire.
+/// A request as received.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) head: String,
@@ -51,7 +51,7 @@ impl Receiver {
     }
 }
 
-/// Reads a head and as many bytes of body as it announces.
+/// Reads a head and the announced number of body bytes.
 pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Request {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -72,7 +72,7 @@ pub(crate) async fn closed(mut stream: TcpStream) {
     while stream.read(&mut [0; 1024]).await.is_ok_and(|read| read > 0) {}
 }
 
-/// TLS with a certificate that nobody trusts.
+/// TLS with an untrusted certificate.
 pub(crate) fn self_signed() -> TlsAcceptor {
     let issued = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(issued.signing_key.serialize_der()).unwrap();

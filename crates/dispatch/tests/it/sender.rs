@@ -16,7 +16,7 @@ const PRIVATE: Policy = Policy {
     allow_private: true,
 };
 
-/// The deadline of attempts that are meant to miss it.
+/// The deadline of attempts that should miss it.
 const SHORT: Duration = Duration::from_secs(1);
 
 const EVENT_ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -40,7 +40,7 @@ pub(crate) async fn send(sender: &Sender, url: &str) -> AttemptResult {
     sender.send(shipment).await
 }
 
-/// Sends to a receiver that answers with `response` and then closes.
+/// Sends to a receiver that responds with `response` and then closes.
 async fn answered_with(response: &[u8]) -> AttemptResult {
     let receiver = Receiver::new().await;
     let sender = sender(ATTEMPT_DEADLINE);
@@ -52,7 +52,8 @@ async fn answered_with(response: &[u8]) -> AttemptResult {
     result
 }
 
-/// Sends to a receiver whose connection `misbehave` gets once the request is read. Returns when both are done.
+/// Sends to a receiver that passes its connection to `misbehave` once the request is read. Returns when both are
+/// done.
 async fn sent_to<T>(
     deadline: Duration,
     misbehave: impl AsyncFnOnce(TcpStream) -> T,

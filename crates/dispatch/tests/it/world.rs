@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 /// Longer than a lease.
 const LEASE_AND_MORE: i64 = 46_000_000;
 
-/// Attempts end when the test says so, not by their deadline.
+/// Attempts end when the test says so, not at their deadline.
 const NO_DEADLINE: Duration = Duration::from_secs(600);
 
 pub(crate) struct World {
@@ -133,7 +133,7 @@ impl World {
         (id, secret)
     }
 
-    /// An event for one endpoint alone.
+    /// An event for a single endpoint.
     pub(crate) async fn event(&self, endpoint: EndpointId) -> DeliveryId {
         let at = self.clock.now();
         let event = event(EventType::CallInitiated, at);
@@ -149,7 +149,7 @@ impl World {
     }
 
     pub(crate) async fn events(&self, endpoint: EndpointId, count: usize) -> Vec<DeliveryId> {
-        // Few at once: they share the store's connections with the dispatcher.
+        // Only a few at once: they share the store's connections with the dispatcher.
         let events = stream::iter(0..count).map(|_| self.event(endpoint));
         events.buffered(8).collect().await
     }
@@ -203,7 +203,7 @@ impl World {
         self.wake.notify_one();
     }
 
-    /// The account's deliveries of one type.
+    /// The account's only delivery of this type.
     pub(crate) async fn delivery_of(&self, kind: EventType) -> DeliveryId {
         let filter = DeliveryFilter {
             kind: Some(kind),
@@ -215,7 +215,7 @@ impl World {
         page[0].id
     }
 
-    /// Changes an endpoint as the service does, and says so.
+    /// Changes an endpoint as the service does, and counts the change.
     pub(crate) async fn set_status(&self, endpoint: EndpointId, status: EndpointStatus) {
         let change = EndpointChange {
             status: Some(status),
@@ -233,7 +233,7 @@ impl World {
         self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits until the endpoint is disabled; says why it was.
+    /// Waits until the endpoint is disabled; returns the reason.
     pub(crate) async fn until_disabled(&self, endpoint: EndpointId) -> Option<String> {
         let mut look = tokio::time::interval(Duration::from_millis(5));
         loop {
@@ -250,7 +250,7 @@ impl World {
         self.wake.notify_one();
     }
 
-    /// Lets time pass by whichever clock deliveries fall due by, and says so.
+    /// Advances the clock by which deliveries fall due, and wakes the dispatcher.
     pub(crate) fn pass(&self, time: Duration) {
         self.clock.advance(time);
         if self.store.is_embedded() {
@@ -260,25 +260,25 @@ impl World {
         }
     }
 
-    /// Every lease runs out.
+    /// Expires every lease.
     pub(crate) fn end_leases(&self) {
         self.turn(LEASE_AND_MORE);
     }
 
-    /// Turns the clock of leases: on PostgreSQL, the database's.
+    /// Advances the clock of leases: on PostgreSQL, the database's.
     fn turn(&self, micros: i64) {
         let turned = self.lease_clock.fetch_add(micros, Ordering::SeqCst) + micros;
         self.store.turn_lease_clock(turned);
         self.wake();
     }
 
-    /// Steps the machine's clock, and says so.
+    /// Steps the machine's clock, and wakes the dispatcher.
     pub(crate) fn step_clock(&self, micros: i64) {
         self.clock.step(micros);
         self.wake();
     }
 
-    /// Checks when the delivery's next attempt is due: exactly where the clock is the test's own.
+    /// Checks when the delivery's next attempt is due: exactly, if the clock is the test's own.
     pub(crate) fn assert_due(&self, story: &DeliveryStory, due: Timestamp) {
         let next = story.delivery.next_attempt_at.unwrap();
         if self.store.is_embedded() {
@@ -308,13 +308,13 @@ impl World {
         story.unwrap().unwrap()
     }
 
-    /// Waits until the delivery is as wished.
+    /// Waits until the delivery satisfies `wish`.
     pub(crate) async fn until(
         &self,
         id: DeliveryId,
         wish: impl Fn(&DeliveryStory) -> bool,
     ) -> DeliveryStory {
-        // The database has no way to say that a row has changed.
+        // The database cannot notify of a changed row.
         let mut look = tokio::time::interval(Duration::from_millis(5));
         let mut story = self.story(id).await;
         for _ in 0..6_000 {
@@ -338,7 +338,7 @@ impl World {
     }
 }
 
-/// A dispatcher at work.
+/// A running dispatcher.
 pub(crate) struct Dispatching {
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -351,7 +351,7 @@ impl Dispatching {
         Self { stop, task }
     }
 
-    /// As a process that is killed.
+    /// Ends it like a killed process.
     pub(crate) async fn crash(self) {
         self.task.abort();
         assert!(self.task.await.unwrap_err().is_cancelled());

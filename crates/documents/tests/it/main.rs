@@ -1,6 +1,6 @@
-//! Files as people and attackers send them.
+//! Files from honest people and from attackers.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod files;

@@ -1,4 +1,4 @@
-//! `is_public` against the IANA special-purpose address registries, written out a second time.
+//! Checks `is_public` against a second copy of the IANA special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use offhook_egress::is_public;
 use proptest::prelude::*;
 
-/// Not globally reachable, or no unicast at all, and two that are only reachable from inside a cloud or a tunnel.
+/// Not globally reachable, or not unicast, and two that are only reachable from inside a cloud or a tunnel.
 const V4: &[&str] = &[
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -26,7 +26,7 @@ const V4: &[&str] = &[
     "240.0.0.0/4",
 ];
 
-/// All that lies outside 2000::/3, then the special blocks inside.
+/// Everything outside 2000::/3, then the special blocks inside.
 const V6: &[&str] = &[
     "::/3",
     "4000::/2",

@@ -35,7 +35,7 @@ pub(crate) fn untouched(listener: TcpListener) -> bool {
     accepted.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-/// Reads one request head and answers it.
+/// Reads one request head and responds.
 async fn answer(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), response: &[u8]) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -153,7 +153,7 @@ async fn a_redirect_is_an_answer_like_any_other() {
     assert!(untouched(elsewhere));
 }
 
-/// A certificate for `hooks.example.com` that ends with `last_year`, and a client that trusts it alone.
+/// A certificate for `hooks.example.com` that expires with `last_year`, and a client that only trusts it.
 pub(crate) fn trusted_pair(last_year: i32) -> (TlsAcceptor, rustls::ClientConfig) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(["hooks.example.com".to_owned()]).unwrap();
@@ -248,7 +248,7 @@ async fn a_closed_port_is_a_connect_failure() {
     }
 }
 
-/// Runs itself once more with the proxies set, and listens where they point.
+/// Runs itself again with the proxy variables set, and listens at the proxies' address.
 #[tokio::test]
 async fn the_environments_proxies_are_ignored() {
     const INNER: &str = "OFFHOOK_EGRESS_TEST_INSIDE";

@@ -1,6 +1,6 @@
 //! The guard against private targets.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod addresses;

@@ -1,4 +1,4 @@
-//! What the resolver lets through.
+//! The addresses that the resolver lets through.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use offhook_egress::{
 };
 use reqwest::dns::Resolve;
 
-/// Answers the n-th query with the n-th list, then with the last one.
+/// Answers the n-th query with the n-th list, then always with the last one.
 pub(crate) struct Scripted {
     answers: Vec<Vec<IpAddr>>,
     pub(crate) queries: AtomicUsize,

@@ -1,4 +1,4 @@
-//! The text of targets.
+//! The syntax of targets.
 
 use offhook_egress::{MAX_URL_CHARACTERS, Policy, TargetUrl, TargetUrlError as Fault};
 use proptest::prelude::*;

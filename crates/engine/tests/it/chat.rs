@@ -1,4 +1,4 @@
-//! Answers in writing: as they come, with tools in between, and cut where they are stopped.
+//! Text replies: streamed, with tools in between, and cut where they are stopped.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::it::fakes::{Does, FakeModel, FakeModels, TokioClock, persona};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What was told as it happened, and the turns.
+/// The reported pieces, and the turns.
 #[derive(Default)]
 struct Told {
     pieces: Mutex<Vec<ChatPiece>>,
@@ -45,7 +45,7 @@ impl ChatSink for Told {
     }
 }
 
-/// A box in which every tool takes a second and does the same.
+/// Tools that all take a second and have the same outcome.
 struct Toolbox(ToolOutcome);
 
 #[async_trait]
@@ -131,7 +131,7 @@ async fn tools_are_used_between_two_parts_of_an_answer() {
     ];
     assert_eq!(*told.turns.lock(), turns);
     assert_eq!(last(&answer), ("It is 7.", false));
-    // What the transcript would say, had nobody heard the answer.
+    // The transcript as it would be if no answer had come from the tool.
     let unheard = told.at_work.lock().concat();
     assert_eq!(unheard.len(), 1);
     assert!(
@@ -187,7 +187,7 @@ async fn a_stopped_answer_is_what_was_written_of_it() {
     let answered = answered.await.unwrap();
     assert_eq!(answered.end, ChatEnd::Stopped);
     assert_eq!(last(&answered), ("One", true));
-    // Before anything was written there is nothing to keep.
+    // Before any text was written there is nothing to keep.
     let model = FakeModel::new(&[Does::Wait(5 * SECOND), Does::Finish]);
     let stop = sleep(2 * SECOND);
     let answered = answer(dialogue(&model, &tools), &tools, &clock, &told, stop);

@@ -1,4 +1,4 @@
-//! Data that is extracted from conversations.
+//! Data extraction from conversations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::it::fakes::{Does, FakeModel, FakeModels, choice};
 
 const SCHEMA: &str = r#"{"type":"object"}"#;
 
-/// Reads an answer that says `good`.
+/// Accepts a response that contains `good`.
 fn judge(text: &str) -> Result<String, Misfit> {
     if text.contains("good") {
         return Ok(text.to_owned());
@@ -104,7 +104,7 @@ async fn a_model_that_fails_or_takes_too_long_leaves_it_to_the_next_one() {
         let began = Instant::now();
         assert_eq!(asked(both, &transcript()).await, Ok("good".to_owned()));
         assert_eq!(began.elapsed(), Duration::from_secs(took));
-        // Told what was wrong is who wrote it.
+        // The correction goes to the model that wrote the response.
         assert_eq!((first.asked().len(), other.asked().len()), (1, 2));
 
         let began = Instant::now();
@@ -133,7 +133,7 @@ async fn nothing_is_asked_where_the_customer_said_nothing_and_endless_answers_ar
     assert_eq!(data(&model).await, unfit());
     let read = &model.asked()[1].messages[2].content;
     assert_eq!(read.len(), EXTRACTION_MAX_BYTES);
-    // Also where it comes in one piece, and then at a character.
+    // Also if the response comes in one piece; it is then cut at a character boundary.
     let whole: &'static str = Box::leak("é".repeat(EXTRACTION_MAX_BYTES).into_boxed_str());
     let model = FakeModel::new(&[Does::Write("x"), Does::Write(whole), Does::Finish]);
     assert_eq!(data(&model).await, unfit());

@@ -1,4 +1,4 @@
-//! A phone network, models and a sink that do what a test says.
+//! A phone network, models and a sink that a test controls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// The time that a character takes to be spoken.
+/// The time to speak a character.
 pub(crate) const PER_CHAR: Duration = Duration::from_millis(60);
 
-/// A wall clock that goes with tokio's.
+/// A wall clock that follows tokio's.
 pub(crate) struct TokioClock(Instant);
 
 impl TokioClock {
@@ -69,7 +69,7 @@ pub(crate) fn choice(provider: &str, fallback: &[&str]) -> ModelChoice {
     }
 }
 
-/// What a fake model does, step by step.
+/// The steps of a fake model.
 #[derive(Clone)]
 pub(crate) enum Does {
     Wait(Duration),
@@ -79,7 +79,7 @@ pub(crate) enum Does {
     Finish,
 }
 
-/// A model that does the same each time, or one thing after the other, the last one again and again.
+/// A model that repeats its steps, or goes through several lists of steps and repeats the last.
 #[derive(Clone, Default)]
 pub(crate) struct FakeModel {
     pub(crate) does: Vec<Vec<Does>>,
@@ -171,7 +171,7 @@ pub(crate) struct LineState {
     pub(crate) hung_up: AtomicUsize,
     pub(crate) said: Mutex<Vec<(Duration, String)>>,
     pub(crate) did: Mutex<Vec<String>>,
-    /// No customer can be handed over.
+    /// Whether transfers of the customer fail.
     pub(crate) refuses: AtomicBool,
 }
 
@@ -245,14 +245,14 @@ impl Carrier for FakeCarrier {
     }
 }
 
-/// What the session wrote down.
+/// What the session stored.
 #[derive(Default)]
 pub(crate) struct Notes {
     pub(crate) reported: AtomicUsize,
     pub(crate) answered: Mutex<Vec<Timestamp>>,
     pub(crate) turns: Mutex<Vec<Turn>>,
     pub(crate) measured: Mutex<Vec<TurnLatency>>,
-    /// Steps that succeed before the claim is gone; unlimited if `None`.
+    /// How many steps succeed before the claim is lost; `None`: all.
     pub(crate) steps_left: Mutex<Option<usize>>,
 }
 
@@ -294,7 +294,7 @@ impl CallSink for Notes {
     }
 }
 
-/// A call under test.
+/// The setup of a call under test.
 pub(crate) struct Stage {
     pub(crate) persona: Persona,
     pub(crate) models: FakeModels,
@@ -305,7 +305,7 @@ pub(crate) struct Stage {
     pub(crate) steps_left: Option<usize>,
 }
 
-/// A call under way.
+/// A running call.
 pub(crate) struct OnStage {
     pub(crate) events: mpsc::Sender<LegEvent>,
     pub(crate) control: CallControl,
@@ -412,7 +412,7 @@ impl OnStage {
         self.send(LegEvent::Answered { machine: false }).await;
     }
 
-    /// The customer says something that takes a second.
+    /// The customer speaks for one second.
     pub(crate) async fn customer_says(&self, text: &str) {
         self.send(LegEvent::CustomerStarted).await;
         sleep(Duration::from_secs(1)).await;
@@ -435,7 +435,7 @@ impl OnStage {
     }
 }
 
-/// What became of a call.
+/// The result of a call.
 pub(crate) struct End {
     pub(crate) end: SessionEnd,
     pub(crate) took: Duration,
@@ -453,7 +453,7 @@ impl End {
         }
     }
 
-    /// The transcript as `A: …`, `U: …`, with ` --` where a turn was cut.
+    /// The transcript as `A: …`, `U: …`, with ` --` after an interrupted turn.
     pub(crate) fn script(&self) -> Vec<String> {
         script(&self.turns)
     }

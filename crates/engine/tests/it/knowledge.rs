@@ -1,4 +1,4 @@
-//! Passages come into the prompt before the model is asked.
+//! Passages enter the prompt before the request to the model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::it::fakes::{FakeModel, FakeModels, choice, persona};
 
-/// Documents that take their time.
+/// A slow document search.
 struct Documents {
     wait: Duration,
     asked: Mutex<Vec<String>>,
@@ -29,7 +29,7 @@ impl Knowledge for Documents {
     }
 }
 
-/// What the model was shown as the prompt, what was looked up, and how long it took.
+/// The model's prompt, the searches, and the time they took.
 async fn prompt(wait: Duration) -> (String, Vec<String>, Duration) {
     let model = FakeModel::says("At nine.");
     let models = FakeModels::default().with("main", &model);
@@ -48,7 +48,7 @@ async fn prompt(wait: Duration) -> (String, Vec<String>, Duration) {
     dialogue.heard("the pool open?");
     let began = Instant::now();
     let mut reply = dialogue.reply();
-    // A caller that loses patience for a moment loses nothing.
+    // A caller that stops waiting for a moment loses nothing.
     let _ = tokio::time::timeout(Duration::from_millis(10), reply.next()).await;
     if model.asked().is_empty() {
         let expected = Some(Ok(Piece::Sentence("At nine.".to_owned())));

@@ -1,4 +1,4 @@
-//! What a call costs.
+//! The memory of a call.
 
 use std::mem::size_of_val;
 

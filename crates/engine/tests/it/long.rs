@@ -14,10 +14,10 @@ use crate::it::phone::{FakeVoice, stage};
 const SECOND: Duration = Duration::from_secs(1);
 const TWO_HOURS: Duration = Duration::from_secs(7_200);
 
-/// One turn of either side, in seconds.
+/// One turn of each side, in seconds.
 const TURNS_TAKE: u64 = 12;
 
-/// What the process holds, in KiB; nothing where the system does not say.
+/// The process's memory in KiB; `None` if the system does not report it.
 fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -35,14 +35,14 @@ async fn a_call_of_two_hours_neither_grows_nor_drifts() {
     stage.voices = vec![voice.clone()];
     let phone = stage.dial();
     phone.answer().await;
-    // The end of the time is told before, which is nobody's turn here.
+    // The agent announces the end of the call's time, which does not count as a turn here.
     let turns = TWO_HOURS.as_secs() / TURNS_TAKE - 3;
     let mut held = Vec::new();
     for turn in 1..=turns {
         sleep(7 * SECOND).await;
         phone.says("Where is my order?").await;
         sleep(4 * SECOND).await;
-        // What the test itself keeps.
+        // Clears the test's own records.
         phone.forgets();
         model.asked.lock().clear();
         voice.asked.lock().clear();
@@ -65,11 +65,11 @@ async fn a_call_of_two_hours_neither_grows_nor_drifts() {
     assert_eq!(said("U: Where is my order?"), turns);
     assert_eq!(said("A: I see. Go on."), turns);
     assert_eq!(end.measured.len() as u64, turns);
-    // The last answer came as fast as the first.
+    // The last reply came as fast as the first.
     let took = |at: usize| end.measured[at].first_frame_ms;
     let slowest = end.measured.iter().map(|it| it.first_frame_ms).max();
     assert!(slowest.unwrap().abs_diff(took(0)) <= 20, "{slowest:?}");
-    // What stays of a turn is its words: the transcript, a hundred times over, would still be less.
+    // Only a turn's words stay: even a hundred times the transcript would be less.
     if let (Some(early), Some(late)) = (held.get(1), held.last()) {
         assert!(late.saturating_sub(*early) < 8 * 1_024, "{held:?} KiB");
     }

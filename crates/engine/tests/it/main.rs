@@ -1,6 +1,6 @@
 //! The engine's rules, with a fake network and fake models, in paused time.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod chat;

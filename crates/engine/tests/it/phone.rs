@@ -1,5 +1,5 @@
-//! A phone that is heard: a line whose packets go by the clock, an ear that understands what the test says, and a
-//! voice whose sound tells which character it is.
+//! An audible phone: a line with packets on the clock, a recognizer that understands what the test says, and a
+//! synthesizer whose samples identify their character.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ use tokio::time::{Instant, interval, sleep};
 
 use crate::it::fakes::{FakeModel, FakeModels, Notes, TokioClock, dial_request, persona};
 
-/// Samples that a character takes: 60 ms.
+/// Samples per character: 60 ms.
 pub(crate) const PER_CHAR: usize = 480;
 
-/// What the voice takes to its first sound.
+/// The synthesizer's delay before its first audio.
 pub(crate) const VOICE_TAKES: Duration = Duration::from_millis(200);
 
-/// How loud the caller is.
+/// The caller's amplitude.
 const LOUD: i16 = 5_000;
 
 #[derive(Default)]
@@ -114,13 +114,13 @@ impl Queue {
     }
 }
 
-/// What the test and the line share.
+/// The state that the test and the line share.
 #[derive(Default)]
 pub(crate) struct Wire {
     queue: Mutex<Queue>,
     caller_speaks: AtomicBool,
     silent: AtomicBool,
-    /// What was sent, frame by frame, silence left out.
+    /// The sent frames, without silence.
     sent: Mutex<Vec<(Duration, i16)>>,
     pub(crate) recorded: AtomicUsize,
     pub(crate) background: Mutex<Option<Arc<[i16]>>>,
@@ -189,7 +189,7 @@ impl Signalling for Wire {
     }
 }
 
-/// Sends and brings a frame each 20 ms.
+/// Sends and receives a frame every 20 ms.
 async fn pump(wire: Arc<Wire>, ticks: mpsc::Sender<Tick>) {
     let since = Instant::now();
     let mut clock = interval(FRAME_TIME);
@@ -245,15 +245,15 @@ impl Recorder for Counts {
     }
 }
 
-/// An ear that understands what the test says.
+/// A recognizer that understands what the test says.
 #[derive(Clone, Default)]
 pub(crate) struct FakeEar {
-    /// What it is to understand of the present utterance, said once it is asked.
+    /// The text of the current utterance, returned on request.
     pub(crate) owes: Arc<Mutex<String>>,
     pub(crate) events: Arc<Mutex<Option<mpsc::Sender<RecogniserEvent>>>>,
     pub(crate) opened: Arc<AtomicUsize>,
     pub(crate) frames: Arc<AtomicUsize>,
-    /// How often it does not open.
+    /// How often opening it fails.
     pub(crate) fails: Arc<AtomicUsize>,
     pub(crate) stalls: bool,
 }
@@ -317,15 +317,15 @@ impl FakeEar {
     }
 }
 
-/// A voice whose samples are the number of the character that they belong to.
+/// A synthesizer whose samples are the number of their character.
 #[derive(Clone, Default)]
 pub(crate) struct FakeVoice {
     pub(crate) asked: Arc<Mutex<Vec<SpokenText>>>,
     pub(crate) opened: Arc<AtomicUsize>,
-    /// What it takes to be opened.
+    /// How long opening it takes.
     pub(crate) opens_in: Duration,
     pub(crate) stalls: bool,
-    /// It breaks off after so many characters.
+    /// It breaks off after this many characters.
     pub(crate) breaks_after: Option<usize>,
 }
 
@@ -358,7 +358,7 @@ impl Synthesiser for FakeVoice {
     }
 }
 
-/// A call that is to be heard.
+/// The setup of an audible call.
 pub(crate) struct Stage {
     pub(crate) persona: Persona,
     pub(crate) models: FakeModels,
@@ -370,7 +370,7 @@ pub(crate) struct Stage {
     pub(crate) tools: Arc<dyn Tools>,
 }
 
-/// A call that is heard.
+/// A running audible call.
 pub(crate) struct Phone {
     pub(crate) wire: Arc<Wire>,
     pub(crate) control: CallControl,
@@ -491,14 +491,14 @@ impl Phone {
         self.is(AudioEvent::Answered).await;
     }
 
-    /// The caller makes a sound of so many milliseconds that is no word.
+    /// The caller makes a sound of `ms` milliseconds that is not a word.
     pub(crate) async fn coughs(&self, ms: u64) {
         self.wire.caller_speaks.store(true, Ordering::Relaxed);
         sleep(Duration::from_millis(ms)).await;
         self.wire.caller_speaks.store(false, Ordering::Relaxed);
     }
 
-    /// The caller says something, 250 ms for each word; it is understood word by word.
+    /// The caller speaks, 250 ms per word; it is recognized word by word.
     pub(crate) async fn says(&self, text: &str) {
         self.wire.caller_speaks.store(true, Ordering::Relaxed);
         text.clone_into(&mut self.ear.owes.lock());
@@ -511,12 +511,12 @@ impl Phone {
         self.wire.caller_speaks.store(false, Ordering::Relaxed);
     }
 
-    /// No packet comes any more.
+    /// No more packets arrive.
     pub(crate) fn falls_silent(&self) {
         self.wire.silent.store(true, Ordering::Relaxed);
     }
 
-    /// What was sent so far: each character's number, with how many samples it had.
+    /// The sent audio so far: each character's number and sample count.
     pub(crate) fn sent(&self) -> Vec<(i16, usize)> {
         let mut sent: Vec<(i16, usize)> = Vec::new();
         for (_, value) in self.wire.sent.lock().iter() {
@@ -528,12 +528,12 @@ impl Phone {
         sent
     }
 
-    /// Forgets what was sent so far.
+    /// Clears the sent audio.
     pub(crate) fn forgets(&self) {
         self.wire.sent.lock().clear();
     }
 
-    /// When the agent was heard first and last, since the call began.
+    /// When the agent was first and last heard, since the call began.
     pub(crate) fn sounded(&self) -> (Duration, Duration) {
         let sent = self.wire.sent.lock();
         let at = |it: Option<&(Duration, i16)>| it.map_or(Duration::ZERO, |it| it.0);
@@ -559,7 +559,7 @@ impl Phone {
     }
 }
 
-/// What became of a call.
+/// The result of a call.
 pub(crate) struct End {
     pub(crate) end: SessionEnd,
     pub(crate) took: Duration,

@@ -220,7 +220,7 @@ async fn a_silent_customer_is_asked_once_and_then_left() {
     assert_eq!(end.outcome(), Completed(Reason::SilenceTimeout));
     let expected = ["A: Hello, Eva here.", "A: Are you still there?"];
     assert_eq!(end.script(), expected);
-    // 16 and 20 characters (the fake line does not hurry), two silences of 20 s at double speed.
+    // 16 and 20 characters (the fake line runs at normal speed), two silences of 20 s at double speed.
     assert_eq!(end.took, 20 * SECOND + (16 + 20) * 60 * MILLI);
 }
 
@@ -295,7 +295,7 @@ async fn what_was_heard_of_a_turn_is_kept_when_the_customer_hangs_up_in_it() {
     call.answer().await;
     sleep(5 * 60 * MILLI + 5 * MILLI).await;
     call.send(LegEvent::Hangup).await;
-    // The line is gone: it resolves what is being said.
+    // The line is gone and reports what was being said.
     let end = call.end().await;
     assert_eq!(end.script(), ["A: Hello --"]);
     assert_eq!(end.outcome(), Completed(Reason::CustomerHangup));

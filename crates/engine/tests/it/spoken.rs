@@ -18,7 +18,7 @@ use crate::it::phone::{FakeEar, FakeVoice, PER_CHAR, stage};
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
 
-/// Each character of a text once, and whole.
+/// Each character of a text once, and complete.
 fn whole(text: &str) -> Vec<(i16, usize)> {
     (1..=text.chars().count())
         .map(|at| (i16::try_from(at).unwrap_or(i16::MAX), PER_CHAR))
@@ -80,7 +80,7 @@ async fn a_sentence_is_made_while_the_one_before_it_is_played() {
     phone.says("Hi there.").await;
     sleep(3 * SECOND).await;
     let (_, last) = phone.sounded();
-    // "I see." has 0.36 s of sound, "Go on." as much again, and no wait for the voice between them.
+    // "I see." has 0.36 s of audio, "Go on." as much again, without a wait for the synthesizer in between.
     let end = phone.hangs_up().await;
     let [TurnLatency { first_frame_ms, .. }] = end.measured[..] else {
         panic!("one reply")
@@ -110,7 +110,7 @@ async fn a_caller_who_means_it_interrupts_and_what_was_heard_is_kept() {
             "A: Sure."
         ]
     );
-    // It fell silent 120 ms after the caller's first sound: a second of speech, and no more.
+    // The agent stopped 120 ms after the caller's first sound: after one second of speech.
     let samples: usize = heard.iter().map(|(_, samples)| samples).sum();
     assert!((7_500..=9_500).contains(&samples), "{samples}");
     let shown = model.asked()[0].messages[1].content.to_string();
@@ -417,7 +417,7 @@ async fn another_ear_hears_what_was_said_since_the_first_one_failed() {
     let phone = stage.dial();
     phone.answer().await;
     sleep(2 * SECOND).await;
-    // The second ear opens three seconds after the answer, while the caller speaks.
+    // The second recognizer opens three seconds after the answer, while the caller speaks.
     phone
         .says("I would like to know who is calling me please.")
         .await;
@@ -508,7 +508,7 @@ async fn wherever_a_caller_interrupts_the_transcript_is_no_longer_than_what_was_
             heard.len() * PER_CHAR <= played,
             "at {at} ms {played} samples were played, and {heard:?} was heard"
         );
-        // Nothing that was played is missing, but for the word that was cut.
+        // No played word is missing, except the one that was cut.
         let rest = text[heard.len()..].trim_start();
         let next = rest.split(' ').next().map_or(0, str::len);
         assert!(
@@ -536,7 +536,7 @@ async fn a_voice_is_opened_while_the_phone_rings_and_the_greeting_is_made_while_
     phone.says("Hello?").await;
     sleep(3 * SECOND).await;
     let (first, _) = phone.sounded();
-    // The pause of half a second began 40 ms before it was heard: sound waits in the jitter buffer.
+    // The pause of half a second began 40 ms before it was heard: audio waits in the jitter buffer.
     let judged = 4 * SECOND + (250 + 500 - 40) * MILLI;
     assert!(first >= judged && first < judged + 45 * MILLI, "{first:?}");
     let end = phone.hangs_up().await;

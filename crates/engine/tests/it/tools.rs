@@ -1,4 +1,4 @@
-//! Tools in a conversation: when they run, what the model is told, and what they do to the line.
+//! Tools in a conversation: when they run, the model's view of them, and their effects on the line.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::it::fakes::{Does, FakeModel, FakeModels, OnStage, Stage, heard, stage
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A box in which every tool takes a second and does the same.
+/// Tools that all take a second and have the same outcome.
 struct Toolbox {
     outcome: ToolOutcome,
     takes: Duration,

@@ -1,4 +1,4 @@
-//! What is said on spoken lines while an answer is waited for, and before a call becomes too long.
+//! What the agent says on spoken lines while a reply takes long, and before a call becomes too long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn asked(phone: &Phone, question: &str) {
     phone.says(question).await;
 }
 
-/// A tool that takes its time.
+/// A slow tool.
 struct Slow;
 
 #[async_trait]
@@ -73,7 +73,7 @@ async fn who_waits_for_the_model_is_asked_for_patience_once_and_the_model_does_n
         .map(|message| &*message.content)
         .collect();
     assert_eq!(said, ["Hello, Eva here.", "I see."]);
-    // What is measured is the answer.
+    // The latency is the reply's.
     assert!(end.measured[0].first_frame_ms > 5_000, "{:?}", end.measured);
     assert_eq!(end.measured.len(), 2);
 }

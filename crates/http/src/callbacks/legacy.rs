@@ -1,5 +1,5 @@
-//! What the provider of an account's legacy agents sends: post-call webhooks, signed with the secret that the account has
-//! stored as `legacy_webhook`.
+//! The post-call webhooks of the provider of an account's legacy agents, signed with the account's `legacy_webhook`
+//! secret.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use offhook_domain::AccountId;
@@ -10,18 +10,17 @@ use crate::body::bytes_up_to;
 use crate::routes::Endpoint;
 use crate::{ApiError, HttpState};
 
-/// The header with the signature.
 const SIGNATURE: &str = "elevenlabs-signature";
 
-/// Bytes of a report: it holds all that was said, and what tools answered. One with sound in it is larger.
+/// The largest report in bytes: a transcript and the tool results. A report with audio is larger.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The path, which is written into the provider's settings.
+/// The route; the account enters it in the provider's settings.
 pub(super) fn routes() -> Vec<Endpoint> {
     vec![Endpoint::at("/callbacks/legacy/{account_id}").post(take)]
 }
 
-/// `POST /callbacks/legacy/{account_id}`: 200 once the report is written down, again for the same one.
+/// `POST /callbacks/legacy/{account_id}`: 200 once the report is stored, and for the same report again.
 async fn take(
     request: HttpRequest,
     account: web::Path<String>,

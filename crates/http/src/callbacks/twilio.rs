@@ -1,5 +1,5 @@
-//! What Twilio sends: what becomes of a call, who answered it, and its sound. The carrier itself looks at all of it;
-//! nothing is read here.
+//! Twilio's requests: a call's status, who answered it, and its audio. The carrier adapter checks and parses all of
+//! them.
 
 use actix_http::ws::CloseCode;
 use actix_web::dev::Payload;
@@ -15,17 +15,15 @@ use crate::routes::Endpoint;
 use crate::websocket::{self, Line, Speaker};
 use crate::{ApiError, HttpState};
 
-/// The header with the signature.
 const SIGNATURE: &str = "x-twilio-signature";
 
-/// The paths.
 pub(super) fn routes() -> Vec<Endpoint> {
     let incoming_at = Endpoint::at("/callbacks/twilio/incoming");
     let at = Endpoint::at("/callbacks/twilio/{handle}/{kind}");
     vec![incoming_at.post(incoming), at.get(media).post(told)]
 }
 
-/// The body, as it comes.
+/// The unread body.
 struct Raw(Payload);
 
 impl FromRequest for Raw {
@@ -37,12 +35,11 @@ impl FromRequest for Raw {
     }
 }
 
-/// What whoever is not believed is told.
+/// The response to a request that failed verification.
 fn unbelieved() -> HttpResponse {
     HttpResponse::Forbidden().finish()
 }
 
-/// The value of a header of the request.
 fn header(req: &HttpRequest) -> impl Fn(&str) -> Option<String> + Sync {
     let headers = req.headers().clone();
     move |name| {
@@ -51,7 +48,7 @@ fn header(req: &HttpRequest) -> impl Fn(&str) -> Option<String> + Sync {
     }
 }
 
-/// The request as the carrier's door reads it.
+/// The request as the carrier adapter reads it.
 fn callback<'a>(
     req: &'a HttpRequest,
     header: &'a (dyn Fn(&str) -> Option<String> + Sync),
@@ -81,7 +78,7 @@ async fn told(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     })
 }
 
-/// `POST /callbacks/twilio/incoming`: a call comes in, and Twilio asks what to do with it.
+/// `POST /callbacks/twilio/incoming`: Twilio asks what to do with an incoming call.
 async fn incoming(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     if state.services.carrier_door().is_none() || one_header(req.headers(), SIGNATURE).is_none() {
         return Ok(unbelieved());
@@ -95,7 +92,7 @@ async fn incoming(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply 
     }))
 }
 
-/// `GET /callbacks/twilio/{handle}/media`: the WebSocket of a call's sound, which tells by its token that it is that.
+/// `GET /callbacks/twilio/{handle}/media`: the WebSocket of a call's audio, authenticated by its token.
 async fn media(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     let Some(door) = state.services.carrier_door() else {
         return Ok(unbelieved());
@@ -108,7 +105,7 @@ async fn media(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     Ok(opened.unwrap_or_else(|| HttpResponse::UpgradeRequired().finish()))
 }
 
-/// A call's sound, in texts that the carrier's own connection reads and writes.
+/// A call's audio, in text messages that the carrier's own connection reads and writes.
 struct Media(Box<dyn MediaConnection>);
 
 impl Speaker for Media {

@@ -1,5 +1,5 @@
-//! `/callbacks/whatsapp/{account_id}`: the webhook of WhatsApp's Cloud API. It is verified by a token when its address is
-//! set, and signed by the account's app whenever it tells something.
+//! `/callbacks/whatsapp/{account_id}`: the webhook of WhatsApp's Cloud API. A token verifies it at setup; the
+//! account's app signs every notification.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,12 @@ use crate::body::bytes_up_to;
 use crate::reply::Reply;
 use crate::routes::Endpoint;
 
-/// Characters that a challenge may have; WhatsApp's have ten digits.
+/// The longest challenge in characters; WhatsApp's have ten digits.
 const CHALLENGE_CHARS: usize = 256;
 
-/// How long a webhook is at most; Meta says so of its own.
+/// The largest webhook in bytes, as Meta documents it.
 const WEBHOOK_BYTES: usize = 3 * 1024 * 1024;
 
-/// The path.
 pub(super) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at("/callbacks/whatsapp/{account_id}");
     vec![at.get(verify).post(receive)]
@@ -34,7 +33,7 @@ fn refused() -> HttpResponse {
     HttpResponse::Forbidden().finish()
 }
 
-/// `GET`: WhatsApp asks whether the address is the account's, and is told its own challenge.
+/// `GET`: WhatsApp verifies that the address is the account's, and gets its own challenge back.
 async fn verify(state: web::Data<HttpState>, req: HttpRequest) -> Reply {
     let query = web::Query::<HashMap<String, String>>::from_query(req.query_string());
     let query = query.map(web::Query::into_inner).unwrap_or_default();
@@ -55,7 +54,7 @@ async fn verify(state: web::Data<HttpState>, req: HttpRequest) -> Reply {
     })
 }
 
-/// `POST`: what customers wrote, and what became of what they were sent. 200 once it is written down.
+/// `POST`: customers' messages, and the status of messages to them. 200 once they are stored.
 async fn receive(state: web::Data<HttpState>, req: HttpRequest, payload: web::Payload) -> Reply {
     let signature = one_header(req.headers(), "x-hub-signature-256");
     let Some((account, signature)) = account(&req).zip(signature) else {

@@ -5,13 +5,12 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::account::MeBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![at("/v1/me").get(me)]
 }
 
-/// Who asks; the only operation of a `free` account.
+/// The caller's account; the only operation of a `free` account.
 async fn me(ask: Ask<AnyKey>) -> Reply {
     let live_calls = ask.services().calls().live(ask.account()).await?;
     let remaining = ask.exchange.account.get().map(|bucket| bucket.remaining);

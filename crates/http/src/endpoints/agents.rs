@@ -11,7 +11,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::agent::{AgentBody, Archived};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -21,7 +20,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// The longest search text; the same as for voices.
+/// The longest search text in characters; the same as for voices.
 const MAX_Q_CHARS: usize = 100;
 
 impl FromQuery for AgentFilter {

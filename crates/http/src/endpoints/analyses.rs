@@ -1,4 +1,4 @@
-//! `/v1/agents/{id}/analysis-schema`: what is extracted from an agent's conversations once they have ended.
+//! `/v1/agents/{id}/analysis-schema`: the data to extract from an agent's ended conversations.
 
 use offhook_domain::{AgentId, Json};
 
@@ -7,7 +7,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::analysis::AnalysisSchemaBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     vec![
         Endpoint::at("/v1/agents/{id}/analysis-schema")

@@ -13,7 +13,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::batch::{BatchView, RecipientView, printed};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -36,7 +35,6 @@ impl FromQuery for BatchFilter {
     }
 }
 
-/// Only recipients in this status.
 pub(crate) struct InStatus(Option<RecipientStatus>);
 
 impl FromQuery for InStatus {
@@ -71,7 +69,7 @@ async fn get(ask: Ask<CampaignsRead, BatchId>) -> Reply {
     reply::ok(&BatchView(&batch))
 }
 
-/// `GET /v1/batch-calls/{id}/recipients`: in the order that they were given in; the sort key is their place.
+/// `GET /v1/batch-calls/{id}/recipients`: in the order of the request; the sort key is the recipient's place.
 async fn recipients(ask: Ask<CampaignsRead, BatchId, Listing<InStatus>>) -> Reply {
     let after = ask.query.after.map(|(place, _)| place.micros());
     let after = after.map(|place| i32::try_from(place).unwrap_or(i32::MAX));

@@ -13,7 +13,6 @@ use crate::routes::Endpoint;
 use crate::wire::billing::{CreditsBody, InvoiceBody, PlanBody, TransactionBody, UsageBody};
 use crate::{ApiError, Code};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -34,7 +33,7 @@ impl FromQuery for LedgerFilter {
     }
 }
 
-/// The days that are asked for.
+/// The requested days.
 struct Days(Period);
 
 impl FromQuery for Days {

@@ -16,7 +16,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::conversation::{Detail, HangUpBody, Item};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -26,7 +25,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// The filters of conversations, with channels of voice alone.
+/// The filters of conversations, with voice channels only.
 pub(crate) struct VoiceFilter(ConversationFilter);
 
 impl FromQuery for VoiceFilter {
@@ -41,7 +40,7 @@ impl FromQuery for VoiceFilter {
     }
 }
 
-/// The filters of both lists, in the interface's order.
+/// The filters of both lists, in the documented order.
 pub(super) fn conversation_filter(
     query: &mut QueryReader,
     channels: &[Channel],

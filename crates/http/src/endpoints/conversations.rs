@@ -15,7 +15,6 @@ use crate::routes::Endpoint;
 use crate::streams::{self, Resume};
 use crate::wire::conversation::{ConversationBody, Item, TurnBody};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -55,7 +54,7 @@ async fn get(ask: Ask<ConversationsRead, ConversationId>) -> Reply {
     reply::ok(&ConversationBody::new(&view, &turns, analysis.as_ref())?)
 }
 
-/// `GET /v1/conversations/{id}/turns`: the oldest first; the sort key is the number of the moment.
+/// `GET /v1/conversations/{id}/turns`: the oldest first; the sort key is the moment's number.
 async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()>>) -> Reply {
     let after = ask.query.after.map_or(0, |(seq, _)| seq.micros());
     let after = i32::try_from(after).unwrap_or(i32::MAX);

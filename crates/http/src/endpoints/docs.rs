@@ -1,4 +1,4 @@
-//! The interface, told: `/openapi.json` for machines, `/docs` for people. Neither needs a key, and neither is under /v1.
+//! The API's documentation: `/openapi.json` for machines, `/docs` for people. Both need no key and are not under /v1.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use actix_web::{HttpRequest, HttpResponse};
@@ -7,11 +7,10 @@ use crate::FixedFile;
 use crate::reference;
 use crate::routes::Endpoint;
 
-/// The page loads its own two files and nothing else, runs no script that is written into it, and is framed by nobody.
+/// The page only loads its own two files, runs no inline script, and cannot be framed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path, file: fn() -> &'static FixedFile| {
         let answer = move |req: HttpRequest| {
@@ -28,7 +27,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// A file changes with the program alone, and is asked for anew each time.
+/// A file only changes with the program, and browsers revalidate it on each load.
 fn send(req: &HttpRequest, file: &FixedFile) -> HttpResponse {
     let headers = [
         (CACHE_CONTROL, "no-cache"),

@@ -7,7 +7,6 @@ use crate::reply::Reply;
 use crate::routes::Endpoint;
 use crate::wire::integration::IntegrationBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![at("/v1/integrations").get(list)]

@@ -17,7 +17,6 @@ use crate::wire::knowledge::{
     DocumentBody, DocumentDeletion, FolderBody, FolderDeletion, Hits, disposition,
 };
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![

@@ -13,7 +13,6 @@ use crate::routes::Endpoint;
 use crate::streams::{self, Resume};
 use crate::wire::log::LogBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     vec![
         Endpoint::at("/v1/logs").get(list),
@@ -21,10 +20,10 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// The methods that requests with a key have.
+/// The methods of requests with a key.
 pub(crate) const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// The longest path to look for.
+/// The longest path to search for.
 pub(crate) const MAX_PATH_CHARS: usize = 500;
 
 /// `404` or `4xx`.

@@ -1,4 +1,4 @@
-//! `GET /v1/models`: public, so only the address is counted.
+//! `GET /v1/models`: public, so only the address has a rate limit.
 
 use offhook_domain::FieldError;
 use offhook_services::ModelKind;
@@ -10,13 +10,11 @@ use crate::reply::Reply;
 use crate::routes::Endpoint;
 use crate::wire::model::ModelBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![at("/v1/models").get(list)]
 }
 
-/// Which models to list.
 pub(crate) struct Filters {
     kind: Option<ModelKind>,
     provider: Option<String>,
@@ -31,7 +29,7 @@ impl FromQuery for Filters {
     }
 }
 
-/// The model catalog with its prices.
+/// The model catalog with prices.
 async fn list(open: Open<Listing<Filters>>) -> Reply {
     let Filters { kind, provider } = &open.query.filters;
     let models: Vec<ModelBody<'_>> = open

@@ -11,7 +11,6 @@ use crate::routes::Endpoint;
 use crate::wire::Deleted;
 use crate::wire::number::{ImportedBody, NumberBody};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -24,7 +23,6 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// Only of this agent.
 pub(crate) struct OfAgent(Option<AgentId>);
 
 impl FromQuery for OfAgent {

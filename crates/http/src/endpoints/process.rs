@@ -1,4 +1,4 @@
-//! What is asked of the process itself, outside the interface: `/healthz`, `/readyz`.
+//! The probes of the process, outside the API: `/healthz`, `/readyz`.
 
 use std::time::Duration;
 
@@ -12,16 +12,15 @@ use crate::HttpState;
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![at("/healthz").get(healthz), at("/readyz").get(readyz)]
 }
 
-/// How old the state may be that `/readyz` tells.
+/// How long `/readyz` may cache the state "ready".
 const READY_FOR: Duration = Duration::from_secs(1);
 
-/// The same of one that keeps requests away.
+/// How long `/readyz` may cache any other state.
 const UNREADY_FOR: Duration = Duration::from_millis(100);
 
 const REDIS_OUT_OF_REACH: &str = "Redis is out of reach (redis_url), so requests cannot be counted: each is answered \
@@ -34,7 +33,7 @@ struct Status<'a> {
     reason: Option<&'a str>,
 }
 
-/// What was last found, so that whoever asks often asks the database once a second.
+/// The last result. However often clients probe, the database is queried once a second.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness(Mutex<Option<(Instant, Result<(), String>)>>);
 
@@ -56,7 +55,7 @@ impl Readiness {
     }
 }
 
-/// The process answers.
+/// The process is alive.
 async fn healthz() -> Reply {
     reply::ok(&Status {
         status: "ok",
@@ -64,7 +63,7 @@ async fn healthz() -> Reply {
     })
 }
 
-/// The process can serve; if not, 503 says why.
+/// Whether the process can serve; if not, 503 gives the reason.
 async fn readyz(state: web::Data<HttpState>) -> Reply {
     let health = state.services.health();
     let ready = match state.readiness.look(health).await {

@@ -8,7 +8,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::team::{MemberBody, SeatsBody, TeamBody};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![at("/v1/team/members").get(members)]

@@ -10,7 +10,7 @@ use crate::routes::Endpoint;
 use crate::wire::Deleted;
 use crate::wire::tool::ToolBody;
 
-/// The paths; they stand before those of agents, whose ids have the same place.
+/// The routes. They come before those of agents, whose ids have the same place in the path.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![

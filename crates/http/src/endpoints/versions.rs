@@ -10,7 +10,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::agent::{VersionBody, VersionWithConfig};
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -19,7 +18,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// A version of an agent; 0, which no version has, where the path holds no number of its form.
+/// A version of an agent. A malformed number becomes 0, which no version has.
 struct VersionPath {
     agent: AgentId,
     version: i32,

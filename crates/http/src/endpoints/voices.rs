@@ -13,10 +13,9 @@ use crate::reply::Reply;
 use crate::routes::Endpoint;
 use crate::wire::voice::VoiceBody;
 
-/// The longest search text.
+/// The longest search text in characters.
 const MAX_Q_CHARS: usize = 100;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     vec![Endpoint::at("/v1/voices").get(list)]
 }
@@ -64,7 +63,7 @@ impl CursorKey for VoicePlace {
         let [group, provider, rest @ ..] = bytes else {
             return None;
         };
-        // A folded name holds no such byte.
+        // A case-folded name contains no NUL byte.
         let end = rest.iter().position(|byte| *byte == 0)?;
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
         Some(Self {

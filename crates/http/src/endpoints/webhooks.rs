@@ -15,7 +15,6 @@ use crate::wire::webhook::{
     DeliveryBody, DeliveryStoryBody, EndpointBody, EndpointWithSecret, EventTypeBody, Recovered,
 };
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![

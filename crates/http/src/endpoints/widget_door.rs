@@ -1,5 +1,5 @@
-//! `/widget/v1/agents/{id}`: what an agent's widget may do on a page, and `…/voice`, over which a page talks. Not part of
-//! the interface.
+//! `/widget/v1/agents/{id}`: what an agent's widget may do on a page, and `…/voice`, the page's voice conversation.
+//! Not part of the API.
 
 use actix_web::HttpRequest;
 use offhook_domain::AgentId;
@@ -12,7 +12,6 @@ use crate::routes::Endpoint;
 use crate::voice_socket::{self, Incoming};
 use crate::wire::widget::DoorBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let door = Endpoint::at("/widget/v1/agents/{id}");
     let voice = Endpoint::at("/widget/v1/agents/{id}/voice");
@@ -28,8 +27,8 @@ async fn get(page: Page, req: HttpRequest) -> Reply {
     reply::ok(&DoorBody(&door))
 }
 
-/// `GET /widget/v1/agents/{id}/voice`: a WebSocket, which is the session. A browser does not tell a page why one was
-/// refused, so that all but the page's origin is judged behind the handshake.
+/// `GET /widget/v1/agents/{id}/voice`: a WebSocket, which is the session. A browser does not tell a page why a
+/// handshake failed. So only the page's origin is checked before the handshake.
 async fn talk(page: Page<Incoming>, req: HttpRequest) -> Reply {
     voice_socket::open(page, &req)
 }

@@ -1,4 +1,4 @@
-//! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the interface.
+//! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the API.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{
@@ -16,10 +16,9 @@ use crate::wire::widget::{AnswerBody, SessionBegun, SessionBody, SessionEnded, s
 
 const METHODS: &str = "GET, POST";
 const HEADERS: &str = "Authorization, Content-Type";
-/// Seconds that a browser may remember the answer to a preflight.
+/// Seconds that a browser may cache the response to a preflight.
 const MAX_AGE_S: u64 = 600;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
@@ -34,12 +33,12 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// A browser asks before it sends: which agent it will speak of is not known yet, so any widget's origin may go on.
+/// Answers a preflight. The request's agent is not known yet, so the origin of any widget is allowed.
 pub(super) async fn preflight(_: Page) -> Reply {
     Ok(may_ask(MAX_AGE_S))
 }
 
-/// The answer to a preflight for which the origin was not looked at: a browser must ask again before its next request.
+/// The response to a preflight whose origin was not checked: a browser must send another before its next request.
 pub(crate) fn unlooked_preflight() -> HttpResponse {
     may_ask(0)
 }

@@ -7,7 +7,6 @@ use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::widget::WidgetBody;
 
-/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     vec![Endpoint::at("/v1/agents/{id}/widget").get(get).put(set)]
 }

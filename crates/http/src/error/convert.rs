@@ -1,4 +1,4 @@
-//! What the use cases refuse, in the interface's codes. Every conversion is exhaustive.
+//! Maps the errors of the use cases to the API's codes. Every conversion is exhaustive.
 
 use offhook_domain::FieldError;
 use offhook_services::objects::ObjectError;
@@ -7,10 +7,10 @@ use offhook_services::{Refusal, UseCaseError};
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
 
-/// Seconds after which another request may find what this one was too early for.
+/// Seconds after which a retry may succeed, where the request came too early.
 const SOON_S: u64 = 1;
 
-/// Seconds after which another process may have taken this one's place.
+/// Seconds after which another process may have replaced this one.
 const STOPPING_RETRY_AFTER_S: u64 = 5;
 
 impl From<StoreError> for ApiError {
@@ -29,7 +29,6 @@ impl From<StoreError> for ApiError {
     }
 }
 
-/// A fault in a body.
 impl From<FieldError> for ApiError {
     fn from(fault: FieldError) -> Self {
         let message = fault.to_string();
@@ -107,7 +106,7 @@ impl From<UseCaseError> for ApiError {
     }
 }
 
-/// Files are out of reach, whatever was to be done with them.
+/// The object storage is unreachable, whatever the operation.
 impl From<ObjectError> for ApiError {
     fn from(error: ObjectError) -> Self {
         Code::ServiceUnavailable
@@ -126,14 +125,14 @@ fn refused(code: Code, refusal: Refusal) -> ApiError {
     }
 }
 
-/// What another service did not do while the client waited; why is said in words of ours, which hold nothing of its answer.
-/// What it has done although it did not say so nobody knows here.
+/// An external service failed while the client waited. The message is ours and holds nothing of the service's
+/// response. The service may have acted without confirming it.
 fn upstream(who: &str, cause: String) -> ApiError {
     let message = format!("{who} did not do its part: {cause}. Nothing was changed here.");
     Code::UpstreamError.error(message).because(cause)
 }
 
-/// The rules speak in clauses; a message that begins with a field's path stays as it is.
+/// The rules write clauses, which become sentences. A message that begins with a field's path stays unchanged.
 fn sentence(clause: String) -> String {
     let mut letters = clause.chars();
     let Some(first) = letters.next().filter(|first| first.is_lowercase()) else {

@@ -1,13 +1,13 @@
-//! The document's examples: one account's story, told with the same ids and times throughout. They are data:
+//! The document's examples: one account's story, with the same ids and times throughout. They are data:
 //! `examples/<resource>.json` holds
 //!
-//! - `ids`: the id that stands in a path;
+//! - `ids`: the id in a path;
 //! - `shapes`: an example of each body, by the name of its schema;
-//! - `operations`: what an operation shows differently, by its id: members of its `answer` (or the whole, where it is
-//!   text), and the messages of its `errors`, by their codes.
+//! - `operations`: by operation id, what differs: members of its `answer` (or all of it, for plain text), and the
+//!   messages of its `errors`, by code.
 //!
-//! `examples/errors.json` says of each code what it means and how its message reads where an operation says nothing else.
-//! Tests validate every example, send the requests, and provoke the errors (`tests/it/examples.rs`).
+//! `examples/errors.json` describes each code, with its message for operations that have none of their own. Tests
+//! validate every example, send the requests, and provoke the errors (`tests/it/examples.rs`).
 
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ const FILES: [&str; 8] = [
 
 const ERRORS: &str = include_str!("examples/errors.json");
 
-/// MiB that a body may have at most, with a form and without.
+/// The largest body in MiB, with a form and without.
 const MEBIBYTES: [&str; 2] = ["20", "1"];
 
 pub(super) struct Examples {
@@ -36,7 +36,7 @@ pub(super) struct Examples {
 }
 
 impl Examples {
-    /// A file that is no JSON is as good as empty; tests miss its examples.
+    /// A file that is not JSON counts as empty; tests then miss its examples.
     pub(super) fn load() -> Self {
         let read = |text: &str| serde_json::from_str(text).unwrap_or_default();
         Self {
@@ -53,18 +53,18 @@ impl Examples {
         self.find("operations", operation.id)?.get(member)
     }
 
-    /// The id in a path that has one.
+    /// The example id for a path.
     pub(super) fn id(&self, path: &str) -> Option<&Value> {
         let end = path.find("{id}")? + "{id}".len();
         self.find("ids", &path[..end])
     }
 
-    /// A body of this schema.
+    /// An example of this schema.
     pub(super) fn shape(&self, schema: &str) -> Option<&Value> {
         self.find("shapes", schema)
     }
 
-    /// What an operation answers, but for files.
+    /// The response of an operation, except files.
     pub(super) fn answer(&self, operation: &Operation) -> Option<Value> {
         let own = self.own(operation, "answer");
         let mut answer = match operation.answer {
@@ -82,7 +82,7 @@ impl Examples {
         Some(answer)
     }
 
-    /// An Example Object of this code, or a reference to the one of most operations.
+    /// An Example Object of this code, or a reference to the shared one.
     pub(super) fn error(&self, operation: &Operation, code: Code) -> Value {
         let mut own = self.own(operation, "errors").unwrap_or(&Value::Null)[code.as_str()].as_str();
         let under = self.errors["under"].as_object().into_iter().flatten();
@@ -116,7 +116,7 @@ impl Examples {
         Value::Object(described.collect::<Map<_, _>>())
     }
 
-    /// The message where an operation has no other.
+    /// The message of operations that have none of their own.
     fn usual(&self, code: Code) -> &str {
         self.errors["codes"][code.as_str()]["message"]
             .as_str()

@@ -1,4 +1,4 @@
-//! What an operation is: its parameters, body, answer and errors.
+//! An operation's parameters, body, response and errors.
 
 use offhook_domain::Scope;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(super) struct Operation {
     pub(super) summary: &'static str,
     pub(super) access: Access,
     pub(super) body: Option<Body>,
-    /// The schema of the same body as a multipart form, where it may be one.
+    /// The schema of the same body as a multipart form, if the operation accepts one.
     pub(super) form: Option<&'static str>,
     pub(super) status: u16,
     pub(super) answer: Answer,
@@ -22,25 +22,21 @@ pub(super) struct Operation {
     own_errors: &'static [Code],
 }
 
-/// Who may ask.
+/// Who may call the operation.
 #[derive(Clone, Copy)]
 pub(super) enum Access {
-    /// Anyone.
     Open,
-    /// Any valid key.
     AnyKey,
-    /// A key with this scope.
     Scope(Scope),
 }
 
-/// A request body.
 #[derive(Clone, Copy)]
 pub(super) struct Body {
     pub(super) schema: &'static str,
     pub(super) required: bool,
 }
 
-/// What a success holds.
+/// What a success response holds.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
     /// One object of this schema.
@@ -51,9 +47,8 @@ pub(super) enum Answer {
     Events,
     /// A WAV file, or a part of one (206).
     Audio,
-    /// A PDF file.
     Pdf,
-    /// Plain text, to be saved.
+    /// A plain text download.
     Text,
 }
 
@@ -108,7 +103,7 @@ impl Operation {
         self
     }
 
-    /// With another default and another most of `limit`.
+    /// Sets another default and maximum of `limit`.
     pub(super) fn limits(mut self, default: u32, most: u32) -> Self {
         self.limits = (default, most);
         self
@@ -124,7 +119,7 @@ impl Operation {
         self
     }
 
-    /// The scope that opens it.
+    /// The scope that the operation requires.
     pub(super) fn scope(&self) -> Option<&'static str> {
         match self.access {
             Access::Scope(scope) => Some(scope.as_str()),
@@ -158,7 +153,7 @@ impl Operation {
         parameters
     }
 
-    /// What the id in the path is of.
+    /// The resource that the path's id names.
     fn whose(&self) -> &'static str {
         let before = self.path.split("/{id}").next();
         match before.and_then(|before| before.rsplit('/').next()) {
@@ -176,14 +171,14 @@ impl Operation {
         }
     }
 
-    /// Every error that it may answer with.
+    /// Every error that the operation may return.
     pub(super) fn errors(&self) -> Vec<Code> {
         let mut codes = vec![
             Code::InvalidQuery,
             Code::RateLimitExceeded,
             Code::RateLimitUnavailable,
         ];
-        // What is open is in this process, where nothing fails or is out of reach.
+        // An open operation needs no other service, so it cannot fail that way.
         if !matches!(self.access, Access::Open) {
             codes.extend([
                 Code::Unauthorized,
@@ -220,13 +215,13 @@ pub(super) fn header(name: &str, description: &str, schema: Value) -> Value {
     json!({"name": name, "in": "header", "description": description, "schema": schema})
 }
 
-/// What every stream takes.
+/// The parameter of every stream.
 pub(super) fn last_event_id() -> Value {
     let words = "The id of the last event seen; the stream goes on behind it.";
     header("Last-Event-ID", words, json!({"type": "string"}))
 }
 
-/// What every list takes.
+/// The parameters of every list.
 pub(super) fn paging((default, most): (u32, u32)) -> [Value; 2] {
     let limit = json!({"type": "integer", "minimum": 1, "maximum": most, "default": default});
     let cursor = json!({"type": "string"});
@@ -252,13 +247,11 @@ pub(super) fn period() -> [Value; 2] {
     ]
 }
 
-/// Every operation, in the order of the document.
 pub(super) fn all() -> Vec<Operation> {
     parts::operations()
 }
 
-/// Operations, one a line: method and path, name, who may ask and what is answered, what it does; then what else there is to
-/// say of it.
+/// Operations, one per line: method and path, name, access and response, summary. Optional details follow.
 macro_rules! operations {
     ($(
         $method:ident $path:expr, $id:ident, $access:expr => $answer:expr, $summary:literal

@@ -1,4 +1,4 @@
-//! The operations and shapes of each resource.
+//! The operations and schemas of each resource.
 
 mod account;
 mod agents;
@@ -46,7 +46,7 @@ pub(super) fn operations() -> Vec<Operation> {
     .collect()
 }
 
-/// Every shape of a body, by its name.
+/// Every schema of a body, by its name.
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [
         account::schemas(),

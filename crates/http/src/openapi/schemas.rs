@@ -1,14 +1,13 @@
-//! The shapes of bodies, as JSON Schema.
+//! The bodies as JSON Schema.
 
 use offhook_domain::EventType;
 use serde_json::{Map, Value, json};
 
 use super::{parts, reference, words};
 
-/// Names of members and their schemas.
 pub(crate) type Members<'a> = &'a [(&'a str, Value)];
 
-/// An object whose members are all there, and no others.
+/// An object with exactly these members, all required.
 pub(crate) fn object(members: Members<'_>) -> Value {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     json!({
@@ -19,7 +18,7 @@ pub(crate) fn object(members: Members<'_>) -> Value {
     })
 }
 
-/// An object that has these members, too; one that it has by that name is another one then.
+/// Adds these members to an object. A member with the same name is replaced.
 pub(super) fn with(mut object: Value, members: Members<'_>) -> Value {
     for (name, schema) in members {
         let known = object["properties"].get(name).is_some();
@@ -31,7 +30,7 @@ pub(super) fn with(mut object: Value, members: Members<'_>) -> Value {
     object
 }
 
-/// A request body: what is not required may be left out, and nothing else may come.
+/// A request body: members that are not required may be omitted, others are refused.
 pub(super) fn request(required: &[&str], members: Members<'_>) -> Value {
     json!({
         "type": "object",
@@ -91,22 +90,22 @@ pub(super) fn e164() -> Value {
     json!({"type": "string", "pattern": r"^\+[1-9]\d{6,14}$"})
 }
 
-/// An object whose members are the account's to name, with values of any kind.
+/// An object with member names of the account's choice, and values of any kind.
 pub(super) fn any_object() -> Value {
     json!({"type": "object", "additionalProperties": true})
 }
 
-/// An object whose members are the account's to name, with values of this schema.
+/// An object with member names of the account's choice, and values of this schema.
 pub(super) fn map(values: Value) -> Value {
     json!({"type": "object", "additionalProperties": values})
 }
 
-/// What a variable of a conversation may be.
+/// The value of a conversation variable.
 pub(super) fn variable() -> Value {
     json!({"type": ["string", "number", "boolean", "null"], "maxLength": 2000})
 }
 
-/// The variables that are sent with a call.
+/// The variables that a client sends with a call.
 pub(super) fn metadata() -> Value {
     let mut metadata = nullable(map(variable()));
     metadata["propertyNames"] = json!({"maxLength": 64});
@@ -152,7 +151,7 @@ fn error() -> Value {
     ])
 }
 
-/// The shape of an event of this type.
+/// The schema name of an event of this type.
 pub(super) const fn event_name(kind: EventType) -> &'static str {
     match kind {
         EventType::CallInitiated => "CallInitiatedEvent",

@@ -1,4 +1,4 @@
-//! Schemas of what answers hold, by its types.
+//! Schemas of response members, by Rust type.
 
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, BatchStatus, CallHandle, ConversationId, DeliveryId,
@@ -16,9 +16,8 @@ use super::schemas::{
     any_object, array, boolean, e164, instant, integer, nullable, number, string, uuid, words,
 };
 
-/// What has a schema.
+/// A type that has a schema.
 pub(crate) trait Shape {
-    /// The schema.
     fn shape() -> Value;
 }
 
@@ -27,7 +26,7 @@ pub(crate) fn shape_of_member<R, T: Shape>(_: fn(&R) -> &T) -> Value {
     T::shape()
 }
 
-/// The schema of what is made of a record.
+/// The schema of a value computed from a record.
 pub(crate) fn shape_of_value<'a, R: 'a, T: Shape>(_: fn(&'a R) -> T) -> Value {
     T::shape()
 }

@@ -1,12 +1,12 @@
-//! What fields and operations mean, in words. They are data: `words/fields.json` has a text for a member by its path
-//! within a schema, `Agent.config`, `config.llm` or just `config`; the longest path that is there counts.
-//! `words/operations.json` has what there is to know of an operation besides its summary.
+//! The descriptions of fields and operations. They are data. `words/fields.json` describes members by their path
+//! within a schema: `Agent.config`, `config.llm` or just `config`; the longest matching path applies.
+//! `words/operations.json` has the details of operations beyond their summaries.
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// A file that is no JSON is as good as empty; tests miss its texts.
+/// A file that is not JSON counts as empty; tests then miss its texts.
 static FIELDS: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("words/fields.json")).unwrap_or_default());
 
@@ -14,12 +14,12 @@ static OPERATIONS: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("words/operations.json")).unwrap_or_default()
 });
 
-/// What there is to know of an operation besides its summary, if anything.
+/// The details of an operation beyond its summary, if any.
 pub(super) fn of_operation(id: &str) -> Option<&'static str> {
     OPERATIONS[id].as_str()
 }
 
-/// Gives every member of the schema of this name its description.
+/// Gives every member of this schema its description.
 pub(super) fn describe(name: &str, schema: &mut Value) {
     if let Some(Value::Object(members)) = schema.get_mut("properties") {
         for (member, schema) in members {

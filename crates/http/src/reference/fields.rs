@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Shapes that have a section of their own instead of standing in each place that names them.
+/// Schemas with a section of their own, so that members only link to them.
 pub(super) const APART: [&str; 2] = ["AgentConfig", "Event"];
 
 /// A member, by its path from the body's root.
@@ -13,11 +13,11 @@ pub(super) struct Field<'a> {
     pub(super) description: &'a str,
     pub(super) limits: Vec<String>,
     pub(super) words: Vec<&'a str>,
-    /// The section that tells the rest.
+    /// The section that describes the rest.
     pub(super) apart: Option<&'a str>,
 }
 
-/// All members of a schema, each followed by its own.
+/// All members of a schema, each followed by its own members.
 pub(super) fn of<'a>(document: &'a Value, schema: &'a Value) -> Vec<Field<'a>> {
     let mut fields = Vec::new();
     collect(document, schema, "", &mut fields);
@@ -42,7 +42,7 @@ pub(super) fn of_parameters<'a>(document: &'a Value, parameters: &'a [Value]) ->
     parameters.iter().map(field).collect()
 }
 
-/// A schema behind its reference, with the name that the reference says.
+/// The schema that a reference points to, and its name.
 pub(super) fn resolve<'a>(document: &'a Value, schema: &'a Value) -> (Option<&'a str>, &'a Value) {
     let Some(target) = schema["$ref"].as_str() else {
         return (None, schema);
@@ -79,7 +79,7 @@ fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, fields: &mu
     }
 }
 
-/// What is within a member: the items of an array, what a reference leads to. The name, if that is told apart.
+/// The schema within a member: an array's items, or a reference's target. Only the name, if it has its own section.
 fn inner<'a>(document: &'a Value, member: &'a Value) -> (Option<&'a str>, &'a Value) {
     let member = match &member["items"] {
         Value::Null => member,
@@ -124,7 +124,7 @@ pub(super) fn kind(document: &Value, schema: &Value) -> String {
     named.collect::<Vec<_>>().join(" or ")
 }
 
-/// The words that a string is one of.
+/// The words of an enum.
 fn words(schema: &Value) -> Vec<&str> {
     let of = |schema: &'_ Value| schema["enum"].is_array();
     let schema = if of(schema) { schema } else { &schema["items"] };
@@ -132,7 +132,7 @@ fn words(schema: &Value) -> Vec<&str> {
     words.filter_map(Value::as_str).collect()
 }
 
-/// Limits in words, but for those that the description has told.
+/// Limits in words, except those that the description mentions.
 fn limits(schema: &Value, description: &str) -> Vec<String> {
     let told = |limit: &Value| {
         let plain = limit.to_string();

@@ -1,11 +1,9 @@
-//! The page.
-
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
 use super::{fields, parts};
 
-/// An operation with its place.
+/// An operation with its method and path.
 pub(super) struct Operation<'a> {
     pub(super) method: String,
     pub(super) path: &'a str,
@@ -23,7 +21,7 @@ impl Operation<'_> {
         self.told["operationId"].as_str().unwrap_or_default()
     }
 
-    /// What the filter searches, besides what is shown in the list.
+    /// The text that the page's filter searches.
     fn words(&self) -> String {
         let scope = self.told["x-required-scope"].as_str().unwrap_or_default();
         let summary = self.told["summary"].as_str().unwrap_or_default();
@@ -32,7 +30,6 @@ impl Operation<'_> {
     }
 }
 
-/// The whole page.
 pub(super) fn draw(document: &Value) -> String {
     let groups = groups(document);
     let title = document["info"]["title"].as_str().unwrap_or_default();
@@ -187,7 +184,7 @@ fn parameters(document: &Value, told: &Value) -> Markup {
     }
 }
 
-/// Fields with what there is to say of each. What is sent may have to be there; what is answered always is.
+/// Fields with their descriptions. Only a request's fields show whether they are required; responses always have all.
 fn list(fields: &[fields::Field<'_>], sent: bool) -> Markup {
     html! {
         @if fields.is_empty() {
@@ -268,7 +265,7 @@ fn errors(document: &Value, told: &Value) -> Markup {
     }
 }
 
-/// What several bodies hold, told once.
+/// The schemas that several bodies share.
 fn shapes(document: &Value) -> Markup {
     let config = &document["components"]["schemas"]["AgentConfig"];
     html! {

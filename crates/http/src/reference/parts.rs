@@ -1,4 +1,4 @@
-//! Parts of the page that are no operation, and what all of them need.
+//! The page's sections other than operations, and shared helpers.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub(super) fn prose(text: &str) -> Markup {
     }
 }
 
-/// A line for a shell that sends an operation's example; `$URL` and `$KEY` are the reader's.
+/// A shell command that sends an operation's example; the reader sets `$URL` and `$KEY`.
 pub(super) fn curl(operation: &Operation<'_>) -> String {
     let mut path = operation.path.to_owned();
     for parameter in operation.told["parameters"]
@@ -54,7 +54,7 @@ pub(super) fn curl(operation: &Operation<'_>) -> String {
     line
 }
 
-/// As [`curl`], with a form in which the files are the reader's own.
+/// As [`curl`], with a form whose files are the reader's own.
 pub(super) fn curl_form(operation: &Operation<'_>) -> Option<String> {
     let content = &operation.told["requestBody"]["content"]["multipart/form-data"];
     let form = content["example"].as_object()?;
@@ -69,7 +69,7 @@ pub(super) fn curl_form(operation: &Operation<'_>) -> Option<String> {
     Some(line)
 }
 
-/// The key, where one is needed, and headers that have an example.
+/// The key, if the operation needs one, and headers that have an example.
 fn headers(operation: &Operation<'_>) -> String {
     let mut headers = String::new();
     if operation.told["security"].is_null() {
@@ -85,7 +85,7 @@ fn headers(operation: &Operation<'_>) -> String {
     headers
 }
 
-/// What holds for every operation, and the errors.
+/// What applies to every operation, and the errors.
 pub(super) fn beginning(document: &Value) -> Markup {
     html! {
         section id="beginning" {
@@ -129,7 +129,7 @@ fn status(code: &str) -> u16 {
     known.map_or(0, |code| code.status().as_u16())
 }
 
-/// What is sent to webhook endpoints.
+/// The events that webhook endpoints receive.
 pub(super) fn events(document: &Value) -> Markup {
     let events = document["webhooks"].as_object();
     let headers = events.and_then(|events| events.values().next());
@@ -163,7 +163,7 @@ pub(super) fn events(document: &Value) -> Markup {
     }
 }
 
-/// A signature to check a verifier with: computed here, so that it cannot be wrong.
+/// An example signature for testing a verifier: computed here, so that it is always correct.
 fn verification(document: &Value) -> Markup {
     let told = |pointer| document.pointer(pointer).unwrap_or(&Value::Null);
     let made = told("/paths/~1v1~1webhooks/post/responses/201/content/application~1json/example");

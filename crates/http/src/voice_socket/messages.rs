@@ -1,4 +1,4 @@
-//! The texts of a page's WebSocket.
+//! The text messages of a page's WebSocket.
 
 use offhook_domain::json::Fields;
 use offhook_domain::{CallOutcome, ConversationId, Json};
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use crate::ApiError;
 
-/// What a page says.
+/// A message from the page.
 #[derive(Debug, PartialEq)]
 pub(super) enum Asked<'a> {
     /// Begin, with variables for the agent.
     Start { metadata: Option<&'a Json> },
-    /// A key was pressed.
+    /// The visitor pressed a key.
     Key(char),
-    /// The visitor has hung up.
+    /// The visitor hung up.
     End,
 }
 
-/// What a page says, or `None` if it is nothing that is known.
+/// Parses a message from the page; `None` if it is unknown.
 pub(super) fn read(message: &Json) -> Option<Asked<'_>> {
     let mut fields = Fields::of(message, "").ok()?;
     let kind = fields.required_string("type", 1..=16).ok()?;
@@ -37,23 +37,23 @@ pub(super) fn read(message: &Json) -> Option<Asked<'_>> {
     Some(asked)
 }
 
-/// The conversation has begun: sound may come.
+/// The conversation has begun: the page may send audio.
 pub(super) fn started(id: ConversationId) -> Value {
     json!({"type": "started", "id": id, "sample_rate": TALK_RATE})
 }
 
-/// What was sent and not played yet is not to be played any more.
+/// The page must drop the audio that it has not played yet.
 pub(super) fn clear() -> Value {
     json!({"type": "clear"})
 }
 
-/// Somebody said something.
+/// The agent or the visitor said something.
 pub(super) fn turn(is_agent: bool, text: &str, is_cut: bool) -> Value {
     let role = if is_agent { "agent" } else { "user" };
     json!({"type": "turn", "role": role, "text": text, "interrupted": is_cut})
 }
 
-/// The conversation is over, and why, in the words of `GET /v1/calls/{id}`.
+/// The conversation has ended, and why, in the words of `GET /v1/calls/{id}`.
 pub(super) fn ended(outcome: Option<CallOutcome>) -> (Value, &'static str) {
     let (status, reason) = match outcome {
         Some(CallOutcome::Completed(reason)) => ("completed", reason.as_str()),
@@ -64,7 +64,7 @@ pub(super) fn ended(outcome: Option<CallOutcome>) -> (Value, &'static str) {
     (message, reason)
 }
 
-/// The conversation was not begun: the members of every error, and when to try again.
+/// The conversation did not begin: the members of every error, and when to retry.
 pub(super) fn error(error: &ApiError) -> Value {
     json!({
         "type": "error",

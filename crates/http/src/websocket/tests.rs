@@ -1,4 +1,4 @@
-//! Connections as the HTTP library serves them, over a wire that holds a kilobyte, while the clock is turned.
+//! Tests connections of the HTTP library over a wire that holds one kilobyte, with a paused clock.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,12 +14,12 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::connection::Connection;
 
-/// Bytes that are on their way at most.
+/// The most bytes in transit.
 const WIRE: usize = 1_024;
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Says 640 bytes every 20 ms, unless it is quiet, and what it was told.
+/// Sends 640 bytes every 20 ms unless `is_quiet`, and reports what it receives.
 struct Talker<const MOST_BINARY: usize> {
     is_there: Rc<Cell<bool>>,
     is_quiet: bool,
@@ -60,17 +60,17 @@ impl<const MOST_BINARY: usize> Speaker for Talker<MOST_BINARY> {
     }
 }
 
-/// The other side of a connection.
+/// The client of a connection.
 struct Peer {
     wire: DuplexStream,
     /// The connection's task.
     served: JoinHandle<bool>,
-    /// Whether the speaker is.
+    /// Whether the speaker still exists.
     is_there: Rc<Cell<bool>>,
 }
 
 impl Peer {
-    /// One that has shaken hands with a speaker who takes up to 8 bytes at once.
+    /// A peer after the handshake, with a speaker that accepts up to 8 bytes at once.
     async fn new(is_quiet: bool) -> Self {
         Self::of::<8>(is_quiet).await
     }
@@ -124,7 +124,7 @@ impl Peer {
         peer
     }
 
-    /// Sends a frame whose first byte this is, masked with nothing.
+    /// Sends a frame with this first byte, masked with zeros.
     async fn send(&mut self, first: u8, payload: &[u8]) {
         let mut frame = vec![first];
         match u8::try_from(payload.len()) {
@@ -136,11 +136,11 @@ impl Peer {
         }
         frame.extend([0; 4]);
         frame.extend(payload);
-        // One that is let go of meanwhile reads no more.
+        // The connection may have ended meanwhile.
         let _ = self.wire.write_all(&frame).await;
     }
 
-    /// The next frame: its first byte and what it carries.
+    /// The next frame: its first byte and its payload.
     async fn next(&mut self) -> (u8, Vec<u8>) {
         let first = self.wire.read_u8().await.unwrap();
         let mut length = usize::from(self.wire.read_u8().await.unwrap());
@@ -152,7 +152,7 @@ impl Peer {
         (first, payload)
     }
 
-    /// What a frame that is sent is answered by: a text, or the code of a close.
+    /// The response to a frame: a text, or the code of a close.
     async fn told(&mut self) -> Result<String, u16> {
         match self.next().await {
             (0x81, text) => Ok(String::from_utf8(text).unwrap()),
@@ -189,7 +189,7 @@ async fn a_connection_that_is_read_slowly_or_has_nothing_to_say_goes_on() {
         }
         assert!(slow.is_there.get() && !slow.served.is_finished());
         assert!(waits.is_there.get() && !waits.served.is_finished());
-        // Each quarter of a minute it was tried.
+        // One ping every 15 seconds.
         for _ in 0..12 {
             assert_eq!(waits.next().await, (0x89, Vec::new()));
         }

@@ -1,4 +1,4 @@
-//! The answer of GET /v1/me.
+//! The response of GET /v1/me.
 
 use offhook_services::Caller;
 use offhook_services::store::{Account, ApiKey};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::shown;
 
-/// Who asks, and how much it may.
+/// The caller and its limits.
 #[derive(Serialize)]
 pub(crate) struct MeBody<'a> {
     account: AccountBody<'a>,
@@ -43,7 +43,7 @@ struct RateLimitBody {
 }
 
 impl<'a> MeBody<'a> {
-    /// What a caller reads of itself, with the tokens that its account has left.
+    /// The caller's account and key, with the tokens that the account's bucket has left.
     pub(crate) fn new(
         (caller, key): (&'a Caller, &'a ApiKey),
         remaining: Option<u32>,

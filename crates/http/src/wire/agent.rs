@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::shown;
 
-/// An agent. The outer `Option`s are the fields that come and go with the runtime or in lists.
+/// An agent. The outer `Option`s are fields that depend on the runtime, or that lists omit.
 #[derive(Serialize)]
 pub(crate) struct AgentBody<'a> {
     id: AgentId,
@@ -39,7 +39,7 @@ impl<'a> From<&'a AgentView> for AgentBody<'a> {
 }
 
 impl<'a> AgentBody<'a> {
-    /// As lists show it: without `config`, with its own among these numbers.
+    /// As lists show it: without `config`. Its own numbers are picked from `numbers`.
     pub(crate) fn listed(agent: &'a Agent, numbers: &'a [PhoneNumber]) -> Self {
         let engine = agent.runtime == Runtime::Engine;
         let own = numbers
@@ -99,7 +99,7 @@ impl<'a> From<&'a AgentVersionView> for VersionWithConfig<'a> {
     }
 }
 
-/// What DELETE answers.
+/// The response to DELETE.
 #[derive(Serialize)]
 pub(crate) struct Archived {
     pub(crate) id: AgentId,

@@ -1,4 +1,4 @@
-//! Analyses of conversations, and the schemas that agents have for them.
+//! Analyses of conversations, and the agents' schemas for them.
 
 use offhook_domain::{AnalysisStatus, Timestamp};
 use offhook_services::AnalysisSchemaView;
@@ -10,14 +10,14 @@ use super::{raw, shown};
 use crate::ApiError;
 
 shown! {
-    /// What is extracted from an agent's conversations.
+    /// The data to extract from an agent's conversations.
     AnalysisSchemaBody(view: AnalysisSchemaView) {
         schema,
         updated_at,
     }
 }
 
-/// What was extracted from a conversation.
+/// The data extracted from a conversation.
 #[derive(Serialize)]
 pub(crate) struct AnalysisBody<'a> {
     status: AnalysisStatus,

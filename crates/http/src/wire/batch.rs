@@ -35,7 +35,7 @@ shown! {
 
 /// A batch as an Idempotency-Key replays it.
 pub(crate) fn printed(batch: &Batch) -> Vec<u8> {
-    // Serialising a plain struct of strings and numbers does not fail.
+    // Serializing a plain struct of strings and numbers does not fail.
     serde_json::to_vec(&BatchView(batch)).unwrap_or_default()
 }
 
@@ -52,7 +52,7 @@ shown! {
 }
 
 impl RecipientView<'_> {
-    /// Whether every row of a page can be printed.
+    /// Fails unless every row of a page can be printed.
     pub(crate) fn check(recipients: &[Recipient]) -> Result<(), ApiError> {
         recipients
             .iter()

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::shown;
 use crate::openapi::Shape;
 
-/// What the account has subscribed to.
+/// The account's subscription.
 #[derive(Serialize)]
 pub(crate) struct PlanBody {
     plan: Plan,
@@ -27,7 +27,6 @@ pub(crate) struct PlanBody {
 }
 
 impl PlanBody {
-    /// The caller's plan.
     pub(crate) fn new(caller: &Caller, renews_at: Option<Timestamp>) -> Self {
         let terms = &caller.terms;
         Self {
@@ -44,7 +43,6 @@ impl PlanBody {
 }
 
 shown! {
-    /// What the wallet holds.
     CreditsBody(wallet: Wallet) {
         balance_credits = wallet.balance,
         reserved_credits = wallet.reserved,
@@ -61,7 +59,6 @@ shown! {
 }
 
 shown! {
-    /// An entry of the ledger.
     TransactionBody(entry: LedgerEntry) {
         id,
         type = entry.kind,
@@ -112,7 +109,7 @@ impl Shape for Usd {
 }
 
 shown! {
-    /// What a day adds up to.
+    /// The totals of a day.
     UsageBody(day: UsageDay) {
         date = Timestamp::of_utc_day(day.day).utc_date(),
         calls,

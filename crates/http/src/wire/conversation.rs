@@ -46,7 +46,7 @@ impl<'a> Item<'a> {
     /// As GET /v1/calls lists it.
     pub(crate) fn call(view: &'a ConversationView) -> Self {
         let conversation = &view.conversation;
-        // While it lasts, what its end will decide is open, whatever the row holds already.
+        // Until the conversation ends, fields that its end decides stay null, whatever the row already holds.
         let ended = conversation.state.is_terminal();
         Self {
             id: conversation.id,
@@ -98,7 +98,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// What a read by id adds to an item.
+/// The fields that a read by id adds to an item.
 #[derive(Serialize)]
 pub(crate) struct Detail<'a> {
     #[serde(flatten)]
@@ -135,7 +135,7 @@ pub(crate) struct ConversationBody<'a> {
 }
 
 impl<'a> ConversationBody<'a> {
-    /// A conversation with its first turns, and what was extracted from it.
+    /// A conversation with its first turns and its analysis.
     pub(crate) fn new(
         view: &'a ConversationView,
         turns: &'a [Moment],
@@ -163,12 +163,12 @@ shown! {
     }
 }
 
-/// A turn, in event streams: as in the transcript, with how long it was waited for where that was measured.
+/// A turn in event streams: as in the transcript, with the reply latency if it was measured.
 #[derive(Serialize)]
 pub(crate) struct TurnEvent<'a> {
     #[serde(flatten)]
     turn: TurnBody<'a>,
-    /// How long the customer waited for a spoken reply: each step from the end of their speech.
+    /// How long the customer waited for a spoken reply: each step, from the end of their speech.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<&'a RawValue>,
 }
@@ -183,14 +183,14 @@ impl<'a> From<&'a Moment> for TurnEvent<'a> {
     }
 }
 
-/// A change of state, in event streams.
+/// A change of state in event streams.
 #[derive(Serialize)]
 pub(crate) struct StateBody {
     pub(crate) state: &'static str,
     pub(crate) at: Timestamp,
 }
 
-/// The answer to a hang-up.
+/// The response to a hang-up.
 #[derive(Serialize)]
 pub(crate) struct HangUpBody {
     pub(crate) id: CallHandle,

@@ -5,7 +5,7 @@ use offhook_services::Integration;
 use super::shown;
 
 shown! {
-    /// A toolkit of the catalog, and how the account stands to it.
+    /// A toolkit of the catalog, and the account's connection to it.
     IntegrationBody(integration: Integration) {
         toolkit = integration.toolkit.toolkit,
         name = integration.toolkit.name,

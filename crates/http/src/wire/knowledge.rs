@@ -1,4 +1,4 @@
-//! Knowledge documents and folders, and what becomes of deleted ones.
+//! Knowledge documents and folders, and the results of deleting them.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ shown! {
     }
 }
 
-/// What deleting a document answers.
+/// The response to deleting a document.
 #[derive(Serialize)]
 pub(crate) struct DocumentDeletion<'a> {
     id: DocumentId,
@@ -60,7 +60,7 @@ impl<'a> DocumentDeletion<'a> {
     }
 }
 
-/// What deleting a folder answers.
+/// The response to deleting a folder.
 #[derive(Serialize)]
 pub(crate) struct FolderDeletion {
     pub(crate) id: FolderId,
@@ -68,7 +68,6 @@ pub(crate) struct FolderDeletion {
     pub(crate) documents_moved_to_root: usize,
 }
 
-/// What a search found.
 #[derive(Serialize)]
 pub(crate) struct Hits<'a> {
     data: Vec<HitBody<'a>>,
@@ -91,7 +90,7 @@ impl<'a> From<&'a Vec<SearchHit>> for Hits<'a> {
     }
 }
 
-/// `Content-Disposition` of a document's text, whatever its name is (RFC 6266).
+/// `Content-Disposition` of a document's text, for any document name (RFC 6266).
 pub(crate) fn disposition(name: &str) -> String {
     let mut encoded = String::new();
     for byte in name.bytes() {

@@ -5,7 +5,6 @@ use offhook_services::store::LogEntry;
 use super::shown;
 
 shown! {
-    /// An entry.
     LogBody(entry: LogEntry) {
         id,
         request_id,

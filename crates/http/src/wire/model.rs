@@ -5,7 +5,6 @@ use offhook_services::{Model, ModelPrice};
 use super::shown;
 
 shown! {
-    /// A model of the catalog.
     ModelBody(model: Model) {
         id,
         kind = model.kind.as_str(),

@@ -18,7 +18,7 @@ shown! {
 }
 
 shown! {
-    /// What an import did.
+    /// The result of an import.
     ImportedBody(done: Imported) {
         imported,
         already_present,

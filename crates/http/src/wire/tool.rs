@@ -4,7 +4,7 @@ use offhook_domain::{Json, Timestamp, ToolId};
 use offhook_services::ToolView;
 use serde::Serialize;
 
-/// A tool, its header values hidden.
+/// A tool, with hidden header values.
 #[derive(Serialize)]
 pub(crate) struct ToolBody<'a> {
     id: ToolId,

@@ -5,7 +5,7 @@ use offhook_services::ListedVoice;
 use super::shown;
 
 shown! {
-    /// A voice; every field is always there.
+    /// A voice; every field is always present.
     VoiceBody(listed: ListedVoice) {
         provider = listed.voice.provider,
         voice_id = &listed.voice.voice_id,

@@ -22,7 +22,7 @@ shown! {
     }
 }
 
-/// An endpoint in the answer that shows its secret, once.
+/// An endpoint in the one response that shows its secret.
 #[derive(Serialize)]
 pub(crate) struct EndpointWithSecret<'a> {
     #[serde(flatten)]
@@ -53,7 +53,7 @@ shown! {
     }
 }
 
-/// A delivery with the exact event that it carries, and every attempt.
+/// A delivery with its exact event and every attempt.
 #[derive(Serialize)]
 pub(crate) struct DeliveryStoryBody<'a> {
     #[serde(flatten)]
@@ -91,13 +91,13 @@ impl<'a> TryFrom<&'a DeliveryStory> for DeliveryStoryBody<'a> {
     }
 }
 
-/// How many deliveries will be made again.
+/// How many deliveries will be sent again.
 #[derive(Serialize)]
 pub(crate) struct Recovered {
     pub(crate) count: i64,
 }
 
-/// An event type, for the catalog.
+/// An event type in the catalog.
 #[derive(Serialize)]
 pub(crate) struct EventTypeBody {
     r#type: EventType,
@@ -106,7 +106,7 @@ pub(crate) struct EventTypeBody {
 }
 
 impl EventTypeBody {
-    /// Every type, in the interface's order.
+    /// Every type, in the documented order.
     pub(crate) fn all() -> Result<Vec<Self>, ApiError> {
         EventType::ALL.iter().copied().map(Self::of).collect()
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::shown;
 
 shown! {
-    /// What an account has set for a widget.
+    /// The account's settings of a widget.
     WidgetBody(settings: WidgetSettings) {
         enabled,
         allowed_origins = &settings.origins,
@@ -27,7 +27,7 @@ shown! {
 }
 
 shown! {
-    /// A session that has begun, with its token, which is shown once.
+    /// A new session, with its token, which is shown once.
     SessionBegun(opened: OpenedChat) {
         id,
         token,
@@ -36,13 +36,13 @@ shown! {
     }
 }
 
-/// Whether a session takes messages.
+/// Whether a session accepts messages.
 pub(crate) const fn status(is_open: bool) -> &'static str {
     if is_open { "open" } else { "ended" }
 }
 
 shown! {
-    /// A session as its page sees it when it is loaded again.
+    /// A session, for a page that was reloaded.
     SessionBody(session: ChatTranscript) {
         id,
         status = status(session.is_open),
@@ -61,7 +61,7 @@ shown! {
     }
 }
 
-/// What ending a session answers.
+/// The response to ending a session.
 #[derive(Serialize)]
 pub(crate) struct SessionEnded {
     pub(crate) id: ConversationId,
@@ -69,7 +69,7 @@ pub(crate) struct SessionEnded {
 }
 
 shown! {
-    /// A whole answer of the agent.
+    /// A complete reply of the agent.
     AnswerBody(reply: ChatReply) {
         text,
         interrupted,
@@ -79,7 +79,7 @@ shown! {
 }
 
 shown! {
-    /// What the session's answers come to so far.
+    /// The totals of the session's replies so far.
     UsageBody(reply: ChatReply) {
         answers,
         credits,

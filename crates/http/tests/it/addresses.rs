@@ -1,4 +1,4 @@
-//! Documents from addresses: the guarded fetch, against a server whose name leads to this machine.
+//! Documents from URLs: the guarded fetch, against a server whose host name resolves to this machine.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,12 +25,12 @@ use crate::it::knowledge::{DOCUMENTS, SEARCH, read};
 
 const HOST: &str = "docs.example.com";
 
-/// It takes longer to make than a server may take to answer.
+/// Making it takes longer than a server may take to respond.
 static BOMB: LazyLock<Vec<u8>> = LazyLock::new(files::docx_bomb);
 
 const MAX: usize = 20 * 1024 * 1024;
 
-/// Every name leads to this address.
+/// Resolves every name to this address.
 struct One(IpAddr);
 
 impl Lookup for One {
@@ -83,7 +83,7 @@ impl Site {
         format!("https://{HOST}:{}/{path}", self.port)
     }
 
-    /// Begins to read documents, with names that lead to `address`.
+    /// Starts to read documents, with names that resolve to `address`.
     fn librarian(&self, app: &TestApp, address: &str, policy: Policy) -> CancellationToken {
         let lookup = Arc::new(One(must(address.parse())));
         let client = must(GuardedClient::with_parts(
@@ -160,7 +160,7 @@ async fn answer(acceptor: TlsAcceptor, socket: TcpStream, requests: &AtomicUsize
         "endless" => {
             let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
             socket.write_all(head).await.ok()?;
-            // Until the client has had enough.
+            // Until the client disconnects.
             while socket.write_all(&[b'x'; 65_536]).await.is_ok() {}
             return None;
         }
@@ -185,7 +185,7 @@ async fn answer(acceptor: TlsAcceptor, socket: TcpStream, requests: &AtomicUsize
     socket.shutdown().await.ok()
 }
 
-/// Names an address and waits until it has been read.
+/// Adds a document by URL and waits until it has been read.
 async fn from(app: &TestApp, url: &str) -> Value {
     let body = json!({"name": "Page", "url": url});
     let made = app.post(DOCUMENTS, body).await.assert(202);
@@ -315,7 +315,7 @@ async fn an_address_may_hold_twenty_mebibytes_and_no_byte_more() {
         let expected = "The address holds more than 20 MiB: split it into several documents.";
         assert_eq!(document["error"], expected);
     }
-    // Taken, and found to be more text than a document may have.
+    // Fetched, but with more text than a document may have.
     let document = from(&app, &site.url("most")).await;
     let expected = "The file holds more than 10 MiB of text: split it into several documents.";
     assert_eq!(document["error"], expected);

@@ -81,7 +81,7 @@ async fn a_change_is_made_on_the_newest_version_and_saves_the_next_one() {
     app.clock.advance(Duration::from_secs(1));
     let same = patch(json!({"config": change["config"]})).await.assert(200);
     assert_eq!(same, changed, "what changes nothing saves nothing");
-    // The agent's language is its configuration's, whichever is set.
+    // The agent's language is its configuration's, whichever of the two is set.
     for (body, language, version) in [
         (json!({"config": {"language": "en-US"}}), "en-US", 3),
         (json!({"language": "fr"}), "fr", 4),

@@ -1,4 +1,4 @@
-//! The whole service on a temporary database, with a clock to turn, the scripted model and the simulated network.
+//! The whole service on a temporary database, with a manual clock, the scripted model and the simulated network.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -31,13 +31,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::it::client::{Request, eventually, must};
 
-/// So fast that nobody has the patience to listen to the end.
+/// Too fast for listening to the end.
 const SPEED: f64 = 2_000.0;
 
 /// A number that answers and talks.
 pub(crate) const CUSTOMER: &str = "+5215512345678";
 
-/// A page on which widgets are.
+/// A page with widgets.
 pub(crate) const PAGE: &str = "https://shop.example";
 
 /// A running service.
@@ -48,7 +48,7 @@ pub(crate) struct TestApp {
     pub(crate) address: SocketAddr,
     /// An account on the Scale plan.
     pub(crate) account: AccountId,
-    /// A key of it with every scope.
+    /// A key of this account with every scope.
     pub(crate) token: String,
     carrier: Arc<Simulator>,
     legacy: Arc<dyn LegacyProvider>,
@@ -60,40 +60,40 @@ pub(crate) struct TestApp {
     directory: TempDir,
 }
 
-/// What a test may want otherwise.
+/// A test's settings.
 pub(crate) struct Setup {
     pub(crate) limits: LimitSettings,
     pub(crate) config: HttpConfig,
     pub(crate) plan: Plan,
     pub(crate) credits: i64,
-    /// How many times faster than people the simulated ones are.
+    /// How many times faster than real people the simulated callees are.
     pub(crate) speed: f64,
-    /// Where files are kept; else in a directory.
+    /// The file storage; default: a directory.
     pub(crate) files: Option<Objects>,
-    /// The models' providers, besides `scripted`.
+    /// The model providers, besides `scripted`.
     pub(crate) models: Vec<(String, ProviderSettings)>,
-    /// The providers of ears and voices, besides `scripted`.
+    /// The speech providers, besides `scripted`.
     pub(crate) speech: Vec<(String, SpeechProvider)>,
     /// Whether calls are spoken: over a trunk that is out of order.
     pub(crate) spoken: bool,
-    /// The provider of the legacy agents; without one, a simulated one.
+    /// The provider of the legacy agents; default: a simulated one.
     pub(crate) legacy: Option<Arc<dyn LegacyProvider>>,
-    /// The voices' providers.
+    /// The voice providers.
     pub(crate) voice_libraries: Vec<Arc<dyn VoiceLibrary>>,
-    /// A database of the test's own; without one, a new SQLite file.
+    /// The test's own database; default: a new SQLite file.
     pub(crate) database: Option<TestDatabase>,
     /// How calls are placed and kept.
     pub(crate) calls: CallSettings,
-    /// What asks the models that agents name by `llm.endpoint`.
+    /// The client for models that agents name by `llm.endpoint`.
     pub(crate) custom_models: Option<GuardedClient>,
-    /// The Redis that counts; without one, this process does.
+    /// The Redis that counts; default: this process counts.
     pub(crate) redis: Option<String>,
-    /// Where WhatsApp is; without one, nobody is answered there.
+    /// WhatsApp's address; without one, no message is answered.
     pub(crate) whatsapp: Option<String>,
 }
 
 impl Default for Setup {
-    /// Limits that no test runs into by chance: the clock stands still, so nothing refills.
+    /// Limits that no test meets by chance: the clock stands still, so no bucket refills.
     fn default() -> Self {
         Self {
             limits: LimitSettings {
@@ -125,7 +125,6 @@ impl TestApp {
         Self::with(Setup::default()).await
     }
 
-    /// On this database.
     pub(crate) async fn on(database: TestDatabase) -> Self {
         Self::with(Setup {
             database: Some(database),
@@ -143,7 +142,7 @@ impl TestApp {
         .await
     }
 
-    /// With people who are so many times faster than real ones.
+    /// With callees that are `speed` times faster than real ones.
     pub(crate) async fn at_speed(speed: f64) -> Self {
         Self::with(Setup {
             speed,
@@ -229,7 +228,7 @@ impl TestApp {
         app
     }
 
-    /// Makes a key and returns its token.
+    /// Creates a key and returns its token.
     pub(crate) async fn key(
         &self,
         account: AccountId,
@@ -242,7 +241,6 @@ impl TestApp {
         must(key.await).1
     }
 
-    /// Revokes the key with this token.
     pub(crate) async fn revoke(&self, token: &str) {
         let keys = must(self.services.keys().list(self.account).await);
         let key = keys.iter().find(|key| token.starts_with(&key.prefix));
@@ -284,17 +282,18 @@ impl TestApp {
         self.request("DELETE", target)
     }
 
-    /// Reads what must be there.
+    /// Reads an existing resource.
     pub(crate) async fn read(&self, target: &str) -> Value {
         self.get(target).await.assert(200)
     }
 
-    /// Reads until this holds of what is read.
+    /// Reads until `holds` is true.
     pub(crate) async fn until(&self, target: &str, holds: impl Fn(&Value) -> bool) -> Value {
         eventually(async || Some(self.read(target).await).filter(&holds)).await
     }
 
-    /// The same, while the clock goes on by a second a look: the limit of the account's requests would end the wait.
+    /// As [`until`](Self::until), but the clock advances one second per read. Otherwise the account's rate limit
+    /// would end the wait.
     pub(crate) async fn in_time(&self, target: &str, holds: impl Fn(&Value) -> bool) -> Value {
         eventually(async || {
             let read = self.read(target).await;
@@ -307,7 +306,7 @@ impl TestApp {
         .await
     }
 
-    /// Turns an agent's widget on for a page, with something changed.
+    /// Enables an agent's widget for a page, with these changes.
     pub(crate) async fn widget(&self, agent: &str, change: Value) {
         let mut settings =
             json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
@@ -332,7 +331,7 @@ impl TestApp {
         }
     }
 
-    /// Each of these queries of a list is refused with a message that begins so.
+    /// Checks that each of these list queries is refused with a message that begins like this.
     pub(crate) async fn refuses_queries(&self, list: &str, cases: &[(&str, &str)]) {
         for (query, start) in cases {
             let answer = self.get(&format!("{list}?{query}")).await;
@@ -341,7 +340,7 @@ impl TestApp {
         }
     }
 
-    /// Each of these bodies is refused with a message that begins so.
+    /// Checks that each of these bodies is refused with a message that begins like this.
     pub(crate) async fn refuses_bodies(&self, target: &str, cases: &[(Value, &str)]) {
         for (body, start) in cases {
             let answer = self.post(target, body).await;
@@ -350,7 +349,7 @@ impl TestApp {
         }
     }
 
-    /// Drafts and publishes an agent; returns its id.
+    /// Creates and publishes an agent; returns its id.
     pub(crate) async fn agent(&self) -> String {
         let config = json!({
             "system_prompt": "You confirm appointments.",
@@ -360,7 +359,7 @@ impl TestApp {
         self.agent_with("es-MX", config).await
     }
 
-    /// The same with this language and configuration.
+    /// As [`agent`](Self::agent), with this language and configuration.
     pub(crate) async fn agent_with(&self, language: &str, config: Value) -> String {
         let agent = json!({"name": "Sofía", "language": language, "config": config});
         let agent = self.post("/v1/agents", agent).await.assert(201);
@@ -370,32 +369,32 @@ impl TestApp {
         id
     }
 
-    /// Places a call and returns the answer's body.
+    /// Places a call and returns the response's body.
     pub(crate) async fn call(&self, agent: &str, to: &str) -> Value {
         let body = json!({"agent_id": agent, "to": to});
         self.post("/v1/calls", body).await.assert(201)
     }
 
-    /// Begins to dial what is queued.
+    /// Starts to dial queued calls.
     pub(crate) fn dial(&self) {
         let dialer = self.services.dialer();
         tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
     }
 
-    /// Begins to dial what is queued, as another process on the same database that has just started: it takes over what
-    /// this one has claimed. The phone network and the legacy provider are the same.
+    /// Starts to dial queued calls as a new process on the same database, which takes over this one's claims. The
+    /// phone network and the legacy provider are the same.
     pub(crate) fn dial_elsewhere(&self) {
         let another = self.beside(Vec::new(), false);
         let dialer = another.dialer();
         tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
     }
 
-    /// Another process on the same database, with these providers of ears and voices.
+    /// Another process on the same database, with these speech providers.
     pub(crate) fn beside(&self, speech: Vec<(String, SpeechProvider)>, spoken: bool) -> Services {
         self.beside_with(Vec::new(), speech, spoken)
     }
 
-    /// The same, with these providers of models as well.
+    /// As [`beside`](Self::beside), with these model providers as well.
     pub(crate) fn beside_with(
         &self,
         models: Vec<(String, ProviderSettings)>,
@@ -421,38 +420,38 @@ impl TestApp {
         .with_spool(self.directory.path().join(format!("spool-{node}")))
     }
 
-    /// Where recordings are kept.
+    /// The folder of stored recordings.
     pub(crate) fn recordings(&self) -> PathBuf {
         self.objects
             .join("recordings")
             .join(self.account.to_string())
     }
 
-    /// Where recordings are until they are kept.
+    /// The folder of recordings before they are stored.
     pub(crate) fn spool(&self) -> PathBuf {
         self.directory.path().join("spool")
     }
 
-    /// Where files are kept.
+    /// The folder of stored files.
     pub(crate) fn objects(&self) -> &std::path::Path {
         &self.objects
     }
 
-    /// Begins to read documents, in this process.
+    /// Starts to read documents, in this process.
     pub(crate) fn read_documents(&self) {
         let client = must(GuardedClient::new(Policy::default()));
         let librarian = self.services.librarian(Arc::new(InProcess), client);
         tokio::spawn(librarian.run(self.stop.clone()));
     }
 
-    /// Waits until a call has ended; returns how it reads then.
+    /// Waits until a call has ended; returns it.
     pub(crate) async fn ended(&self, handle: &str) -> Value {
         let target = format!("/v1/calls/{handle}");
         self.in_time(&target, |call| call["status"] != "initiated")
             .await
     }
 
-    /// Ends the work in the background.
+    /// Stops the background work.
     pub(crate) fn rest(&self) {
         self.stop.cancel();
     }
@@ -473,7 +472,7 @@ fn network(simulator: &Arc<Simulator>, spoken: bool) -> Network {
     Network::Text(simulator.clone())
 }
 
-/// A trunk that takes no call.
+/// A trunk that accepts no calls.
 struct OutOfOrder;
 
 #[async_trait]
@@ -487,14 +486,14 @@ impl AudioCarrier for OutOfOrder {
     }
 }
 
-/// The usual plans, but wide enough on Scale that tests do not meet the account's limit by chance.
+/// The usual plans, but with a Scale limit that tests do not meet by chance.
 fn plans() -> Plans {
     let mut plans = Plans::default();
     plans.terms_mut(Plan::Scale).requests_per_minute = 10_000;
     plans
 }
 
-/// The rows of a table of `tests/cases`, whose columns have a tab between them.
+/// The rows of a table of `tests/cases`, with tab-separated columns.
 pub(crate) fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
     let rows = table.lines().filter(|row| !row.starts_with('#'));
     rows.map(|row| must(row.split('\t').collect::<Vec<_>>().try_into()))
@@ -511,7 +510,7 @@ pub(crate) fn text(value: &Value) -> String {
         .to_owned()
 }
 
-/// The names of an object's members in their order, a space between them.
+/// The names of an object's members in order, separated by spaces.
 pub(crate) fn members(value: &Value) -> String {
     let object = value.as_object();
     let object = object.unwrap_or_else(|| panic!("no object: {value}"));

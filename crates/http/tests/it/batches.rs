@@ -29,7 +29,7 @@ fn batch(agent: &str, recipients: Value) -> Value {
     json!({"name": "Spring", "agent_id": agent, "recipients": recipients})
 }
 
-/// Waits until a batch is over; returns how it reads then.
+/// Waits until a batch is over; returns it.
 async fn ended(app: &TestApp, id: &str) -> Value {
     let target = format!("{ALL}/{id}");
     let over = ["completed", "failed", "cancelled"];
@@ -100,7 +100,7 @@ async fn a_batch_calls_everybody_once_and_tells_of_each() {
     let expected = json!({"data": [rows[1]], "has_more": false, "next_cursor": null});
     assert_eq!(failed.assert(200), expected);
 
-    // Nobody but the one who was engaged is called again.
+    // Only the busy recipient is called again.
     let retried = app.request("POST", &format!("{ALL}/{id}/retry")).await;
     let retried = retried.assert(202);
     assert_eq!(retried["status"], "running");
@@ -109,7 +109,7 @@ async fn a_batch_calls_everybody_once_and_tells_of_each() {
     let again = app.read(&format!("{ALL}/{id}/recipients")).await;
     assert_eq!((&again["data"][0], &again["data"][2]), (&rows[0], &rows[2]));
     assert_ne!(again["data"][1]["call_id"], rows[1]["call_id"]);
-    // No client placed these calls, and of their ends is told.
+    // No client placed these calls, but webhooks report their ends.
     for (kind, told) in [
         ("call.initiated", 0),
         ("call.completed", 2),
@@ -329,7 +329,7 @@ async fn a_batch_is_paused_resumed_cancelled_and_tried_again_as_its_state_allows
     retry(r#"{"x":1}"#)
         .await
         .assert_error(409, "idempotency_conflict");
-    // The first answer stays what it was.
+    // The first response stays unchanged.
     let replayed = send().await;
     assert_eq!((replayed.status, &replayed.body), (202, &first.body));
 
@@ -364,7 +364,7 @@ async fn a_batch_begins_at_its_time_and_waits_for_credits() {
     tokio::time::sleep(Duration::from_millis(600)).await;
     assert_eq!(app.read(&target).await["status"], "scheduled");
     app.clock.advance(Duration::from_secs(3_600));
-    // Ten credits are held for each call: the second has to wait until the first gives them back.
+    // Ten credits are reserved for each call: the second call waits until the first releases its credits.
     let waited = std::cell::Cell::new(false);
     let batch = app.in_time(&target, |batch| {
         waited.set(waited.get() || batch["paused_reason"] == "no_credits");

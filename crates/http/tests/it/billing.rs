@@ -122,7 +122,7 @@ async fn months_bring_credits_and_end_invoices_also_after_a_pause() {
     assert_eq!(draft["issued_at"], Value::Null);
     assert_eq!(draft["amount_usd"].as_f64(), Some(799.0));
     assert_eq!(draft["currency"], "USD");
-    // Two months pass unseen.
+    // Two months pass without a run of the job.
     app.clock.advance(62 * DAY);
     let billing = app.services.billing();
     let entered = must(billing.enter_months().await);

@@ -67,7 +67,7 @@ async fn a_body_over_1_mib_is_refused_by_its_announcement_and_by_its_length() {
          Content-Type: application/json\r\n",
         app.token
     );
-    // Announced, and never sent: the answer does not wait for it.
+    // Announced but never sent: the response does not wait for it.
     let announced = format!("{head}Content-Length: 10485760\r\n\r\n");
     let answer = exchange(app.address, announced.as_bytes()).await;
     assert!(answer.starts_with(b"HTTP/1.1 413"), "{answer:?}");

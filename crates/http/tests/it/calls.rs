@@ -75,10 +75,10 @@ async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(again.header("location"), first.header("location"));
     assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
-    // The request that archived the agent took one, too.
+    // The request that archived the agent also took a token.
     let expected = first.number("x-ratelimit-remaining") - 2;
     assert_eq!(again.number("x-ratelimit-remaining"), expected);
-    // What the key is for is judged before what is wrong with the body.
+    // The use of the key is checked before the body's faults.
     for other in [
         json!({"agent_id": agent, "to": "+5215500000000"}),
         json!({"agent_id": agent, "to": CUSTOMER, "metadata": {"a": 1}}),
@@ -91,7 +91,7 @@ async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
         other.assert_error(409, "idempotency_conflict");
         assert_eq!(other.header("retry-after"), None);
     }
-    // Absent, null and empty metadata are one.
+    // Absent, null and empty metadata are equal.
     for none in [json!(null), json!({})] {
         let same = json!({"agent_id": agent, "to": CUSTOMER, "metadata": none});
         assert_eq!(place(same, "k 1").await.body, first.body);

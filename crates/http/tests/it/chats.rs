@@ -25,7 +25,7 @@ struct Session<'a> {
     token: String,
 }
 
-/// Drafts and publishes an agent with this prompt, and turns its widget on.
+/// Creates and publishes an agent with this prompt, and enables its widget.
 async fn agent(app: &TestApp, prompt: &str, llm: Value, tools: &[String]) -> String {
     let config = json!({
         "system_prompt": prompt, "first_message": "Hi {{name}}.", "llm": llm, "tool_ids": tools,
@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
         self.send(json!({"text": words})).await.assert(200)
     }
 
-    /// The connection over which a message is answered as events.
+    /// The connection of a message whose reply comes as events.
     async fn stream(&self, body: Value) -> TcpStream {
         let request = self.request("POST", "/messages").json(body);
         let request = request.header("Accept", "text/event-stream");
@@ -109,7 +109,7 @@ async fn events(mut stream: TcpStream) -> Vec<(String, Value)> {
     events
 }
 
-/// Reads from a stream until it has said this.
+/// Reads from a stream until it contains these words.
 async fn until(stream: &mut TcpStream, words: &str) {
     let mut seen = String::new();
     while !seen.contains(words) {
@@ -121,7 +121,7 @@ async fn until(stream: &mut TcpStream, words: &str) {
     }
 }
 
-/// A language model's server that writes `Half `, and ` done.` once it is let.
+/// A model server that writes `Half `, and ` done.` once it is allowed to.
 struct Model {
     url: String,
     go: Arc<Semaphore>,
@@ -161,14 +161,14 @@ impl Model {
         vec![("openai".to_owned(), settings)]
     }
 
-    /// Waits until a request is there.
+    /// Waits for `times` requests.
     async fn is_asked(&self, times: usize) {
         let asked = async || (self.asked.load(Ordering::SeqCst) >= times).then_some(());
         eventually(asked).await;
     }
 }
 
-/// Whether these are a request's head and all of its body.
+/// Whether these bytes are a complete request.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -181,7 +181,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length
 }
 
-/// `None` if the client went away.
+/// `None` if the client disconnected.
 async fn write_answer(mut stream: TcpStream, go: &Semaphore) -> Option<()> {
     let mut request = Vec::new();
     while !is_whole(&request) {
@@ -323,7 +323,7 @@ async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
         completed,
         &("message.completed".to_owned(), expected.clone())
     );
-    // A retry reads the same, streamed or whole, and is not charged again.
+    // A retry gets the same reply, streamed or whole, and is not charged again.
     let again = session
         .stream(json!({"text": "Count", "message_id": "m-1"}))
         .await;
@@ -342,7 +342,7 @@ async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
         .await;
     other.assert_error(409, "idempotency_conflict");
 
-    // What needs a line is not offered.
+    // Tools that need a phone call are not offered.
     let desk = events(session.stream(json!({"text": "A person"})).await).await;
     let names: Vec<&str> = desk.iter().map(|(name, _)| name.as_str()).collect();
     let expected = ["message.started", "tool.started", "tool.finished"];
@@ -358,7 +358,7 @@ async fn an_answer_is_streamed_with_the_tools_that_it_uses() {
     assert_eq!(last["status"], "ended");
     let over = session.over().await;
     assert_eq!(over["termination_reason"], "agent_hangup");
-    // What tools were asked and answered is the account's alone.
+    // Only the account sees tool requests and results.
     let roles = |turns: &Value| -> Vec<String> {
         let turns = turns.as_array().into_iter().flatten();
         turns.map(|turn| text(&turn["role"])).collect()
@@ -416,7 +416,7 @@ async fn only_pages_of_listed_origins_are_let_in() {
     readable.assert_error(400, "invalid_json");
     assert_eq!(readable.header(allow), Some(PAGE), "errors can be read too");
 
-    // A session is its origin's, whatever another widget of the same agent's account allows.
+    // A session belongs to its origin, whatever another widget of the account allows.
     let session = Session::begin(&app, &ours).await;
     let foreign = |method: &str, rest: &str| {
         let target = format!("{SESSIONS}/{}{rest}", session.id);
@@ -428,7 +428,7 @@ async fn only_pages_of_listed_origins_are_let_in() {
     let spoken = foreign("POST", "/messages").json(json!({"text": "Hi"}));
     spoken.await.assert_error(403, "forbidden");
     foreign("POST", "/end").await.assert_error(403, "forbidden");
-    // Turned off, it falls silent at once.
+    // A disabled widget stops at once.
     app.widget(&ours, json!({"enabled": false})).await;
     app.widget(&theirs, json!({"allowed_origins": [elsewhere, PAGE]}))
         .await;
@@ -463,7 +463,7 @@ async fn a_token_opens_its_own_session_and_for_four_hours() {
     absent.await.assert_error(401, "unauthorized");
     let bare = page(&app, "GET", &format!("{SESSIONS}/{}", one.id));
     bare.await.assert_error(401, "unauthorized");
-    // A session's token is no key.
+    // A session token is not an API key.
     let key = app.bare("GET", "/v1/me").key(&one.token).await;
     key.assert_error(401, "unauthorized");
     app.clock.advance(Duration::from_secs(4 * 3_600 - 1));
@@ -575,7 +575,7 @@ async fn one_message_is_answered_at_a_time_and_a_retry_waits_for_the_same_answer
     let agent = agent(&app, "Be brief.", openai(), &[]).await;
     let session = Session::begin(&app, &agent).await;
     let first = json!({"text": "Hello", "message_id": "m1"});
-    // Its client goes away before the answer is there.
+    // The client disconnects before the reply is complete.
     let mut stream = session.stream(first.clone()).await;
     until(&mut stream, "Half").await;
     drop(stream);
@@ -670,7 +670,7 @@ async fn without_a_model_the_words_are_kept_and_nothing_is_charged() {
     session.request("POST", "/end").await.assert(200);
     assert_eq!(session.over().await["credits"], 0);
 
-    // A fallback answers as on a call.
+    // A fallback model replies as on a call.
     let mut llm = openai();
     llm["fallback"] = json!([{"provider": "scripted", "model": "scripted"}]);
     let helped = agent(&app, "say: From the other one.", llm, &[]).await;
@@ -694,7 +694,7 @@ async fn a_session_ends_half_an_hour_after_its_last_message() {
     assert_eq!(over["termination_reason"], "silence_timeout");
     assert_eq!(over["duration_seconds"], 1);
     assert!(!text(&over["summary"]).is_empty());
-    // The other one, of a second later, was looked at as well.
+    // The other session, one second younger, was checked as well.
     lively.say("Still there?").await;
 }
 

@@ -65,7 +65,7 @@ async fn a_revoked_or_expired_key_is_refused_at_once() {
     app.get("/v1/me").await.assert_error(401, "unauthorized");
 }
 
-/// Decision 3.2: nobody learns from an answer, or from what it took, that a key once was good.
+/// Neither the response nor its cost may reveal that a key was once valid.
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_expired_and_revoked_keys_are_answered_alike_after_as_many_statements() {
     let database = TestDatabase::sqlite();
@@ -84,7 +84,7 @@ async fn unknown_expired_and_revoked_keys_are_answered_alike_after_as_many_state
         let before = statements.sent();
         let mut answer = app.bare("GET", "/v1/calls").key(key).await;
         let mut sent = statements.sent() - before;
-        // What the service does beside requests may send one in between: the least of several counts.
+        // Background work may send a statement in between, so the test takes the minimum of several counts.
         for _ in 0..2 {
             let before = statements.sent();
             answer = app.bare("GET", "/v1/calls").key(key).await;
@@ -163,25 +163,25 @@ async fn read_only_comes_before_scope_and_scope_before_plan() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_check_comes_before_the_next_one() {
     let app = TestApp::start().await;
-    // The route before the key.
+    // The route comes before the key.
     let answer = app.bare("GET", "/v1/nothing").await;
     answer.assert_error(404, "not_found");
     let wrong = app.bare("PUT", "/v1/agents").await;
     wrong.assert_error(405, "method_not_allowed");
     assert_eq!(wrong.header("allow"), Some("GET, POST"));
-    // The key before the query.
+    // The key comes before the query.
     let bad = app.bare("GET", "/v1/agents?limit=0").await;
     bad.assert_error(401, "unauthorized");
-    // The query before the body.
+    // The query comes before the body.
     let both = app.post("/v1/agents?x=1", "not json").await;
     let message = both.assert_error(400, "invalid_query");
     assert_eq!(message, "`x`: unknown parameter");
-    // The key's syntax before the body.
+    // The key's syntax comes before the body.
     let key = app
         .post("/v1/calls", "not json")
         .header("Idempotency-Key", "");
     key.await.assert_error(400, "invalid_idempotency_key");
-    // The body before the state.
+    // The body comes before the resource's state.
     let absent = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
     let body = app.patch(absent, "not json").await;
     body.assert_error(400, "invalid_json");
@@ -206,7 +206,7 @@ async fn wrong_methods_name_the_right_ones() {
         assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
         assert_eq!(answer.header("x-ratelimit-limit"), None);
     }
-    // HEAD is a method like any other that is not listed; its answer has no body.
+    // HEAD is treated like any other unlisted method; its response has no body.
     let head = app.request("HEAD", "/v1/me").await;
     assert_eq!((head.status, head.body.len()), (405, 0));
     assert_eq!(head.header("allow"), Some("GET"));

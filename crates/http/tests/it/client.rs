@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::it::contract;
 
-/// A request that is being written.
+/// A request that is being built.
 pub(crate) struct Request {
     address: SocketAddr,
     method: String,
@@ -19,7 +19,7 @@ pub(crate) struct Request {
     body: Vec<u8>,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -81,7 +81,7 @@ impl Request {
         bytes
     }
 
-    /// Sends it, reads the whole answer, and compares it with the OpenAPI document.
+    /// Sends it, reads the complete response, and compares it with the OpenAPI document.
     pub(crate) async fn send(self) -> Answer {
         let bytes = self.bytes(true);
         let answer = Answer::read(exchange(self.address, &bytes).await);
@@ -97,7 +97,7 @@ impl Request {
     }
 }
 
-/// A request is sent by waiting for its answer.
+/// Awaiting a request sends it and returns its response.
 impl IntoFuture for Request {
     type Output = Answer;
     type IntoFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
@@ -110,7 +110,7 @@ impl IntoFuture for Request {
 /// Sends raw bytes and reads until the server closes.
 pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(address).await;
-    // The server may answer and close before it has read everything.
+    // The server may respond and close before it has read everything.
     let _ = stream.write_all(bytes).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -125,7 +125,7 @@ pub(crate) fn must<T, E: std::fmt::Debug>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 pub(crate) async fn eventually<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let seen = async {
         loop {
@@ -179,7 +179,7 @@ impl Answer {
         must(serde_json::from_slice(&self.body))
     }
 
-    /// The body, after a look at the status.
+    /// The body, after checking the status code.
     pub(crate) fn assert(&self, status: u16) -> Value {
         assert_eq!(
             self.status,
@@ -190,7 +190,7 @@ impl Answer {
         self.json()
     }
 
-    /// The message, after a look at the envelope.
+    /// The message, after checking the envelope.
     pub(crate) fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.assert(status);
         let members: Vec<_> = body

@@ -1,5 +1,5 @@
-//! Every field of an agent's configuration has an effect in a conversation, or is refused at save. The
-//! fields are those that the service prints: a new one without a row in one of the tables fails.
+//! Every field of an agent's configuration has an effect in a conversation, or is refused at save. The fields are
+//! those that the service prints: a new one without a row in one of the tables fails.
 
 mod model;
 
@@ -18,17 +18,17 @@ const MACHINE: &str = "+15005550004";
 const INTERRUPTS: &str = "+15005550009";
 const SILENT: &str = "+15005550010";
 
-/// People a hundred times faster than real ones; a call's longest time is not divided by it.
+/// Callees a hundred times faster than real ones; a call's maximum duration is not divided by it.
 const FAST: f64 = 100.0;
 const SLOW: f64 = 5.0;
 
-/// A call that was made with a configuration.
+/// A call with a certain configuration.
 struct Made {
     call: Value,
-    /// `agent` and what it said, ` --` where it was cut.
+    /// `agent` and its words; ` --` marks an interruption.
     said: Vec<String>,
     took: Duration,
-    /// What the model on loopback was asked for replies, if the configuration named one of its models.
+    /// The reply requests to the model on loopback, if the configuration named one of its models.
     asked: Vec<Value>,
 }
 
@@ -37,12 +37,12 @@ impl Made {
         self.said.iter().any(|said| said == words)
     }
 
-    /// Whether each reply was asked for with this in it.
+    /// Whether each reply request satisfies `with`.
     fn was_asked(&self, with: impl Fn(&Value) -> bool) -> bool {
         !self.asked.is_empty() && self.asked.iter().all(with)
     }
 
-    /// How many passages of the documents the model was shown first.
+    /// How many document passages the first request contained.
     fn shown(&self) -> usize {
         let first = self.asked.first();
         first.map_or(0, |body| {
@@ -53,11 +53,11 @@ impl Made {
 
 type Effect = fn(&Made) -> bool;
 
-/// What the account has that a configuration can name.
+/// The account's resources that a configuration can name.
 struct Names {
     /// A tool that ends the call.
     bye: Value,
-    /// A document with many passages about what the customer says.
+    /// A document with many passages about the customer's words.
     document: Value,
     /// A folder with that document in it.
     folder: Value,
@@ -65,7 +65,7 @@ struct Names {
     endpoint: String,
 }
 
-/// A field, what it is set to, whom to call, and what that changes.
+/// A field, its value, the number to call, and the effect.
 fn cases(names: &Names) -> Vec<(&'static str, Value, &'static str, Effect)> {
     let turns = |turns: Value| json!({"conversation": {"turns": turns}});
     let talking = |interruptions: bool| {
@@ -235,7 +235,7 @@ fn cases(names: &Names) -> Vec<(&'static str, Value, &'static str, Effect)> {
     ]
 }
 
-/// Hours that the clock's Thursday, 18:32 UTC, is in; and for each of their fields what closes them.
+/// Hours that include the clock's Thursday, 18:32 UTC; and for each of their fields a value that closes them.
 fn hours() -> (Value, Vec<(&'static str, Value)>) {
     let open = json!({"timezone": "UTC", "days": [4], "start": "18:00", "end": "19:00"});
     let closing = vec![
@@ -247,7 +247,7 @@ fn hours() -> (Value, Vec<(&'static str, Value)>) {
     (open, closing)
 }
 
-/// The paths of everything in a printed configuration that is no object with members.
+/// The paths of all values in a printed configuration, except objects with members.
 fn leaves(config: &Value, path: &str, found: &mut BTreeSet<String>) {
     match config.as_object() {
         Some(members) if !members.is_empty() => {
@@ -385,7 +385,7 @@ async fn every_field_of_the_configuration_has_its_effect_in_a_conversation() {
 async fn a_call_lasts_as_long_as_its_configuration_lets_it() {
     let model = Model::start().await;
     let app = start(&model, SLOW).await;
-    // At this speed she talks for 17 seconds.
+    // At this speed the agent talks for 17 seconds.
     let change =
         json!({"first_message": "Hello. ".repeat(200), "conversation": {"max_duration_s": 10}});
     let made = made(&app, &model, &change, CUSTOMER).await;
@@ -442,9 +442,9 @@ async fn no_field_of_the_configuration_is_without_a_test_of_its_effect() {
         .map(|(field, ..)| field.to_owned());
     let hours = closing.into_iter();
     let hours = hours.map(|(field, _)| format!("conversation.calling_hours.{field}"));
-    // The agents' own tests show that a stale `version` is refused, and that a voice is looked up when it is published;
-    // a call's longest time has a test above. What ears and voices are given is the services' own test, and what becomes
-    // of it is asked of real calls: the people of this network do not hear.
+    // Other tests cover these fields: the agents' tests a stale `version` and the lookup of a voice at publish, and a
+    // test above a call's maximum duration. The services' tests cover what the speech providers receive. Tests with
+    // real calls cover its effect, because the callees of this network do not hear.
     let others = [
         "version",
         "stt.provider",

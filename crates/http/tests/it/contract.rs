@@ -1,4 +1,4 @@
-//! Every answer that a test sees is compared with the OpenAPI document, and written down.
+//! Compares every response in the tests with the OpenAPI document, and records it.
 
 use std::sync::LazyLock;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::it::client::Answer;
 
-/// The interface that is served.
+/// The served API document.
 pub(crate) static INTERFACE: LazyLock<Interface> =
     LazyLock::new(|| Interface::new(offhook_http::openapi_document()));
 
 pub(crate) static DOCUMENT: LazyLock<&Value> = LazyLock::new(|| INTERFACE.document());
 
-/// Checks an answer under /v1 against the operation that it belongs to. Unknown paths and methods have none.
+/// Checks a response under /v1 against its operation. Unknown paths and methods have none.
 pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     let path = target.split('?').next().unwrap_or_default();
     let Some(operation) = INTERFACE.operation(method, path) else {
@@ -29,7 +29,7 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     INTERFACE.saw(method, target, answer.status, &answer.body);
 }
 
-/// What is wrong with a value: as much of JSON Schema as the document uses. A member that no schema names is a fault.
+/// The faults of a value, for the part of JSON Schema that the document uses. A member without a schema is a fault.
 fn validate(schema: &Value, value: &Value) -> Vec<String> {
     if let Some(target) = schema["$ref"].as_str() {
         let target = INTERFACE.document().pointer(target.trim_start_matches('#'));

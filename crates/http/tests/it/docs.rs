@@ -1,4 +1,4 @@
-//! `/docs` and `/openapi.json`: whole, for everybody, and from this server alone.
+//! `/docs` and `/openapi.json`: complete, public, and from this server only.
 
 use std::io::Read as _;
 
@@ -39,7 +39,7 @@ async fn the_page_tells_every_operation_error_and_event() {
     for (event, _) in DOCUMENT["webhooks"].as_object().into_iter().flatten() {
         assert!(page.contains(&format!("id=\"event-{event}\"")), "{event}");
     }
-    // Whatever is linked to within the page is there.
+    // Every link within the page has a target.
     for target in page.split("href=\"#").skip(1) {
         let id = target.split('"').next().unwrap_or_default();
         assert!(page.contains(&format!("id=\"{id}\"")), "#{id}");
@@ -174,7 +174,7 @@ async fn the_files_are_compressed_for_whoever_accepts_it() {
         assert_eq!(refused.header("content-encoding"), None, "{path}");
         assert_eq!(refused.body, whole.body, "{path}");
     }
-    // What differs from caller to caller is compressed for nobody.
+    // A response that differs between callers is never compressed.
     let models = app.get("/v1/models").header("Accept-Encoding", "gzip");
     let models = models.await;
     models.assert(200);

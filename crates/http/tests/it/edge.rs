@@ -1,4 +1,4 @@
-//! What every answer carries, and what never became a request.
+//! The headers of every response, and input that never became a request.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_non
     assert!(rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
     assert!(began.elapsed() >= limit / 2);
 
-    // A byte now and then buys no time.
+    // A byte now and then does not extend the time.
     let mut socket = TcpStream::connect(app.address).await.unwrap();
     socket.write_all(whole).await.unwrap();
     let read = socket.read(&mut answer).await.unwrap();
@@ -186,7 +186,7 @@ async fn an_answer_that_nobody_reads_ends_with_its_connection() {
     let mut socket = socket.connect(app.address).await.unwrap();
     let asked = b"GET /openapi.json HTTP/1.1\r\nHost: test\r\n\r\n".repeat(20);
     socket.write_all(&asked).await.unwrap();
-    // The operating system takes some of it, whoever reads.
+    // The operating system buffers some of it, even if the server does not read.
     let is_closed = async {
         while socket
             .write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
@@ -199,7 +199,7 @@ async fn an_answer_that_nobody_reads_ends_with_its_connection() {
     tokio::time::timeout(Duration::from_secs(20), is_closed)
         .await
         .unwrap();
-    // Whoever reads has the whole of it, however often.
+    // A client that reads gets the whole document, every time.
     for _ in 0..3 {
         let document = app.bare("GET", "/openapi.json").await.assert(200);
         assert_eq!(document, offhook_http::openapi_document());
@@ -238,7 +238,7 @@ async fn browsers_may_ask_only_from_listed_origins() {
     let refused = preflight("https://evil.example.com").await;
     refused.assert_error(405, "method_not_allowed");
     assert_eq!(refused.header(origin), None);
-    // Errors can be read too.
+    // Pages can also read errors.
     let error = app
         .bare("GET", "/v1/me")
         .header("Origin", "https://app.example.com");

@@ -1,4 +1,4 @@
-//! The errors that operations have in common, of every operation that documents them.
+//! The errors that operations share, tested on every operation that documents them.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::it::client::{Answer, Request, must};
 use crate::it::operations::{NOBODY, Operation, all, named};
 use crate::it::raw;
 
-/// Callers who are refused for who they are.
+/// Keys that are refused for their permissions or plan.
 struct Refused {
     read_only: String,
     /// A key of an account without the API.
     free: String,
     /// A key of an account without the Engine module.
     starter: String,
-    /// A tool: what a merge patch makes of it, and so what is wrong with the patch, nobody knows without it.
+    /// A tool: without one, the service cannot apply a merge patch and find its faults.
     tool: String,
 }
 
@@ -37,7 +37,7 @@ impl Refused {
         }
     }
 
-    /// The answers that must be this error; `None` for one that depends on what there is.
+    /// The responses that must be this error; `None` if the error depends on the account's data.
     async fn provoke(
         &self,
         app: &TestApp,
@@ -115,7 +115,7 @@ async fn every_operation_refuses_a_caller_an_id_a_query_and_a_body_as_documented
     let app = TestApp::start().await;
     let refused = Refused::of(&app).await;
     for operation in all() {
-        // The small plans' requests a minute.
+        // Refills the small plans' requests per minute.
         app.clock.advance(Duration::from_secs(60));
         for (status, code) in &operation.errors {
             let answers = refused.provoke(&app, &operation, code).await;
@@ -174,7 +174,7 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_back() {
     let app = TestApp::with(Setup {
-        // Nobody listens there.
+        // No server listens there.
         redis: Some("redis://127.0.0.1:1".to_owned()),
         ..Setup::default()
     })
@@ -189,7 +189,7 @@ async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_bac
             assert_eq!(header, None, "{}", operation.id);
         }
     }
-    // A path of no operation too, but not what is outside the interface.
+    // Also an unknown path under /v1, but not the routes outside the API.
     let unknown = app.get("/v1/nothing").await;
     unknown.assert_error(503, "rate_limit_unavailable");
     app.bare("GET", "/healthz").await.assert(200);
@@ -218,7 +218,7 @@ fn drop_tables(database: &TestDatabase, kept: &[&str]) {
     raw::run(database, &script);
 }
 
-/// What is read to know a caller.
+/// The tables that identify a caller.
 const OF_THE_CALLER: [&str; 2] = ["accounts", "api_keys"];
 
 /// Operations that read nothing but the caller.

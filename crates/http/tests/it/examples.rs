@@ -1,5 +1,5 @@
-//! The document's examples: there is one of everything, they fit their schemas, what they send is answered as they say,
-//! and their errors read as the service's own.
+//! The document's examples: everything has one, they match their schemas, their requests get the documented
+//! responses, and their errors have the service's own messages.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn operations() -> impl Iterator<Item = (&'static str, &'static str, &'static Va
     })
 }
 
-/// What a JSON Schema validator has to say of a value, formats and limits included.
+/// The faults that a JSON Schema validator finds, formats and limits included.
 fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut whole = schema.clone();
     whole["components"] = DOCUMENT["components"].clone();
@@ -136,7 +136,7 @@ fn every_error_of_every_operation_has_an_example_with_a_message() {
     }
 }
 
-/// The envelope that stands as an example of a code.
+/// The example envelope of a code.
 fn error_example(content: &'static Value, code: &str) -> &'static Value {
     let example = &content["examples"][code];
     let target = example["$ref"]
@@ -147,7 +147,7 @@ fn error_example(content: &'static Value, code: &str) -> &'static Value {
         .unwrap_or(example)["value"]
 }
 
-/// The examples as a story that is played: ids and keys of the examples by those that the service gave.
+/// Plays the examples as a story: maps the examples' ids and keys to those that the service returned.
 struct Story {
     app: TestApp,
     real: BTreeMap<String, String>,
@@ -181,7 +181,7 @@ impl Story {
         story
     }
 
-    /// Remembers which real id stands for which of the examples'.
+    /// Records which real id stands for which example id.
     fn learn(&mut self, example: &Value, answer: &Value) {
         match (example, answer) {
             (Value::Object(example), Value::Object(answer)) => {
@@ -210,7 +210,8 @@ impl Story {
         })
     }
 
-    /// Sends an operation's example; the status is the documented one, and the answer has the example's members.
+    /// Sends an operation's example. The status code must be the documented one, and the response must have the
+    /// example's members.
     async fn play(&mut self, id: &str) -> Value {
         let (method, path, operation) = found(id);
         let mut target = path.to_owned();
@@ -269,7 +270,7 @@ fn shape(value: &Value) -> Vec<String> {
     names
 }
 
-/// What is done and asked once the document can be found, in this order.
+/// The operations to play once the document is searchable, in this order.
 const REST: &str = "
     getDocumentContent searchKnowledge listDocuments listFolders getFolder createTool
     listTools getTool createAgent updateAgent publishAgent getAgent setWidget getWidget
@@ -299,7 +300,7 @@ async fn the_examples_are_sent_and_answered_as_they_say() {
     assert_eq!(Some(&story.play("listEventTypes").await), example);
 }
 
-/// The example's message of an operation's error.
+/// The example message of an operation's error.
 fn documented(id: &str, status: u16, code: &str) -> String {
     let (_, _, operation) = found(id);
     let content = &operation["responses"][status.to_string()]["content"]["application/json"];
@@ -319,7 +320,7 @@ async fn errors_read_as_their_examples() {
     ] {
         story.play(id).await;
     }
-    // What the messages speak of: an agent without a configuration, and one that is put away.
+    // The subjects of the messages: an agent without a configuration, and an archived one.
     let bare = json!({"name": "Bare", "language": "en"});
     let bare = story.app.post("/v1/agents", bare).await.assert(201);
     let gone = json!({"name": "Gone", "language": "en"});
@@ -365,13 +366,13 @@ async fn errors_read_as_their_examples() {
     doors_are_closed(&story.app).await;
 }
 
-/// Where the target of an operation's example is.
+/// The path of an operation's example.
 fn path(story: &Story, id: &str) -> String {
     let (_, path, operation) = found(id);
     story.real(&path.replace("{id}", &text(&operation["parameters"][0]["example"])))
 }
 
-/// What only the state of a thing forbids.
+/// Errors that depend on a resource's state.
 async fn states_forbid(story: &Story, hook: &str, batch: &str) {
     let app = &story.app;
     let disable = app.patch(hook, r#"{"status":"disabled"}"#);
@@ -401,7 +402,7 @@ async fn states_forbid(story: &Story, hook: &str, batch: &str) {
     assert_eq!(said, documented("createWebhook", 409, "conflict"));
 }
 
-/// What the key, the header or the size forbids.
+/// Errors of the key, the header or the size.
 async fn doors_are_closed(app: &TestApp) {
     let place = |key: &str| app.bare("POST", "/v1/calls").key(key).json("{}");
     let read_only = app.key(app.account, Scopes::all(), true, None).await;

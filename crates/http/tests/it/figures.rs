@@ -1,4 +1,4 @@
-//! The alerts and the dashboard ask for figures that exist, with labels that they have.
+//! The alerts and the dashboard only use metrics that exist, with labels that they have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use offhook_metrics::{Metrics, metrics};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts everything once: what was never counted is not written.
+/// Counts everything once: the output omits metrics that were never counted.
 fn touch(metrics: &Metrics) {
     let _request = metrics.http.began();
     metrics
@@ -71,7 +71,7 @@ fn samples(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     samples
 }
 
-/// The words of a text, with what follows each.
+/// The words of a text, each with the text after it.
 fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = text;
@@ -117,7 +117,7 @@ fn the_alerts_and_the_dashboard_ask_for_what_there_is() {
             }
         }
     }
-    // What nobody looks at need not be counted.
+    // A metric that nothing displays need not be counted.
     for (name, _) in samples {
         let base = ["_bucket", "_sum", "_count"]
             .iter()

@@ -1,4 +1,4 @@
-//! What was sent as a document is an object until it has been read, and no longer.
+//! An uploaded document is an object until it has been read, and no longer.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::it::knowledge;
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";
 
-/// The files in a folder and below, by their last names.
+/// The files in a folder and below, by file name.
 fn files(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Sends a text, which nobody reads yet.
+/// Sends a text that no worker reads yet.
 async fn sent(app: &TestApp, name: &str, content: &str) -> String {
     let body = json!({"name": name, "text": content});
     let made = app.post(DOCUMENTS, body).await.assert(202);
@@ -49,7 +49,7 @@ async fn collect(app: &TestApp) -> Option<usize> {
     must(app.services.upload_collector().sweep(&never).await)
 }
 
-/// Puts a file where uploads are that was written when the test's clock began.
+/// Puts a file among the uploads, dated to the start of the test's clock.
 fn left_behind(app: &TestApp, name: &str) {
     let folder = app.objects().join("uploads").join(app.account.to_string());
     must(std::fs::create_dir_all(&folder));
@@ -134,7 +134,7 @@ async fn an_upload_that_was_lost_fails_its_document_in_words() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_object_store_nothing_is_taken_in() {
-    // Where nobody listens.
+    // An address without a server.
     let nowhere = must(std::net::TcpListener::bind("127.0.0.1:0"));
     let port = must(nowhere.local_addr()).port();
     drop(nowhere);

@@ -1,5 +1,4 @@
-//! What the state of a resource forbids (`conflict` and `unsupported_runtime`), where no other test of the
-//! resource comes to it.
+//! Errors from a resource's state (`conflict` and `unsupported_runtime`) that no other test of the resource covers.
 
 use offhook_domain::CredentialProvider;
 use serde_json::json;
@@ -7,7 +6,7 @@ use serde_json::json;
 use crate::it::app::{CUSTOMER, TestApp, text};
 use crate::it::client::must;
 
-/// The account's legacy agent that this credential lists first.
+/// The first legacy agent that this credential lists.
 async fn legacy(app: &TestApp, credential: &str) -> String {
     let credentials = app.services.credentials();
     let set = credentials.set(app.account, CredentialProvider::Legacy, credential);

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use crate::it::app::{CUSTOMER, TestApp, text};
 use crate::it::client::{Answer, must};
 
-/// The ids of what an account has.
+/// The ids of an account's resources.
 #[derive(Debug, Clone)]
 pub(crate) struct Furnished {
     pub(crate) agent: String,
-    /// An agent of the provider.
+    /// A legacy agent of the provider.
     pub(crate) legacy: String,
-    /// The same by its id at the provider.
+    /// The same agent's id at the provider.
     pub(crate) provider_agent: String,
     pub(crate) tool: String,
-    /// A conversation that has ended and was recorded.
+    /// An ended, recorded conversation.
     pub(crate) conversation: String,
     pub(crate) folder: String,
     pub(crate) document: String,
@@ -27,7 +27,7 @@ pub(crate) struct Furnished {
 }
 
 impl Furnished {
-    /// Makes them in an account that has nothing yet, with a key of it. Calls are dialed and documents read meanwhile.
+    /// Creates them in an empty account, with one of its keys. Calls are dialed and documents read meanwhile.
     pub(crate) async fn make(app: &TestApp, account: AccountId, token: &str, name: &str) -> Self {
         let send = async |method: &str, target: &str, body: Value| -> Answer {
             let request = app.bare(method, target).key(token);
@@ -110,7 +110,7 @@ impl Furnished {
         }
     }
 
-    /// The id that belongs into a path.
+    /// The id for a path.
     pub(crate) fn id_of(&self, path: &str) -> &str {
         let ids = [
             ("/v1/agents/tools/", &self.tool),

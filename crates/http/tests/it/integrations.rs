@@ -8,7 +8,7 @@ use crate::it::client::must;
 
 const ALL: &str = "/v1/integrations";
 
-/// Every item, read by pages of `limit`.
+/// Every item, read in pages of `limit`.
 async fn all(app: &TestApp, token: &str, limit: usize) -> Vec<Value> {
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -86,7 +86,7 @@ async fn a_connection_shows_its_status_to_its_account_alone() {
             .connect_integration(whose, "tokens", None, Vec::new(), connected)
             .await,
     );
-    // Connected, it forgets what was wrong.
+    // Connecting clears the error.
     let expected = json!(["active", connected.to_string(), null]);
     assert_eq!(shown("google_calendar").await, expected);
     let expected = json!(["available", null, null]);

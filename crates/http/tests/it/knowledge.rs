@@ -1,4 +1,4 @@
-//! `/v1/knowledge` and what agents do with it.
+//! `/v1/knowledge`, and agents that use it.
 
 use offhook_domain::Plan;
 use offhook_testkit::files;
@@ -339,7 +339,7 @@ async fn search_finds_the_accounts_own_passages_best_first() {
         assert_eq!(find(json!({"query": query})).await, json!({"data": []}));
     }
 
-    // What another account has changes no score, and its ids are none.
+    // Another account's documents change no score, and its ids do not exist here.
     let stranger = app.stranger(Plan::Scale).await;
     let body = json!({"name": "Theirs", "text": "pool pool pool nine"});
     let theirs = app.bare("POST", DOCUMENTS).key(&stranger).json(body).await;
@@ -390,7 +390,7 @@ pub(crate) async fn agent(app: &TestApp, prompt: &str, knowledge: Value) -> Stri
     app.agent_with("en", config).await
 }
 
-/// What an agent says in a call, in one text.
+/// The agent's words in a call, as one text.
 async fn said(app: &TestApp, agent: &str) -> String {
     let call = app.call(agent, CUSTOMER).await;
     let ended = app.ended(&text(&call["id"])).await;
@@ -409,12 +409,12 @@ async fn said(app: &TestApp, agent: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
-    // Slow enough for people to talk.
+    // Slow enough for callees to talk.
     let app = TestApp::at_speed(100.0).await;
     app.read_documents();
     app.dial();
     let rooms = folder(&app, "Rooms").await;
-    // The scripted model repeats what a line of its prompt tells it to say.
+    // The scripted model repeats a `say:` line of its prompt.
     let content = "This is a good moment, yes.\nsay: The pool opens at nine.";
     let body = json!({"name": "Pool", "text": content, "folder_id": rooms});
     let id = text(&app.post(DOCUMENTS, body).await.assert(202)["id"]);
@@ -429,7 +429,7 @@ async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
     let told = said(&app, &knowing).await;
     assert!(told.contains("The pool opens at nine."), "{told}");
     assert!(!said(&app, &off).await.contains("nine"));
-    // Moving it out of the folder changes nothing of what was published.
+    // Moving it out of the folder does not change the published version.
     let target = format!("{DOCUMENTS}/{id}");
     let answer = app.patch(&target, json!({"folder_id": null})).await;
     answer.assert(200);
@@ -444,7 +444,7 @@ async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
         .cloned()
         .unwrap_or_default();
     affected.sort_by_key(|agent| text(&agent["id"]));
-    // The clock stands still, so that either may have the smaller id.
+    // The clock stands still, so either may have the smaller id.
     let mut expected = [&knowing, &off].map(|id| json!({"id": id, "name": "Sofía"}));
     expected.sort_by_key(|agent| text(&agent["id"]));
     assert_eq!(affected, expected);

@@ -1,4 +1,4 @@
-//! Documents that end their readers, searches that mean harm, and what published versions keep.
+//! Documents that kill their readers, malicious searches, and the contents of published versions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::it::app::{TestApp, text};
 use crate::it::client::must;
 use crate::it::knowledge::{DOCUMENTS, FOLDERS, SEARCH, agent, document, folder, read, reading};
 
-/// Dies of every file that says so.
+/// Panics on every file that says so.
 struct Mortal(Arc<AtomicUsize>);
 
 #[async_trait]
@@ -109,7 +109,7 @@ async fn what_is_searched_for_is_never_a_pattern_or_a_statement() {
     assert_eq!(long.assert_error(400, "invalid_body"), expected);
 }
 
-/// The agents that a deletion tells of.
+/// The agents that a deletion lists.
 async fn affected(app: &TestApp, document: &str) -> Vec<String> {
     let target = format!("{DOCUMENTS}/{document}");
     let deleted = app.delete(&target).await.assert(200);
@@ -141,14 +141,14 @@ async fn a_published_version_keeps_its_documents_through_publications_and_a_roll
         let path = format!("{target}/publish");
         app.post(&path, body).await.assert(200)
     };
-    // What comes into the folder later is not the published version's, however often it is published.
+    // A document that enters the folder later is not in the published version, however often it is published.
     let late = put("late", json!(rooms)).await;
     publish(1).await;
     let more = put("more", json!(rooms)).await;
     assert_eq!(affected(&app, &late).await, Vec::<String>::new());
     let expected = std::slice::from_ref(&agent);
     assert_eq!(affected(&app, &first[0]).await, expected);
-    // A new version takes up what is in the folder when it is published first.
+    // A new version takes the folder's contents when it is first published.
     let change = json!({"config": {"llm": {"temperature": 0.5}}});
     app.patch(&target, change).await.assert(200);
     let later = app.request("PATCH", &format!("{DOCUMENTS}/{}", first[1]));
@@ -159,7 +159,7 @@ async fn a_published_version_keeps_its_documents_through_publications_and_a_roll
         Vec::<String>::new(),
         "pinned by version 1 alone"
     );
-    // The rollback brings back what version 1 had, without what was deleted.
+    // The rollback restores version 1's documents, without the deleted ones.
     publish(1).await;
     assert_eq!(affected(&app, &more).await, Vec::<String>::new());
     assert_eq!(affected(&app, &first[2]).await, [agent]);

@@ -1,4 +1,4 @@
-//! Search finds what BM25 over the account's passages finds, however its index came to be.
+//! Search returns what BM25 over the account's passages returns, however its index was built.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::it::app::{TestApp, text};
 use crate::it::knowledge::{DOCUMENTS, SEARCH, reading};
 
-/// Passages of an answer, at most.
+/// The most passages of a response.
 const TOP: usize = 20;
 
-/// Numbers that are the same in every run (SplitMix64).
+/// Random numbers that are the same in every run (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +24,7 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Some of the words are in every text, and most are in few.
+    /// Some words are in every text, and most are in few.
     fn word(&mut self) -> String {
         let most = 1 + self.below(400);
         format!("wörd{}", self.below(most))
@@ -43,7 +43,7 @@ impl Dice {
     }
 }
 
-/// Passages with what BM25 gives each, best first; from the texts alone.
+/// Passages with their BM25 scores, best first, computed from the texts alone.
 fn bm25(texts: &BTreeMap<String, String>, query: &str) -> Vec<(f64, String, String)> {
     let mut passages = Vec::new();
     for (document, content) in texts {
@@ -90,7 +90,7 @@ async fn found(app: &TestApp, query: &str) -> Vec<(f64, String, String)> {
     hits.iter().map(hit).collect()
 }
 
-/// Whether a search finds what it should, or how not.
+/// The difference between found and expected passages, if any.
 fn compared(
     found: &[(f64, String, String)],
     expected: &[(f64, String, String)],
@@ -99,7 +99,7 @@ fn compared(
         return Err(format!("{} passages", found.len()));
     }
     for (hit, best) in found.iter().zip(expected) {
-        // Of equals any may be first.
+        // Equal passages may come in any order.
         let is_hit = |one: &&(f64, String, String)| {
             (&one.1, &one.2) == (&hit.1, &hit.2) && (one.0 - hit.0).abs() < 1e-5
         };
@@ -110,7 +110,7 @@ fn compared(
     Ok(())
 }
 
-/// That searches find what they should, once the words of what is deleted are cleared away.
+/// Checks the search results, once the words of deleted documents are removed from the index.
 async fn check(app: &TestApp, dice: &mut Dice, texts: &BTreeMap<String, String>) {
     for _ in 0..30 {
         let query = dice.words(6);
@@ -127,7 +127,7 @@ async fn check(app: &TestApp, dice: &mut Dice, texts: &BTreeMap<String, String>)
     }
 }
 
-/// Waits until nothing is left to read.
+/// Waits until no document is left to read.
 async fn all_read(app: &TestApp) {
     let target = format!("{DOCUMENTS}?status=processing");
     app.in_time(&target, |page| page["data"] == json!([])).await;

@@ -1,4 +1,4 @@
-//! Legacy agents: listed, renamed and called, with what their provider says of the calls.
+//! Legacy agents: listed, renamed and called, with the provider's reports on the calls.
 
 use offhook_domain::{CredentialProvider, Plan};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::it::app::{CUSTOMER, TestApp, members, text};
 use crate::it::client::must;
 
-/// Stores a credential and lists what it opens, newest first: the second agent, then the first.
+/// Stores a credential and lists its agents, newest first: the second agent, then the first.
 pub(crate) async fn agents(app: &TestApp) -> Vec<Value> {
     let provider = CredentialProvider::Legacy;
     let credentials = app.services.credentials();
@@ -61,11 +61,11 @@ async fn legacy_agents_are_listed_and_only_their_name_changes() {
     }
     let publish = app.post(&format!("{one}/publish"), "{}").await;
     publish.assert_error(422, "unsupported_runtime");
-    // The name given here stays.
+    // The local name stays.
     must(app.services.legacy().sync(app.account).await);
     assert_eq!(app.read(&one).await["name"], "Front");
 
-    // A provider that refuses changes nothing here.
+    // A refusal by the provider changes nothing here.
     let credentials = app.services.credentials();
     let wrong = credentials.set(app.account, CredentialProvider::Legacy, "gone");
     must(wrong.await);
@@ -177,7 +177,7 @@ async fn what_becomes_of_a_legacy_call_is_said_in_the_same_words() {
         let audio = format!("/v1/conversations/{}/audio", text(&call["conversation_id"]));
         app.get(&audio).await.assert_error(404, "not_found");
     }
-    // With a credential that opens nothing there the provider cannot be asked for anything.
+    // With an invalid credential the service cannot query the provider.
     let credentials = app.services.credentials();
     let wrong = credentials.set(app.account, CredentialProvider::Legacy, "gone");
     must(wrong.await);
@@ -191,7 +191,7 @@ async fn a_legacy_call_can_be_hung_up() {
     let app = TestApp::start().await;
     let agents = agents(&app).await;
     app.dial();
-    // Nobody says anything there: the call would go on.
+    // The callee stays silent, so the call would go on.
     let placed = app.call(&text(&agents[0]["id"]), "+15005550010").await;
     let handle = text(&placed["id"]);
     let conversation = format!("/v1/conversations/{}", handle.trim_start_matches("call_"));

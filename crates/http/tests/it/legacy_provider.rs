@@ -1,5 +1,5 @@
-//! Legacy agents at their real provider's wire format, through the door: discovered, called, followed by asking and by what
-//! the provider tells of its own accord, whatever it does meanwhile.
+//! Legacy agents in the real provider's wire format, through the API: discovered, called, and followed by polling and
+//! by the provider's webhooks, whatever faults occur.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::it::client::must;
 
 const SECRET: &str = "wsec_of_the_tests";
 
-/// Patience for what a slow machine does.
+/// The time limit for steps on a slow machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// So soon that no test waits for it.
@@ -32,7 +32,7 @@ const BRISK: LegacyPace = LegacyPace {
     over_within: Duration::from_secs(600),
 };
 
-/// So rare that what happens happens because the provider told of it.
+/// So rare that every change comes from a webhook.
 const NEVER: LegacyPace = LegacyPace {
     soonest: Duration::from_secs(3_600),
     latest: Duration::from_secs(3_600),
@@ -79,14 +79,14 @@ impl World {
         text(&placed["id"])
     }
 
-    /// A call that was placed and taken.
+    /// A call that was placed and that the provider accepted.
     async fn placed(&self) -> (String, Call) {
         let handle = self.place().await;
         let call = self.taken(&handle).await;
         (handle, call)
     }
 
-    /// The call at the provider, once it was asked for it; there is time for it to last 90 s.
+    /// The call at the provider, once it was requested. The clock advances so that it can last 90 s.
     async fn taken(&self, handle: &str) -> Call {
         let call = until("the provider's call", || async {
             self.fake.calls_of(handle).pop()
@@ -96,7 +96,7 @@ impl World {
         call
     }
 
-    /// How a call reads that has ended. The clock stands still.
+    /// A call after its end. The clock stands still.
     async fn ended(&self, handle: &str) -> Value {
         let target = format!("/v1/calls/{handle}");
         until("the end of the call", || async {
@@ -111,12 +111,12 @@ impl World {
         self.app.read(&target).await
     }
 
-    /// How often the provider was asked to call.
+    /// How many calls were requested at the provider.
     fn placings(&self) -> usize {
         self.fake.upstream().asked_of("POST", "/v1/convai/").len()
     }
 
-    /// Posts a webhook; returns the status and the body.
+    /// Posts a webhook; returns the status code and the body.
     async fn tell(&self, account: AccountId, signature: &str, body: &str) -> (u16, Vec<u8>) {
         let path = format!("/callbacks/legacy/{account}");
         let request = self.app.bare("POST", &path).json(body);
@@ -124,7 +124,7 @@ impl World {
         (answer.status, answer.body)
     }
 
-    /// Posts a webhook that is genuine.
+    /// Posts a webhook with a valid signature.
     async fn tell_now(&self, body: &str) {
         let signature = fake::signature(SECRET, self.app.clock.now().unix_seconds(), body);
         let told = self.tell(self.app.account, &signature, body).await;
@@ -137,7 +137,7 @@ impl World {
     }
 }
 
-/// Files of recordings that are on their way.
+/// Files of recordings that are not stored yet.
 fn left(world: &World) -> usize {
     std::fs::read_dir(world.app.spool()).map_or(0, Iterator::count)
 }
@@ -240,7 +240,7 @@ both! {
     async fn a_call_ends_when_the_provider_says_so_of_its_own_accord(database) {
         let world = World::start(database, NEVER).await;
         let (handle, call) = world.placed().await;
-        // It was asked once, and will not be asked again for long.
+        // It was polled once, and will not be polled again for long.
         until("the first question", || async {
             let asked = world.fake.upstream().asked_of("GET", "/v1/convai/conversations");
             (!asked.is_empty()).then_some(())
@@ -267,13 +267,13 @@ both! {
         assert_eq!((nobodys.status, nobodys.body.len()), (403, 0));
         let read = world.conversation(&handle).await;
         assert_eq!(read["status"], "initiated", "nobody was believed: {read}");
-        // What tells nothing of an end is taken, and changes nothing.
+        // A webhook that reports no end is accepted, and changes nothing.
         world.tell_now(r#"{"type":"post_call_audio","data":{"conversation_id":"conv_0001","full_audio":""}}"#).await;
         world.tell_now("[]").await;
         world.tell_now(&body).await;
         let ended = world.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["duration_seconds"]), (&json!("completed"), &json!(30)), "{ended}");
-        // The same one again, and one of a call that has been settled.
+        // The same webhook again, and one about a settled call.
         world.tell_now(&body).await;
         world.tell_now(&world.fake.initiation_failure(&call.id, "busy")).await;
         assert_eq!(world.ended(&handle).await, ended);
@@ -284,7 +284,7 @@ both! {
         let world = World::start(database, NEVER).await;
         for (told, reason) in [("busy", "busy"), ("no-answer", "no_answer"), ("unknown", "carrier_error")] {
             let (handle, call) = world.placed().await;
-            // The provider's id alone says whose it is: it must have been written down.
+            // Only the provider's id identifies the call, so it must have been stored.
             until("the call's name", || async {
                 let asked = format!("/v1/convai/conversations/{}", call.id);
                 (!world.fake.upstream().asked_of("GET", &asked).is_empty()).then_some(())
@@ -316,7 +316,7 @@ both! {
             world.fake.state().hides_calls = true;
             world.fake.upstream().fail("POST", "/v1/convai/", fault, 1);
             let (handle, call) = world.placed().await;
-            // The provider lists it in a while only.
+            // The provider lists the call only after a while.
             let looks = || world.fake.upstream().asked_of("GET", "/v1/convai/conversations").len();
             let seen = looks();
             until("some looks", || async { (looks() > seen + 2).then_some(()) }).await;
@@ -341,7 +341,8 @@ both! {
             assert_eq!(world.placings(), before + 1, "{fault:?}");
             assert!(!ended.to_string().contains(UPSTREAM_WORDS));
         }
-        // What refused did nothing: the call ends at once, and only what asks for patience is asked again.
+        // A refused request had no effect: the call ends at once, and only a refusal that asks for patience is
+        // retried.
         for status in [400, 401, 403, 404, 409, 422] {
             let before = world.placings();
             world.fake.upstream().fail("POST", "/v1/convai/", Fault::Status(status), 1);
@@ -388,7 +389,7 @@ both! {
         }
         failed.sort_unstable();
         assert_eq!(failed, ["agent_error", "carrier_error"]);
-        // Only the one that was put off was asked for again.
+        // Only the postponed request was sent again.
         assert_eq!(world.placings(), 13);
         world.books_add_up().await;
     }
@@ -405,7 +406,7 @@ both! {
             Fault::Unknown,
             Fault::Close,
             Fault::CutBody,
-            // For a moment it knows nothing of it.
+            // The provider does not know the call for a moment.
             Fault::Status(404),
         ];
         for fault in faults {
@@ -425,12 +426,12 @@ both! {
 
     async fn a_provider_that_forgets_a_call_is_believed_what_it_said_before(database) {
         let world = World::start(database, BRISK).await;
-        // It took the call, and there never was one.
+        // The provider accepted the call, but it never existed.
         world.fake.state().hides_calls = true;
         let handle = world.place().await;
         assert_eq!(world.ended(&handle).await["failure_reason"], "carrier_error");
         world.fake.state().hides_calls = false;
-        // It told of a conversation, and forgot it.
+        // The provider reported a conversation, and then lost it.
         let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 70), ("agent", "So", 80)]);
         until("the first turns", || async {
@@ -447,10 +448,10 @@ both! {
         ] {
             assert_eq!(ended[name], value, "{name}: {ended}");
         }
-        // It says that a call is over, and never what it was about.
+        // The provider reports the end of a call, but never its summary.
         let (handle, call) = world.placed().await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
-        // In one piece: it is asked all the time.
+        // In one change, because the worker polls all the time.
         world.fake.change(&call.id, |conversation| {
             conversation["status"] = json!("processing");
             conversation["metadata"]["call_duration_secs"] = json!(12);

@@ -29,7 +29,7 @@ async fn limited(ip_per_minute: u32, call_ip_per_minute: u32, plan: Plan) -> Tes
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_asks_too_often_waits_as_told() {
     let app = limited(3, 10, Plan::Pro).await;
-    // A 404 and a 401 count too; what is outside /v1 and OPTIONS do not.
+    // A 404 and a 401 count too; requests outside /v1 and OPTIONS do not.
     app.bare("GET", "/v1/nothing").await.assert(404);
     app.bare("GET", "/v1/me").await.assert(401);
     app.bare("GET", "/healthz").await.assert(200);
@@ -65,7 +65,7 @@ async fn what_is_no_part_of_the_interface_has_a_limit_of_its_own() {
         refused.assert_error(429, "rate_limit_exceeded");
         assert_eq!(refused.number("retry-after"), 20, "{path}");
     }
-    // Neither the interface, nor what costs nothing, nor the proxy itself, nor other addresses.
+    // Not limited: the API, cheap routes, the proxy itself, and other addresses.
     from("/v1/models", "GET").await.assert(200);
     from("/healthz", "GET").await.assert(200);
     for _ in 0..5 {
@@ -89,14 +89,14 @@ async fn requests_that_no_provider_has_signed_are_counted_and_others_never() {
             .header("X-Forwarded-For", "203.0.113.7");
         sent.header("X-Hub-Signature-256", "sha256=00").body("{}")
     };
-    // Beyond the limit they are looked at one or two at a time: a genuine one is taken even then.
+    // Beyond the limit only a few run at once, and a genuine one is still accepted.
     for _ in 0..10 {
         assert_eq!(sent().await.status, 403);
     }
     let at_once = futures_util::future::join_all((0..30).map(|_| async { sent().await.status }));
     let at_once = at_once.await;
     assert!(at_once.contains(&429), "{at_once:?}");
-    // What the address looks at is counted apart.
+    // The address's page requests are counted separately.
     let seen = app
         .bare("GET", "/readyz")
         .header("X-Forwarded-For", "203.0.113.7");
@@ -174,12 +174,12 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
             None => asked,
         }
     };
-    // While there are tokens an origin is looked for, which costs one.
+    // While there are tokens, the origin is looked up, which costs one.
     for _ in 0..3 {
         let refused = preflight(Some(PAGE)).await;
         refused.assert_error(403, "forbidden");
     }
-    // Nobody's origin is looked for any more: the request behind the preflight is what is refused, and can be read.
+    // Without tokens no origin is looked up: the request after the preflight is refused, readably for the page.
     for _ in 0..5 {
         let allowed = preflight(Some(PAGE)).await;
         assert_eq!((allowed.status, allowed.body.len()), (204, 0));
@@ -208,7 +208,7 @@ async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
             "preflights put nothing off"
         );
     }
-    // What no browser asks is refused as all else.
+    // Requests that no browser sends are refused like all others.
     for nobody in [
         preflight(None),
         app.bare("OPTIONS", SESSIONS)

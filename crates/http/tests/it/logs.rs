@@ -13,7 +13,7 @@ use crate::it::app::{TestApp, text};
 use crate::it::client::must;
 use crate::it::raw;
 
-/// The log behind everything that has been answered.
+/// The request log, including everything answered so far.
 async fn logs(app: &TestApp, query: &str) -> Vec<Value> {
     must(app.services.request_logs().flush().await);
     let list = app.read(&format!("/v1/logs{query}")).await;
@@ -33,7 +33,7 @@ async fn answers_and_refusals_behind_a_key_are_logged_whole_and_nothing_else_is(
     app.clock.advance(Duration::from_secs(1));
     let listed = app.get("/v1/calls?phone=%2B5215512345678").await;
     listed.assert(200);
-    // None of these is a request of the account.
+    // None of these requests belongs to the account.
     let answer = app.bare("GET", "/v1/calls").await;
     answer.assert_error(401, "unauthorized");
     app.bare("GET", "/v1/models").await.assert(200);
@@ -66,11 +66,11 @@ async fn answers_and_refusals_behind_a_key_are_logged_whole_and_nothing_else_is(
     assert_eq!(entries[1]["error"], "not_found");
     let expected = json!(missing.header("x-request-id"));
     assert_eq!(entries[1]["request_id"], expected);
-    // The look at the log is a request like any other.
+    // Reading the log is itself logged.
     assert_eq!(column(&logs(&app, "?path=/v1/logs").await, "status"), [200]);
 }
 
-/// What the log says that the newest request of this method and path made or was about.
+/// The resource that the log shows for the newest request with this method and path.
 async fn about(app: &TestApp, method: &str, path: &str) -> Option<(String, String)> {
     let logs = app.services.request_logs();
     must(logs.flush().await);
@@ -113,13 +113,13 @@ async fn an_entry_knows_what_its_request_made_or_was_about() {
     let sent = app.post(&test, "{}").await.assert(202);
     let expected = known("delivery", &text(&sent["id"]));
     assert_eq!(about(&app, "POST", &test).await, expected);
-    // A list is about nothing in particular, nor is what does not exist here.
+    // A list has no resource, and neither has an id that does not exist.
     app.read("/v1/calls").await;
     assert_eq!(about(&app, "GET", "/v1/calls").await, None);
     let lost = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
     app.get(lost).await.assert_error(404, "not_found");
     assert_eq!(about(&app, "GET", lost).await, None);
-    // What the interface answers does not change by it.
+    // The API's response stays the same.
     let entry = &logs(&app, "?path=/v1/agents").await[0];
     assert_eq!(entry["resource"], Value::Null);
     assert_eq!(entry["resource_id"], Value::Null);
@@ -197,7 +197,7 @@ async fn a_request_whose_client_goes_away_is_in_the_log() {
         answer.number("x-ratelimit-remaining")
     };
     let before = remaining().await;
-    // Nobody writes until this ends.
+    // No writes until this is dropped.
     let other = raw::hold(&database);
     let body = json!({
         "name": "Eva",
@@ -208,7 +208,7 @@ async fn a_request_whose_client_goes_away_is_in_the_log() {
         },
     });
     let gone = app.post("/v1/agents", body).open().await;
-    // Whose it is, is known once it is counted; then it waits to write.
+    // The account is known once the request is counted; then the request waits to write.
     let mut asked = 1;
     while remaining().await > before - asked - 1 {
         asked += 1;

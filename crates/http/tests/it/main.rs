@@ -1,6 +1,6 @@
-//! The REST adapter from outside: a real server on a real database, spoken to over TCP.
+//! Tests the REST adapter from outside: a real server on a real database, over TCP.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod addresses;

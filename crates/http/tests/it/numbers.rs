@@ -46,7 +46,7 @@ async fn a_number_is_taken_read_changed_and_given_back() {
     assert_eq!(changed["label"], "");
     assert_eq!(changed["agent_id"], json!(agent));
     assert_ne!(changed["updated_at"], made["updated_at"]);
-    // The engine agent itself shows none, as the interface has it.
+    // The engine agent itself lists no numbers, as documented.
     let read = app.read(&format!("/v1/agents/{agent}")).await;
     assert_eq!(read["phone_numbers"], json!([]));
     for (filter, shown) in [
@@ -56,7 +56,7 @@ async fn a_number_is_taken_read_changed_and_given_back() {
         let list = app.read(&format!("{ALL}?agent_id={filter}")).await;
         assert_eq!(list["data"].as_array().map(Vec::len), Some(shown), "{list}");
     }
-    // Nothing to change leaves it as it is.
+    // An empty patch changes nothing.
     assert_eq!(patch(json!({})).await.assert(200), changed);
     let cleared = patch(json!({"agent_id": null})).await.assert(200);
     assert_eq!(cleared["agent_id"], json!(null));
@@ -104,7 +104,7 @@ async fn what_is_wrong_with_a_number_is_said() {
     let again = create(json!({"phone_number": "+15005550123"})).await;
     let again = again.assert_error(409, "conflict");
     assert!(again.contains("already"), "{again}");
-    // Of one that another account has, of one that all share and of a real one the same is said.
+    // The message is the same for another account's number, a shared number and a real number.
     let theirs = app.bare("POST", ALL).key(&stranger);
     let theirs = theirs.json(json!({"phone_number": "+15005550123"})).await;
     let theirs = theirs.assert_error(409, "conflict");

@@ -1,4 +1,4 @@
-//! Every operation of the OpenAPI document, as the tests of all of them ask for it: a new one is tested without being
+//! Every operation of the OpenAPI document, for tests that cover all of them. A new operation is tested without being
 //! named here, unless its body has required fields.
 
 use serde_json::{Value, json};
@@ -7,21 +7,21 @@ use crate::it::app::{TestApp, text};
 use crate::it::client::Request;
 use crate::it::contract::INTERFACE;
 
-/// An id that nothing has.
+/// An id without a resource.
 pub(crate) const NOBODY: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Operation {
     pub(crate) id: String,
     pub(crate) method: String,
-    /// With `{id}` where the id goes.
+    /// With `{id}` for the id.
     pub(crate) path: String,
     pub(crate) has_body: bool,
-    /// Whether it answers without a key.
+    /// Whether it needs no key.
     pub(crate) open: bool,
-    /// The scope that it needs, if it needs one.
+    /// The scope that it needs, if any.
     pub(crate) scope: Option<String>,
-    /// Every error that is documented.
+    /// Every documented error.
     pub(crate) errors: Vec<(u16, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Operation {
         self.path.contains("{id}")
     }
 
-    /// The path with an id; calls are named by their handles.
+    /// The path with an id; calls use their handles.
     pub(crate) fn target(&self, id: &str) -> String {
         let call = self.path.starts_with("/v1/calls/") && !id.starts_with("call_");
         let id = if call {
@@ -78,7 +78,7 @@ impl Operation {
         self.path.replace("{id}", &id).replace("{version}", "1")
     }
 
-    /// A body that the operation reads without complaint, of the required fields, or with a change.
+    /// A valid body with the required fields, or with a change.
     pub(crate) fn body(&self) -> Value {
         let body = match self.id.as_str() {
             "createAgent" => json!({"name": "Eva", "language": "en"}),
@@ -109,7 +109,7 @@ impl Operation {
         body
     }
 
-    /// The fields that a JSON body must have.
+    /// The required fields of a JSON body.
     fn required(&self) -> Vec<String> {
         let described = INTERFACE.operation(&self.method, &self.path);
         let body = described.map_or(&Value::Null, |operation| &operation["requestBody"]);
@@ -120,7 +120,7 @@ impl Operation {
         names.into_iter().flatten().map(text).collect()
     }
 
-    /// A request for it without a key, which only lacks one.
+    /// A request for it that only lacks a key.
     pub(crate) fn request(&self, app: &TestApp, id: &str) -> Request {
         let request = app.bare(&self.method, &self.target(id));
         match self.has_body {

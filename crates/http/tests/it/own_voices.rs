@@ -1,4 +1,4 @@
-//! Voices of an account's own in `GET /v1/voices` and in agents.
+//! An account's own voices in `GET /v1/voices` and in agents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::it::app::{PAGE, Setup, TestApp, text};
 use crate::it::client::must;
 use crate::it::voices::voice;
 
-/// A provider that lists voices for everybody, and others by key.
+/// A provider that lists public voices, and others by API key.
 #[derive(Clone)]
 struct Keyed(Vec<Voice>, Arc<Mutex<HashMap<String, Vec<Voice>>>>);
 
@@ -53,11 +53,11 @@ fn own(id: &str, name: &str) -> Voice {
     }
 }
 
-/// Somebody with a key of the interface.
+/// A client with an API key.
 struct Client<'a>(&'a TestApp, String);
 
 impl Client<'_> {
-    /// Every voice of the provider, one to a page: its name and source.
+    /// Every voice of the provider, one per page: its name and source.
     async fn voices(&self, query: &str) -> Vec<String> {
         let (mut seen, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -136,7 +136,7 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     assert_eq!(mine.voices("").await, all);
     assert!(must(voices.sync_accounts().await).is_empty());
 
-    // The second is everybody's as well: here it is the account's own.
+    // The second is also public: here it is the account's own.
     list(
         "k-mine",
         vec![
@@ -173,13 +173,13 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
 
     mine.publish("c1", 200).await;
     theirs.publish("t1", 200).await;
-    // Another account's voice is refused as one that nobody has.
+    // Another account's voice is refused like a voice that does not exist.
     let refused = theirs.publish("c1", 409).await;
     assert_eq!(refused["error"], "conflict");
     let nobodys = theirs.publish("c0", 409).await;
     assert_eq!(refused["message"], nobodys["message"]);
 
-    // What was there when paging began is there once, whatever comes and goes.
+    // Voices that existed when paging began appear once, whatever changes meanwhile.
     let page = mine.page("limit=2").await;
     assert_eq!(names(&page), ["ana", "Bea"]);
     let next = format!("limit=100&cursor={}", text(&page["next_cursor"]));
@@ -193,11 +193,11 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     must(voices.sync_accounts().await);
     let rest = names(&mine.page(&next).await);
     assert_eq!(rest, ["Fe", "Lu", "Zoe", "Émile"]);
-    // A place in one account's list says nothing of it to another.
+    // A cursor of one account's list reveals nothing of it to another account.
     let rest = names(&theirs.page(&next).await);
     assert_eq!(rest, ["Carla", "Dora", "Fe"]);
 
-    // A failed synchronisation leaves the last good list; an empty one is one.
+    // A failed synchronization keeps the last good list; an empty list is a valid one.
     keys.lock().remove("k-mine");
     list("k-theirs", Vec::new());
     let outcomes = must(voices.sync_accounts().await);
@@ -216,7 +216,7 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
         "{listed:?}"
     );
     assert_eq!(mine.voices("&q=ana").await, ["ana custom"]);
-    // Nor does another key that does not open anything.
+    // An invalid key changes nothing either.
     store(&app, app.account, "k-wrong").await;
     must(voices.sync_accounts().await);
     assert_eq!(mine.voices("&q=ana").await, ["ana custom"]);
@@ -248,7 +248,7 @@ async fn an_accounts_own_voices_are_shown_to_it_alone_on_postgres() {
     an_accounts_own_voices_are_shown_to_it_alone(TestDatabase::postgres().await).await;
 }
 
-/// A published agent with a voice of the provider, with its widget on.
+/// A published agent with a voice of the provider, with its widget enabled.
 async fn talking(app: &TestApp, voice_id: &str) -> AgentId {
     let config = json!({
         "system_prompt": "say: At nine.",
@@ -262,7 +262,7 @@ async fn talking(app: &TestApp, voice_id: &str) -> AgentId {
     must(id.parse())
 }
 
-/// The key with which a voice is asked for next.
+/// The API key of the next request for a voice.
 async fn key_sent_for(service: &TcpListener, voice_id: &str) -> String {
     let path = format!("/v1/text-to-speech/{voice_id}/");
     let asked = async {
@@ -280,7 +280,7 @@ async fn key_sent_for(service: &TcpListener, voice_id: &str) -> String {
                 !(head.contains("/c1/") && head.contains("k-deployment")),
                 "the deployment's key opens what is not its own"
             );
-            // A conversation that was left may still ask for its own voice.
+            // A conversation that was left may still request its own voice.
             if head.contains(&path) {
                 let mut lines = head.lines();
                 let key = lines.find_map(|line| line.strip_prefix("xi-api-key: "));
@@ -321,7 +321,7 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
         drop(talk);
         agents.push(agent);
     }
-    // Without the account's key nobody's opens the voice.
+    // Without the account's key, no other key opens the voice.
     let credentials = app.services.credentials();
     must(
         credentials

@@ -1,5 +1,5 @@
-//! Every list, page by page, while rows come and go: what was there from the first page to the last is
-//! seen once, in its place.
+//! Reads every list page by page while rows come and go. Rows that exist from the first page to the last appear once,
+//! in their place.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::it::furnished::Furnished;
 use crate::it::operations::{Operation, all};
 use crate::it::raw;
 
-/// So many rows are there before the first page.
+/// The rows before the first page.
 const ROWS: usize = 7;
 
-/// What can happen to a list meanwhile.
+/// How a list may change meanwhile.
 enum Life {
-    /// Nothing: it is the same for all, or has a row for each day.
+    /// Not at all: it is the same for all accounts, or has a row for each day.
     Still,
-    /// Rows come.
+    /// Rows are added.
     Grows,
-    /// Rows go; those of this table with the column.
+    /// Rows are deleted, from this table by this column.
     Shrinks(&'static str, &'static str),
     /// Both.
     Moves(&'static str, &'static str),
 }
 
-/// What can happen to this list; a new one is named here.
+/// How this list may change; a new list needs an entry here.
 fn life(operation: &Operation) -> Life {
     match operation.id.as_str() {
         "listModels" | "listVoices" | "listEventTypes" | "listIntegrations" | "listUsage" => {
@@ -56,7 +56,7 @@ fn life(operation: &Operation) -> Life {
     }
 }
 
-/// A list and all that it takes to change it.
+/// A list and everything for changing it.
 struct List {
     app: TestApp,
     database: TestDatabase,
@@ -82,7 +82,7 @@ impl List {
         }
     }
 
-    /// Makes another row.
+    /// Adds a row.
     async fn insert(&mut self) {
         self.made += 1;
         let (app, things, n) = (&self.app, &self.things, self.made);
@@ -162,13 +162,13 @@ impl List {
             }
             id => panic!("say here how a row of {id} is made"),
         }
-        // Some rows are of one instant, some are not.
+        // Some rows have the same instant, some do not.
         if n % 3 != 0 {
             app.clock.advance(Duration::from_millis(1));
         }
     }
 
-    /// A list that gets its rows at once: recipients.
+    /// Fills a list that gets all its rows at once: recipients.
     async fn fill(&mut self) {
         if self.operation.id != "listBatchRecipients" {
             return;
@@ -181,7 +181,7 @@ impl List {
         self.things.batch = text(&made["id"]);
     }
 
-    /// A page: what tells its rows apart, and the place of the next.
+    /// A page: the names of its rows, and the next cursor.
     async fn page(&self, query: &str) -> (Vec<Value>, Option<String>) {
         let id = match self.operation.has_id() {
             true => self.things.id_of(&self.operation.path),
@@ -205,7 +205,7 @@ impl List {
     }
 }
 
-/// What no other row of the list has.
+/// A value that no other row of the list has.
 fn name_of(row: &Value) -> Value {
     let names = [
         "id",
@@ -217,7 +217,7 @@ fn name_of(row: &Value) -> Value {
         "type",
     ];
     if let (Some(at), Some(said)) = (row.get("started_at"), row.get("text")) {
-        // Turns of one instant, of a clock that nobody turns, are told apart by what was said.
+        // Turns of one instant on a still clock differ by their text.
         return json!([at, said]);
     }
     let name = names.iter().find_map(|name| row.get(name));
@@ -242,7 +242,7 @@ async fn walk(operation: Operation) {
         must(list.app.services.request_logs().flush().await);
     }
     let (before, _) = list.page("limit=100").await;
-    // The catalog of integrations is as long as it is.
+    // The catalog of integrations has a fixed length.
     let fewest = if id == "listIntegrations" { 2 } else { 3 };
     assert!(before.len() >= fewest, "{id}: {before:?}");
     let limit = match before.len() {
@@ -263,7 +263,7 @@ async fn walk(operation: Operation) {
             list.insert().await;
         }
         if let Some(table) = table {
-            // The row that the place of the next page is of, and one that is still to come.
+            // The row of the next page's cursor, and one that follows later.
             let ahead = before
                 .iter()
                 .rev()

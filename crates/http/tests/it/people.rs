@@ -1,4 +1,4 @@
-//! People of the portal, by the use cases that its pages call: with a clock that is turned.
+//! People of the portal, through the use cases of its pages, with a manual clock.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -89,13 +89,13 @@ both! {
         assert_eq!(person.accounts, [(app.account, "Acme".to_owned())]);
         let second = must(sign_in(people, " ANA@example.com ", PASSWORD).await);
         assert_ne!(second.token, ana.token);
-        // Whoever comes back within twelve hours stays.
+        // A person who returns within twelve hours stays signed in.
         for _ in 0..14 {
             app.clock.advance(HOUR * 12 - MINUTE);
             assert!(is_in(people, &ana.token).await);
         }
         assert!(!is_in(people, &second.token).await, "it was idle for twelve hours");
-        // Seven days after its beginning it ends, however often it is used.
+        // A session ends seven days after its beginning, however often it is used.
         app.clock.advance(MINUTE * 13);
         assert!(is_in(people, &ana.token).await);
         app.clock.advance(MINUTE);
@@ -125,11 +125,11 @@ both! {
             }
         }
         assert_eq!((wrong, throttled), (5, 95));
-        // The right password has to wait too, and somebody else has not.
+        // The right password has to wait too, but another person does not.
         let blocked = sign_in(people, "ana@example.com", PASSWORD).await;
         assert!(matches!(blocked, Err(SignInError::Throttled { seconds: 60 })));
         must(sign_in(people, "eva@example.com", PASSWORD).await);
-        // Each further guess waits twice as long; a success begins anew.
+        // Each further guess doubles the wait; a success resets it.
         app.clock.advance(MINUTE);
         assert!(matches!(sign_in(people, "ana@example.com", OTHER).await, Err(SignInError::Wrong)));
         let blocked = sign_in(people, "ana@example.com", PASSWORD).await;
@@ -171,7 +171,7 @@ both! {
         assert!(is_in(people, &other.token).await);
         let token = must(change(PASSWORD, OTHER).await);
         assert!(!is_in(people, &other.token).await);
-        // Nor is whoever has copied hers.
+        // A copy of her session is also signed out.
         assert!(!is_in(people, &ana.token).await);
         assert!(is_in(people, &token).await);
         assert!(matches!(sign_in(people, "ana@example.com", PASSWORD).await, Err(SignInError::Wrong)));
@@ -200,7 +200,7 @@ both! {
         assert!(opened.has_password);
         let short = people.set_password_by_link(&token, "short").await;
         assert!(matches!(short, Err(LinkError::Password(PasswordFault::TooShort))));
-        // Whoever has guessed too often is let in by a link.
+        // A link signs in a person with too many failed guesses.
         for _ in 0..5 {
             assert!(sign_in(people, "ana@example.com", "guess guess guess").await.is_err());
         }
@@ -221,7 +221,7 @@ both! {
         let token = must(invited.await).token;
         let opened = must(people.invitation(&token).await).unwrap_or_else(|| panic!("gone"));
         assert_eq!(opened.account_name.as_str(), "Beta");
-        // Somebody else who got hold of the link has no use for it.
+        // A thief of the link cannot use it.
         let stolen = people.accept_invitation(&token, "Eve", OTHER, here()).await;
         assert!(matches!(stolen, Err(JoinError::Wrong)));
         app.clock.advance(MINUTE);
@@ -238,7 +238,7 @@ both! {
         assert!(must(people.switch(&joined.token, app.account).await));
         let person = must(people.who(&joined.token).await).unwrap_or_else(|| panic!("nobody"));
         assert_eq!((person.caller.account.id, person.member.role), (app.account, MemberRole::Owner));
-        // Signing in leads to the account that was joined first.
+        // Signing in opens the account that was joined first.
         let again = must(sign_in(people, "ana@example.com", PASSWORD).await);
         assert_eq!(again.person.caller.account.id, app.account);
     }
@@ -268,12 +268,12 @@ both! {
             let invited = people.invite(&eve.person, email(address), "Eve", MemberRole::Viewer);
             must(invited.await).token
         };
-        // The operator has given the address a place, and nobody has a password for it yet.
+        // The operator has added the address, which has no password yet.
         let made = app.services.accounts().create("Beta", Plan::Pro, None, None, Some("boss@example.com"));
         let made = made.await;
         let token = invite("boss@example.com").await;
         let taken = people.accept_invitation(&token, "Eve", OTHER, here()).await;
-        // In the words in which a wrong password is refused, and after as many tries.
+        // The message and the number of tries are those of a wrong password.
         assert!(matches!(taken, Err(JoinError::Wrong)), "{taken:?}");
         for _ in 0..4 {
             assert!(people.accept_invitation(&token, "Eve", OTHER, here()).await.is_err());
@@ -282,12 +282,12 @@ both! {
         assert!(matches!(again, Err(JoinError::Throttled { .. })), "{again:?}");
         app.clock.advance(HOUR);
         assert!(matches!(sign_in(people, "boss@example.com", OTHER).await, Err(SignInError::Wrong)));
-        // With the operator's link there is a password, and the invitation is still there.
+        // The operator's link sets a password, and the invitation is still valid.
         let beta = must(made).id;
         let link = must(people.link(beta, &email("boss@example.com")).await).unwrap_or_else(|| panic!("no link"));
         must(people.set_password_by_link(&link.token, OTHER).await);
         must(people.accept_invitation(&token, "Boss", OTHER, here()).await);
-        // The address was claimed with an invitation before the operator gives it a place.
+        // The address was claimed with an invitation before the operator adds it.
         let token = invite("ceo@example.com").await;
         let claimed = must(people.accept_invitation(&token, "Eve", OTHER, here()).await);
         let made = app.services.accounts().create("Gamma", Plan::Pro, None, None, Some("ceo@example.com"));
@@ -295,7 +295,7 @@ both! {
         assert!(!is_in(people, &claimed.token).await);
         assert!(matches!(sign_in(people, "ceo@example.com", OTHER).await, Err(SignInError::Wrong)));
         assert!(!must(people.has_password(&email("ceo@example.com")).await));
-        // Whoever gets the operator's link is in both, and stays so wherever the operator brings them next.
+        // The operator's link gives access to both accounts, and later additions by the operator keep it.
         let link = must(people.link(gamma, &email("ceo@example.com")).await);
         let link = link.unwrap_or_else(|| panic!("no link"));
         let ceo = must(people.set_password_by_link(&link.token, PASSWORD).await);

@@ -1,4 +1,4 @@
-//! What the service has no words for.
+//! Direct database access, for states that the service cannot create.
 
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
@@ -6,17 +6,17 @@ use offhook_testkit::TestDatabase;
 
 use crate::it::client::must;
 
-/// Runs statements on a test's SQLite file, whatever the foreign keys say.
+/// Runs statements on a test's SQLite file, regardless of foreign keys.
 pub(crate) fn run(database: &TestDatabase, sql: &str) {
     must(open(database).batch_execute(sql));
 }
 
-/// Runs one statement; how many rows it changed.
+/// Runs one statement; returns how many rows it changed.
 pub(crate) fn change(database: &TestDatabase, sql: &str) -> usize {
     must(diesel::sql_query(sql).execute(&mut open(database)))
 }
 
-/// Keeps everybody from writing, until it is dropped.
+/// Blocks all other writers until it is dropped.
 pub(crate) fn hold(database: &TestDatabase) -> SqliteConnection {
     let mut connection = open(database);
     must(connection.batch_execute("BEGIN IMMEDIATE"));

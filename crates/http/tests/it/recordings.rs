@@ -1,5 +1,4 @@
-//! Recordings that were left on this machine: repaired, kept in the object store, told of, and gone with their
-//! conversations.
+//! Recordings that were left on this machine: repaired, stored, reported, and deleted with their conversations.
 
 use std::time::Duration;
 
@@ -9,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 use crate::it::app::{CUSTOMER, TestApp, text};
 use crate::it::client::must;
 
-/// The beginning of a recording, as it was saved when nothing had been said.
+/// The header of a recording, as saved before any audio.
 const HEADER: [u8; 44] =
     *b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0\x40\x1f\0\0\0\x7d\0\0\x04\0\x10\0data\0\0\0\0";
 
-/// A call that has ended.
+/// An ended call.
 async fn ended(app: &TestApp) -> String {
     let agent = app.agent().await;
     let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
@@ -21,7 +20,7 @@ async fn ended(app: &TestApp) -> String {
     handle.trim_start_matches("call_").to_owned()
 }
 
-/// Leaves a recording of so many samples of both sides, as a process does that dies.
+/// Leaves a recording with this many samples of both sides, as a dying process does.
 fn left(app: &TestApp, id: &str, pairs: u8) {
     must(std::fs::create_dir_all(app.spool()));
     let mut bytes = HEADER.to_vec();
@@ -61,7 +60,7 @@ async fn what_a_dead_process_recorded_is_repaired_kept_and_told_of() {
     let part = app.get(&audio).header("range", "bytes=440-").await;
     assert_eq!(part.status, 206);
     assert_eq!(&part.body[..], [99, 1, 99, 2].as_slice());
-    // A process that died before it could delete the file.
+    // A process died before it could delete the file.
     left(&app, &id, 3);
     must(sweep(&app).await);
     assert_eq!(waiting(&app), 0);
@@ -86,7 +85,7 @@ async fn a_recording_waits_for_the_store_and_one_that_is_no_recording_keeps_none
     let app = TestApp::start().await;
     app.dial();
     let (id, other) = (ended(&app).await, ended(&app).await);
-    // Where objects would be is something else.
+    // A file is in the place of the objects' folder.
     let folder = app.objects().join("recordings");
     must(std::fs::create_dir_all(app.objects()));
     must(std::fs::write(&folder, b""));
@@ -100,7 +99,7 @@ async fn a_recording_waits_for_the_store_and_one_that_is_no_recording_keeps_none
     let conversation = app.read(&target).await;
     assert_eq!(conversation["has_audio"], false);
     must(std::fs::remove_file(folder));
-    // Broken by a loss of power.
+    // Broken by a power loss.
     let broken = app.spool().join(format!("{}_{other}.part", app.account));
     must(std::fs::write(&broken, [0; 1_000]));
     let told = sweep(&app).await;
@@ -126,7 +125,7 @@ async fn the_recording_of_a_deleted_conversation_is_deleted_however_late_it_come
     assert!(must(retention.sweep(&never).await), "it was due");
     assert_eq!(must(retention.behind().await), Duration::ZERO);
     left(&app, &id, 5);
-    // A process that died between the store and the row.
+    // A process died between storing the object and updating the row.
     let object = app.recordings().join(format!("{id}.wav"));
     must(std::fs::create_dir_all(app.recordings()));
     must(std::fs::write(&object, b"RIFF"));

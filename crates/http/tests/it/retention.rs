@@ -1,4 +1,4 @@
-//! Conversations are shown inside the plan's window, and deleted behind it.
+//! Conversations are visible within the plan's retention window, and deleted after it.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn sweep(app: &TestApp) {
     assert!(must(done), "the sweep was due");
 }
 
-/// How every read of a call answers.
+/// The status codes of all reads of a call.
 async fn statuses(app: &TestApp, handle: &str) -> Vec<u16> {
     let id = handle.trim_start_matches("call_");
     let mut statuses = Vec::new();
@@ -41,7 +41,7 @@ async fn listed(app: &TestApp) -> usize {
     list["data"].as_array().map_or(0, Vec::len)
 }
 
-/// Rows that are still there, whoever may see them.
+/// Rows that still exist, visible or not.
 async fn stored(app: &TestApp) -> i64 {
     let end = app.clock.advance(Duration::ZERO);
     must(
@@ -81,7 +81,7 @@ async fn a_conversation_ends_with_its_window_and_is_deleted_then() {
     assert_eq!(stored(&app).await, 1);
     sweep(&app).await;
     assert_eq!(stored(&app).await, 0);
-    // The credits that it took stay taken.
+    // The spent credits stay spent.
     let again = must(
         app.services
             .retention()
@@ -91,7 +91,7 @@ async fn a_conversation_ends_with_its_window_and_is_deleted_then() {
     assert!(!again, "done for now");
 }
 
-/// The files of recordings, whole and begun.
+/// The files of recordings, complete and partial.
 fn files(app: &TestApp) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(app.recordings()) else {
         return Vec::new();
@@ -112,7 +112,7 @@ async fn a_recording_goes_with_its_conversation_file_and_row() {
     assert_eq!(app.ended(&recorded).await["has_audio"], true);
     let id = recorded.trim_start_matches("call_");
     assert_eq!(files(&app), [format!("{id}.wav")]);
-    // A process that died while it kept a recording told no row of what it left.
+    // A process that died while storing a recording left a file that no row names.
     let lost = app.agent().await;
     let lost = text(&app.call(&lost, CUSTOMER).await["id"]);
     assert_eq!(app.ended(&lost).await["has_audio"], false);
@@ -158,7 +158,7 @@ async fn a_shorter_window_hides_at_once_and_deletes_30_days_later() {
     days(&app, 29).await;
     sweep(&app).await;
     assert_eq!(stored(&app).await, 1);
-    // Back in time, nothing is lost.
+    // Changed back in time, nothing is lost.
     assert_eq!(set_plan(&app, Plan::Scale).await, [""; 0]);
     assert_eq!(statuses(&app, &handle).await, [200; 4]);
     set_plan(&app, Plan::Starter).await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::it::app::{Setup, TestApp, text};
 use crate::it::voices::voice;
 
-/// A provider with a shared library, that adds voices as the test says and remembers which it was asked for.
+/// A provider with a shared library that adds voices as the test says, and records the requested ones.
 #[derive(Clone, Default)]
 struct Sharing(Arc<Mutex<State>>);
 
@@ -47,7 +47,7 @@ fn shared(id: &str, owner: Option<&str>) -> Voice {
     }
 }
 
-/// A drafted agent with this voice.
+/// A draft agent with this voice.
 async fn agent(app: &TestApp, voice_id: &str) -> String {
     let config = json!({
         "system_prompt": "You are brief.",
@@ -80,7 +80,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
     let target = agent(&app, "s1").await;
     let publish = |target: &str, body: Value| app.post(&format!("{target}/publish"), body);
 
-    // What the provider does not do is not published.
+    // If the provider does not add the voice, the agent is not published.
     let refused = |error| provider.0.lock().refuses = error;
     for (error, why) in [
         (
@@ -128,7 +128,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
 
     refused(None);
     provider.0.lock().asked.clear();
-    // What cannot be published for another reason adds nothing.
+    // A publish that fails for another reason adds no voice.
     let answer = publish(&target, json!({"version": 7})).await;
     answer.assert_error(400, "invalid_body");
     let published = publish(&target, json!({})).await.assert(200);
@@ -144,7 +144,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
     let moved = [json!(["s1", "workspace"]), json!(["s2", "shared"])];
     assert_eq!(sources(&app).await, moved);
 
-    // It is ready to use now, whatever the provider says, for every agent.
+    // The voice is now ready for every agent, whatever the provider says.
     refused(Some(VoiceLibraryError::Unreachable));
     publish(&target, json!({})).await.assert(200);
     let other = agent(&app, "s1").await;

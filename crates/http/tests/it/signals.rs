@@ -1,4 +1,4 @@
-//! Two processes on one PostgreSQL: what one of them does the other learns at once, however rarely it looks.
+//! Two processes on one PostgreSQL: each learns at once what the other does, however rarely it polls.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::it::stream::{Event, events};
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(600);
 
-/// Two processes, of which the first one dials, both with looks so rare that they do not count.
+/// Two processes, of which the first one dials. Both poll so rarely that only signals count.
 async fn two(speed: f64) -> (TestApp, TestApp) {
     let database = TestDatabase::postgres().await;
     let looks = Looks {
@@ -48,7 +48,7 @@ async fn wait<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
     eventually(async || condition().await.then_some(())).await;
 }
 
-/// The first one's account, spoken to through the second one.
+/// A request with the first process's account to the second process.
 fn through(
     other: &TestApp,
     owner: &TestApp,
@@ -88,7 +88,7 @@ async fn a_call_is_hung_up_through_any_process_at_once() {
         .await;
         times.push(asked.elapsed());
     }
-    // The looks are ten minutes apart, so signals did it; a busy machine may hold up some of them.
+    // The polls are ten minutes apart, so signals did it; a busy machine may delay some of them.
     let quickest = times.iter().min();
     assert!(quickest < Some(&Duration::from_millis(500)), "{times:?}");
 }

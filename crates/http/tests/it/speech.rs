@@ -1,4 +1,4 @@
-//! What an agent's configuration says of its ear and its voices: what is saved, and what is published.
+//! The recognizer and the voices in an agent's configuration: when they are saved, and when they are published.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::it::client::{Answer, must};
 /// A voice of the shipped list.
 const LISTED: &str = "f4d6bb07-f876-4464-ba70-cd48d8701890";
 
-/// Providers by the names that agents write, none of which is ever asked for a sound here.
+/// Providers by the names in agents; none of them produces audio here.
 fn speech(names: &[&str]) -> Vec<(String, SpeechProvider)> {
     let endpoint = || ProviderSettings {
         base_url: "http://127.0.0.1:1".to_owned(),
@@ -40,7 +40,7 @@ fn speech(names: &[&str]) -> Vec<(String, SpeechProvider)> {
                 listen: program(&[]),
                 speak: program(&[]),
             },
-            // Whoever else is named speaks and listens as Deepgram does.
+            // Every other name is a Deepgram provider.
             _ => SpeechProvider::Deepgram(endpoint()),
         };
         ((*name).to_owned(), provider)
@@ -57,7 +57,7 @@ async fn start(spoken: bool, names: &[&str]) -> TestApp {
     .await
 }
 
-/// Drafts an agent with the usual configuration and this besides.
+/// Creates an agent with the usual configuration and these changes.
 async fn save(app: &TestApp, change: &Value) -> Answer {
     let mut config = json!({
         "system_prompt": "You are brief.",
@@ -70,7 +70,7 @@ async fn save(app: &TestApp, change: &Value) -> Answer {
     app.post("/v1/agents", body).await
 }
 
-/// Drafts and publishes one; returns its address and the answer.
+/// Creates and publishes an agent; returns its path and the response.
 async fn publish(app: &TestApp, change: &Value) -> (String, Answer) {
     let saved = save(app, change).await.assert(201);
     let target = format!("/v1/agents/{}", text(&saved["id"]));
@@ -95,7 +95,7 @@ fn change_of(row: &str) -> Value {
     must(serde_json::from_str(&row.replace("LISTED", LISTED)))
 }
 
-/// The same with one more member.
+/// The object with one more member.
 fn with(mut object: Value, name: &str, value: Value) -> Value {
     object[name] = value;
     object
@@ -110,7 +110,7 @@ async fn an_ear_or_a_voice_that_nobody_has_is_not_saved() {
         let saved = save(&app, &change).await;
         assert_eq!(saved.assert_error(400, "invalid_body"), message, "{change}");
     }
-    // Half of a pair, what nobody here can judge, and what fits.
+    // Half of a pair, settings that the service cannot check, and valid settings.
     for change in [
         json!({"voice": {"provider": "provider_b", "settings": {"volume": 2}}}),
         json!({"stt": {"provider": "openai", "settings": {"tempo": 1}}}),
@@ -127,14 +127,14 @@ async fn what_is_saved_is_in_the_way_of_no_other_change() {
     let change = json!({"stt": {"provider": "openai", "settings": {"tempo": 1}}});
     let saved = save(&app, &change).await.assert(201);
     let target = format!("/v1/agents/{}", text(&saved["id"]));
-    // The same service, once it has that provider, which cannot follow.
+    // The same service with that provider, which does not support these settings.
     let other = app.beside(speech(&["openai"]), false);
     let renamed = json!({"name": "Ana"}).to_string();
     let renamed = Json::parse(renamed.as_bytes()).unwrap_or_else(|_| panic!());
     let id = text(&saved["id"]).parse().unwrap_or_else(|_| panic!());
     let changed = other.agents().update(app.account, id, &renamed).await;
     assert_eq!(changed.unwrap_or_else(|e| panic!("{e}")).agent.name, "Ana");
-    // With another ear the settings of the one before stay, unless they go too.
+    // A new recognizer keeps the settings of the previous one unless they are removed too.
     let patch = |stt: Value| {
         let patch = app.request("PATCH", &target);
         patch.json(json!({"config": {"stt": stt}}))
@@ -193,7 +193,7 @@ async fn where_calls_are_spoken_an_agent_needs_an_ear_and_a_voice() {
         let change = change_of(change);
         assert_eq!(refused(&app, &change).await, message, "{change}");
     }
-    // The only ear is everybody's.
+    // The only recognizer serves every agent.
     publish(&app, &json!({"voice": rachel})).await.1.assert(200);
 
     let own = start(true, &["local"]).await;
@@ -220,12 +220,12 @@ async fn an_agent_that_can_hear_or_speak_no_more_is_in_error_until_it_can() {
         turned.unwrap_or_else(|error| panic!("{error}"));
         text(&app.read(&target).await["status"])
     };
-    // One voice of the two is enough.
+    // One of the two voices is enough.
     assert_eq!(judged_by(&["deepgram", "provider_a"], true).await, "active");
     assert_eq!(judged_by(&["deepgram"], true).await, "error");
     assert_eq!(judged_by(&["deepgram", "provider_b"], true).await, "active");
     assert_eq!(judged_by(&["openai", "provider_a"], true).await, "error");
-    // Where nobody hears, nothing is missing.
+    // Without spoken calls nothing is missing.
     assert_eq!(judged_by(&[], false).await, "active");
 }
 
@@ -247,7 +247,7 @@ async fn a_spoken_minute_costs_its_ear_and_its_dearest_voice_besides() {
         published.assert(200);
         let agent = target.rsplit('/').next().unwrap_or_default();
         app.call(agent, CUSTOMER).await;
-        // Ten minutes at 0.1 for the ear, and 0.5 for the dearer voice.
+        // Ten minutes at 0.1 for the recognizer, and 0.5 for the more expensive voice.
         let credits = app.read("/v1/billing/credits").await;
         assert_eq!(credits["reserved_credits"], held);
     }

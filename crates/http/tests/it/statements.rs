@@ -1,4 +1,4 @@
-//! How many statements the database is sent.
+//! Counts the statements that the database receives.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::it::client::must;
 
-/// By the address of the database: tests of one process have one each.
+/// By the path of the database: each test of a process has its own.
 static SENT: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 #[derive(Default)]
@@ -30,13 +30,13 @@ impl Instrumentation for Counter {
     }
 }
 
-/// Counts the statements that a database is sent.
+/// Counts the statements that a database receives.
 pub(crate) struct Statements {
     url: String,
 }
 
 impl Statements {
-    /// Begins to count, on connections that are opened from now on.
+    /// Starts counting, on connections opened from now on.
     pub(crate) fn of(database: &TestDatabase) -> Self {
         must(set_default_instrumentation(|| {
             Some(Box::<Counter>::default())
@@ -47,16 +47,16 @@ impl Statements {
         }
     }
 
-    /// How many were sent so far.
+    /// The statements so far.
     pub(crate) fn sent(&self) -> usize {
         let sent = SENT.lock();
         sent.get(&self.url).copied().unwrap_or(0)
     }
 
-    /// Waits until nothing is sent any more.
+    /// Waits until no more statements are sent.
     pub(crate) async fn settle(&self) {
         let (mut before, mut quiet) = (self.sent(), 0);
-        // A machine that stands still sends nothing either: several looks, so that others had their turn between two.
+        // A stalled machine sends nothing either, so several checks give other threads their turn in between.
         while quiet < 4 {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let now = self.sent();

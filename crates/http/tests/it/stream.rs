@@ -67,7 +67,7 @@ async fn a_call_is_followed_live_and_from_where_a_client_left_off() {
     assert_eq!(json!(turns), conversation["transcript"]);
     assert!(live.is_sorted_by_key(|(seq, _, _)| *seq));
 
-    // After its end the whole stream reads the same, and a client goes on behind what it saw.
+    // After its end the whole stream reads the same, and a client resumes after the last event it saw.
     let again = app.get(&target).header("Connection", "close").open().await;
     assert_eq!(events(again).await, live);
     let seen = live[1].0.to_string();
@@ -116,7 +116,7 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
         }
     };
     open.push(must(timeout(Duration::from_secs(5), reopened).await));
-    // A server that stops ends the streams.
+    // A stopping server ends the streams.
     app.state.end_streams();
     for stream in &mut open {
         let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! Spoken conversations of web pages, as far as one process holds them.
+//! Spoken conversations of web pages, within one process.
 
 use futures_util::future::join_all;
 use offhook_domain::AgentId;
@@ -9,7 +9,7 @@ use crate::it::app::{PAGE, Setup, TestApp};
 use crate::it::client::{eventually, must};
 use crate::it::websocket::Socket;
 
-/// A published agent that hears and speaks, with its widget on.
+/// A published agent with speech, with its widget enabled.
 async fn agent(app: &TestApp) -> AgentId {
     let config = json!({
         "system_prompt": "say: At nine.",
@@ -51,7 +51,7 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
         Some(2),
         "nothing is written of the others"
     );
-    // Whoever hangs up makes room, and what is refused for another reason takes none.
+    // A hang-up frees a place, and a request refused for another reason takes none.
     drop(held.pop());
     let next = eventually(async || {
         let elsewhere = talks.begin("https://evil.example", agent, None, None).await;
@@ -71,7 +71,7 @@ async fn a_page_that_hangs_up_is_told_how_its_conversation_ended() {
     let app = TestApp::start().await;
     let agent = agent(&app).await;
     let end = json!({"type": "end"});
-    // While it is spoken, and before it has begun.
+    // During the conversation, and before it has begun.
     for is_early in [false, true] {
         let mut page = connect(&app, agent).await;
         page.send(&json!({"type": "start"})).await;
@@ -91,7 +91,7 @@ async fn a_page_that_hangs_up_is_told_how_its_conversation_ended() {
         assert_eq!(over, told);
         assert_eq!(page.closed().await, (1000, "customer_hangup".to_owned()));
     }
-    // Nothing has begun, so nothing has ended.
+    // No conversation began, so none ended.
     let mut page = connect(&app, agent).await;
     page.send(&end).await;
     assert_eq!(page.closed().await, (1000, "ended by the page".to_owned()));

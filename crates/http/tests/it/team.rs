@@ -73,7 +73,7 @@ async fn pending_invitations_take_seats_until_they_expire() {
     let token = must(invite(&app, app.account, "Luz").await);
     assert_eq!(token.len(), 64);
     assert_eq!(seats(&app).await, json!({"used": 3, "max": 3}));
-    // Those who are invited are no members yet.
+    // Invited people are not members yet.
     let list = app.read(ALL).await;
     assert_eq!(list["data"], json!([member]));
     let full = invite(&app, app.account, "Zoe").await.unwrap_err();
@@ -105,7 +105,7 @@ async fn each_account_sees_its_own_team_and_an_unlimited_one_has_no_maximum() {
     let reads = [Scope::TeamRead].into_iter().collect();
     let read_only = app.key(other, reads, true, None).await;
     let ours = add(&app, app.account, "Ana", MemberRole::Admin).await;
-    // The same person may be in both.
+    // The same person may be in both accounts.
     let theirs = add(&app, other, "Ana", MemberRole::Viewer).await;
     let list = app.read(ALL).await;
     assert_eq!(list["data"], json!([ours]));

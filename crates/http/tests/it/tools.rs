@@ -293,7 +293,7 @@ async fn a_config_that_names_a_missing_tool_is_refused_at_save_and_at_publish() 
     assert!(message.contains("`config.tool_ids[0]`"), "{message}");
 }
 
-/// A server that answers every request with the order that was asked for.
+/// A server that answers every request with the requested order.
 async fn orders() -> String {
     let listener = must(TcpListener::bind("127.0.0.1:0").await);
     let url = format!("http://{}/orders", must(listener.local_addr()));

@@ -1,5 +1,6 @@
-//! The ids of another account are answered exactly as ids that do not exist (`not_found`): the
-//! same status, body and headers, and as many statements. Of every operation that takes an id, wherever it takes it.
+//! The ids of another account get exactly the response of ids that do not exist (`not_found`): the same status code,
+//! body and headers, after the same number of statements. Tests every operation that takes an id, wherever it takes
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use crate::it::furnished::Furnished;
 use crate::it::operations::{NOBODY, all, named};
 use crate::it::statements::Statements;
 
-/// Headers that differ from one answer to the next.
+/// Headers that differ between any two responses.
 const MOVING: [&str; 4] = [
     "date",
     "x-request-id",
@@ -26,9 +27,9 @@ const MOVING: [&str; 4] = [
 struct Two {
     app: TestApp,
     statements: Statements,
-    /// What the one has.
+    /// The first account's resources.
     ours: Furnished,
-    /// What the other has, who asks.
+    /// The resources of the other account, which sends the requests.
     theirs: Furnished,
     asking: String,
 }
@@ -58,7 +59,7 @@ impl Two {
         }
     }
 
-    /// All that can be told from an answer, with the id that was asked for as `ID`.
+    /// Everything that a response reveals, with the requested id as `ID`.
     async fn seen(&self, request: Request, id: &str) -> Value {
         let before = self.statements.sent();
         let answer = request.key(&self.asking).await;
@@ -80,8 +81,8 @@ impl Two {
         })
     }
 
-    /// Asks with both ids. What the service does beside requests may send a statement in between: what is told from an
-    /// answer is told from every one.
+    /// Sends the request with both ids. Background work may send a statement in between, so the comparison repeats: a
+    /// real difference appears every time.
     async fn compare(&self, what: &str, ours: &str, ask: impl Fn(&str) -> Request) -> Value {
         let mut looks = 0;
         loop {
@@ -98,11 +99,11 @@ impl Two {
         }
     }
 
-    /// What the owner reads of each thing.
+    /// The owner's view of each resource.
     async fn owned(&self) -> Vec<(String, Vec<u8>)> {
         let mut read = Vec::new();
         for operation in all() {
-            // A stream of events is as long as it is; its conversation is read anyway.
+            // An event stream has no fixed length; its conversation is read anyway.
             let streams = operation.id == "followConversation";
             if operation.method == "GET" && operation.has_id() && !streams {
                 let target = operation.target(self.ours.id_of(&operation.path));
@@ -152,12 +153,12 @@ fn ids_in(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A voice's id is its provider's.
+/// A voice's id belongs to its provider.
 fn takes_id(name: &str) -> bool {
     (name.ends_with("_id") || name.ends_with("_ids")) && name != "voice_id"
 }
 
-/// `OPERATION NAME` of every id in a query or a body, as the document has them.
+/// `OPERATION NAME` of every id in a query or a body of the document.
 fn references() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for (_, _, operation) in INTERFACE.operations() {

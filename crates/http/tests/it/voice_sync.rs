@@ -1,4 +1,4 @@
-//! Synchronising the voice catalogs by the adapters that the service has, against a fake of the providers.
+//! Synchronizing the voice catalogs through the service's adapters, against a fake of the providers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn app(provider: VoiceProvider, catalog: &VoiceCatalog, database: TestData
     .await
 }
 
-/// Voices that any of the providers could list, the shared library's of `provider_a` among them.
+/// Voices that any of the providers could list, including the shared library of `provider_a`.
 fn numbered(numbers: std::ops::Range<usize>, name: &str) -> Vec<Value> {
     let one = |number: usize| {
         let id = format!("voice-{number:04}");
@@ -59,7 +59,7 @@ fn said(outcomes: &[SyncOutcome]) -> Result<(usize, usize, usize), String> {
 
 async fn nothing_changes_where_a_page_fails(provider: VoiceProvider, database: TestDatabase) {
     let catalog = VoiceCatalog::start().await;
-    // Nine pages, of which the first three are the workspace's where there is a library.
+    // Nine pages. With a shared library, the first three are the workspace's.
     let list = |name: &str, first: usize| match provider {
         VoiceProvider::A => {
             catalog.set(OURS, numbered(first..first + 250, name));
@@ -109,7 +109,7 @@ async fn nothing_changes_where_a_page_fails(provider: VoiceProvider, database: T
     let page = app.read("/v1/voices?q=Ana&limit=1").await;
     assert_eq!(page["data"][0]["voice_id"], "voice-0000");
 
-    // Whole, it takes the place of the other: what was there and is no more goes.
+    // The complete list replaces the old one, and removes voices that it no longer has.
     catalog.upstream().behave();
     assert_eq!(sync().await, Ok((850, 850, 100)));
     let page = app.read("/v1/voices?q=Ana&limit=1").await;
@@ -132,7 +132,7 @@ async fn a_list_that_fails_on_its_seventh_page_changes_nothing_on_postgres() {
     nothing_changes_where_a_page_fails(VoiceProvider::A, database).await;
 }
 
-/// Three processes look at once whether it is time; how many of them asked.
+/// Three processes check at once whether a sync is due; returns how many of them synced.
 async fn asked_by(processes: &[Services; 3]) -> usize {
     let [one, two, three] = processes.each_ref().map(|services| services.voices());
     let turns = tokio::join!(one.sync_if_due(), two.sync_if_due(), three.sync_if_due());
@@ -154,7 +154,7 @@ async fn one_process_of_several_asks_once_a_day_and_an_hour_after_a_failure() {
     let asked = || catalog.upstream().asked().len();
     assert_eq!(asked_by(&processes).await, 1);
     assert_eq!(asked(), 1);
-    // All of them show what the one was told.
+    // All of them show the list that one of them read.
     for services in &processes {
         let voices = services.voices();
         let filter = offhook_services::VoiceFilter {
@@ -174,7 +174,7 @@ async fn one_process_of_several_asks_once_a_day_and_an_hour_after_a_failure() {
     app.clock.advance(Duration::from_secs(1));
     assert_eq!((asked_by(&processes).await, asked()), (1, 3));
 
-    // A process that died at it has its turn for as long as a lease lasts.
+    // A process that died during the job holds it until its lease expires.
     app.clock.advance(DAY);
     let dead = mint(app.clock.now());
     let now = app.clock.steady();
@@ -246,14 +246,14 @@ async fn an_agent_is_published_with_a_shared_voice_once_it_is_in_the_workspace()
         let asked = catalog.upstream().asked_of("POST", adding).len();
         let message = publish().await.assert_error(502, "upstream_error");
         assert!(!message.contains(UPSTREAM_WORDS), "{message}");
-        // Whether the provider did it, nobody knows: it is not asked twice by itself.
+        // The provider may have done it, so the request is not repeated automatically.
         let again = catalog.upstream().asked_of("POST", adding).len();
         assert_eq!(again - asked, 1, "{fault:?}");
     }
     publish().await.assert(200);
     assert_eq!(catalog.listed(OURS).len(), 1);
     publish().await.assert(200);
-    // The provider says the same the next time it is asked.
+    // The provider returns the same on the next request.
     let source = async || {
         let page = app.read("/v1/voices?q=luc%C3%ADa").await;
         let voices = page["data"].as_array().cloned().unwrap_or_default();

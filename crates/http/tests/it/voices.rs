@@ -210,7 +210,7 @@ async fn a_synchronised_list_takes_the_shipped_ones_place_and_outlives_failures(
     assert!(outcomes.iter().all(|outcome| outcome.result.is_ok()));
     let of_b = || all(&app, "&provider=provider_b");
     let found = of_b().await;
-    // The hand-picked one comes first, whatever the provider calls it.
+    // The hand-picked one comes first, whatever name the provider gives it.
     assert_eq!(ids(&found), [picked_id.as_str(), "v1", "v2"]);
     let expected = json!({
         "provider": "provider_b", "voice_id": "v1", "name": "bea", "gender": "female", "age": null,
@@ -229,7 +229,7 @@ async fn a_synchronised_list_takes_the_shipped_ones_place_and_outlives_failures(
         assert_eq!(of_b().await, found, "the last good list stays");
         assert_eq!(ids(&all(&app, "&provider=provider_c").await), ["c2"]);
     }
-    // A row that was there when paging began is there once, whatever comes and goes.
+    // Rows that existed when paging began appear once, whatever changes meanwhile.
     let page = app.read("/v1/voices?provider=provider_b&limit=2").await;
     library.set(Some(vec![
         voice(B, "v0", "Ada"),

@@ -103,7 +103,7 @@ async fn the_event_catalog_is_a_list_with_examples() {
     }
     let again = app.pages("/v1/webhooks/events?limit=2").await;
     assert_eq!(again, data(&list), "the examples are constant");
-    // Each can be sent as a test, and is of the example's form.
+    // Each type can be sent as a test, and has the example's form.
     let test = format!("/v1/webhooks/{}/test", text(&endpoint(&app).await["id"]));
     for item in data(&list) {
         let sent = app.post(&test, json!({"type": item["type"]})).await;

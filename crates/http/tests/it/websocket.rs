@@ -1,4 +1,4 @@
-//! The other side of a WebSocket, as a page has it: a handshake, short texts, and what comes back.
+//! A page's side of a WebSocket: a handshake, short texts, and the responses.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -9,7 +9,7 @@ use crate::it::client::{Request, must};
 pub(crate) struct Socket(TcpStream);
 
 impl Socket {
-    /// Shakes hands by this request.
+    /// Performs the handshake with this request.
     pub(crate) async fn open(request: Request) -> Self {
         let request = request
             .header("Connection", "upgrade")
@@ -34,7 +34,7 @@ impl Socket {
         must(self.0.write_all(&frame).await);
     }
 
-    /// The next text. Sound and pings are passed over.
+    /// The next text. Skips audio and pings.
     pub(crate) async fn text(&mut self) -> Value {
         loop {
             match self.next().await {
@@ -45,7 +45,7 @@ impl Socket {
         }
     }
 
-    /// The code and the reason of the close, which is next.
+    /// The code and the reason of the close frame, which comes next.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         let (first, close) = self.next().await;
         let (code, reason) = must(close.split_first_chunk().ok_or(first));
@@ -53,7 +53,7 @@ impl Socket {
         (u16::from_be_bytes(*code), reason)
     }
 
-    /// The next frame: its first byte and what it carries.
+    /// The next frame: its first byte and its payload.
     async fn next(&mut self) -> (u8, Vec<u8>) {
         let first = must(self.0.read_u8().await);
         let mut length = usize::from(must(self.0.read_u8().await));

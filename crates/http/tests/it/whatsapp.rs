@@ -1,4 +1,4 @@
-//! Customers who write to an account's numbers on WhatsApp: `/callbacks/whatsapp/{account_id}`, and what comes of it.
+//! Customers who write to an account's numbers on WhatsApp: `/callbacks/whatsapp/{account_id}`, and its effects.
 
 mod refused;
 mod told;
@@ -19,11 +19,11 @@ use crate::it::client::{Answer, eventually, must};
 
 const OURS: &str = "+15005550123";
 const CUSTOMER: &str = "+5215512345678";
-/// As WhatsApp writes it.
+/// In WhatsApp's format.
 const FROM: &str = "5215512345678";
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A service whose number is answered on WhatsApp.
+/// A service that answers a number on WhatsApp.
 struct Shop {
     app: TestApp,
     fake: FakeWhatsApp,
@@ -77,7 +77,7 @@ impl Shop {
             .await;
     }
 
-    /// Turns the clock, and waits; again where the service read it only when it had been turned.
+    /// Advances the clock and waits; repeats if the service read the clock only after it had advanced.
     async fn after<T>(&self, seconds: u64, wait: impl Future<Output = T>) -> T {
         tokio::pin!(wait);
         for _ in 0..3 {
@@ -90,7 +90,7 @@ impl Shop {
         wait.await
     }
 
-    /// Waits until so many messages were taken; all of them.
+    /// Waits for `count` sent messages; returns all of them.
     async fn taken(&self, count: usize) -> Vec<TakenText> {
         eventually(async || {
             let taken = self.fake.taken();
@@ -99,7 +99,7 @@ impl Shop {
         .await
     }
 
-    /// Has the number answered by this agent, or by none; where the number is.
+    /// Assigns the number to this agent, or to none; returns the number's path.
     async fn give_number(&self, agent: Value) -> String {
         let numbers = self.app.read("/v1/phone-numbers").await;
         let mut numbers = numbers["data"].as_array().into_iter().flatten();
@@ -111,7 +111,7 @@ impl Shop {
         number
     }
 
-    /// Waits until a message waits for nothing any more: only what is done with can be forgotten.
+    /// Waits until a message is finished: only finished messages can be forgotten.
     async fn is_done_with_it(&self) {
         let late = self.app.clock.now().plus(HOUR);
         let store = self.app.services.store();
@@ -134,7 +134,7 @@ impl Shop {
         self.app.read(&target).await
     }
 
-    /// Role and text of every turn, once there are so many.
+    /// Role and text of every turn, once there are at least `count`.
     async fn turns(&self, count: usize) -> Vec<(String, String)> {
         eventually(async || {
             if self.conversations().await.is_empty() {
@@ -146,7 +146,7 @@ impl Shop {
         .await
     }
 
-    /// How the newest conversation's messages fare, once `is` says so.
+    /// Waits until the newest conversation's messages have these delivery statuses.
     async fn fares(&self, expected: &[&str]) {
         let newest = text(&self.conversations().await[0]["id"]);
         let id = must(newest.parse());
@@ -209,25 +209,25 @@ contract! {
             assert_eq!(&conversation[name], value, "{name}");
         }
         assert_eq!(text(&conversation["agent"]["id"]), shop.agent);
-        // In the list of conversations, by either number, and in no list of calls.
+        // In the list of conversations, by either number, but in no list of calls.
         let by_phone = shop.app.read("/v1/conversations?phone=%2B5215512345678").await;
         assert_eq!(by_phone["data"].as_array().map(Vec::len), Some(1));
         let calls = shop.app.read("/v1/calls").await;
         assert_eq!(calls["data"], json!([]));
-        // What becomes of it, in the wrong order and more than once.
+        // Its statuses, in the wrong order and more than once.
         shop.fares(&["accepted"]).await;
         shop.told(&[], &[status("wamid.HBgLOUT0001", "delivered", None)]).await;
         shop.told(&[], &[status("wamid.HBgLOUT0001", "sent", None)]).await;
         shop.fares(&["delivered"]).await;
         shop.told(&[], &[status("wamid.HBgLOUT0001", "read", None), status("wamid.HBgLOUT0001", "read", None)]).await;
         shop.fares(&["read"]).await;
-        // The same webhook again is no other message; another message goes on in the same conversation.
+        // A repeated webhook is not another message; another message continues the same conversation.
         shop.says("wamid.1", "When do you open?").await;
         shop.says("wamid.2", "Thanks").await;
         assert_eq!(shop.turns(4).await.len(), 4);
         assert_eq!(shop.taken(2).await.len(), 2);
         assert_eq!(shop.conversations().await.len(), 1);
-        // A day of silence ends it; then the next one begins.
+        // A day of silence ends the conversation; then the next one begins.
         shop.app.clock.advance(25 * HOUR);
         eventually(async || (shop.conversation().await["status"] == "completed").then_some(())).await;
         let ended = shop.conversation().await;
@@ -261,7 +261,7 @@ contract! {
         }
         let none = app.bare("POST", "/callbacks/whatsapp/none").body(body.clone()).await;
         assert_eq!((none.status, none.body.len()), (403, 0));
-        // Signed, and of no form that is known: it is not told again for days.
+        // Signed, but malformed: 200 keeps WhatsApp from repeating it for days.
         for odd in [&b"{"[..], b"[]", b"{\"entry\": [{\"changes\": [{\"field\": \"messages\", \"value\": 7}]}]}"] {
             let answer = tell(app, account, &signature(APP_SECRET, odd), odd).await;
             assert_eq!(answer.status, 200);
@@ -353,14 +353,15 @@ contract! {
 
     async fn outside_the_window_nothing_is_sent_and_the_conversation_says_so(database: TestDatabase) {
         let shop = Shop::new(database).await;
-        // Told more than a day late.
+        // Reported more than a day late.
         shop.told(&[words("wamid.1", FROM, shop.now() - 90_000, "Anybody?")], &[]).await;
         let turns = shop.turns(2).await;
         assert_eq!(turns[0], ("user".to_owned(), "Anybody?".to_owned()));
         assert_eq!(turns[1].0, "tool");
         assert!(turns[1].1.contains("more than 24 hours ago"), "{turns:?}");
         assert_eq!(shop.fake.upstream().asked(), []);
-        // One whose clock runs ahead opens it for a day and no longer; what was refused before may then be answered.
+        // A message with a future timestamp opens the window for one day only; the message refused before may then
+        // get its answer.
         shop.told(&[words("wamid.2", FROM, shop.now() + 999_999, "Hello?")], &[]).await;
         shop.taken(1).await;
     }
@@ -392,7 +393,7 @@ contract! {
         shop.fares(&["delivered"]).await;
         let turns = shop.turns(4).await;
         assert!(turns[3].1.contains("WhatsApp did take"), "{turns:?}");
-        // A server's error may have had an effect, too.
+        // A server error may also have had an effect.
         upstream.fail("POST", "/", Fault::Status(500), 1);
         shop.says("wamid.2", "Still there?").await;
         let turns = shop.turns(7).await;
@@ -413,7 +414,7 @@ contract! {
         assert_eq!(shop.fake.taken(), []);
         shop.after(31, shop.taken(1)).await;
         shop.fares(&["accepted"]).await;
-        // For a quarter of an hour; then nobody wants the answer any more.
+        // Retried for a quarter of an hour; then the answer is too late.
         upstream.fail("POST", "/", Fault::Status(429), 1_000);
         shop.says("wamid.2", "Hi").await;
         eventually(async || (upstream.asked().len() >= 3).then_some(())).await;

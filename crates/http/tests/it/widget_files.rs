@@ -1,4 +1,4 @@
-//! The widget's own files, and the door that tells it what it may do.
+//! The widget's static files, and the route that tells it what it may do.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::it::app::{TestApp, text};
 const PAGE: &str = "https://shop.example";
 const FILES: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];
 
-/// What the widget may weigh over the wire, with all that it loads (docs/WIDGET.md).
+/// The largest size of the widget over the wire, with everything that it loads (docs/WIDGET.md).
 const MOST_BYTES: usize = 30 * 1024;
 
 #[tokio::test]
@@ -34,8 +34,8 @@ async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
     }
 }
 
-/// Whoever writes from right to left is read so: the panel's heading, the button's label, each line of a conversation with the
-/// name before it, and what is being typed.
+/// Right-to-left text is laid out as such: the panel's heading, the button's label, each line of a conversation with
+/// the name before it, and the text being typed.
 #[tokio::test]
 async fn what_others_wrote_is_laid_out_as_it_is_read() {
     let app = TestApp::start().await;
@@ -52,7 +52,7 @@ async fn what_others_wrote_is_laid_out_as_it_is_read() {
     let (_, input) = source.split_once(r#"element("textarea", {"#).unwrap();
     let (input, _) = input.split_once("});").unwrap();
     assert!(input.contains(r#"dir: "auto""#), "{input}");
-    // A direction of their own would keep the words out of their line's.
+    // Their own direction would separate the words from their line's.
     assert!(source.contains(r#"const words = element("span", { text });"#));
 }
 
@@ -86,7 +86,7 @@ async fn the_widget_is_small_and_lets_no_text_be_read_as_markup_or_code() {
         ] {
             assert!(!source.contains(forbidden), "{file}: {forbidden}");
         }
-        // All that it asks for is of the host that it came from; the one other address is a name, not a place.
+        // The widget only loads from its own host; the one other address is an XML namespace.
         let names = source.replace("http://www.w3.org/2000/svg", "");
         let names = names.replace("https://HOST/widget", "");
         assert!(
@@ -104,7 +104,7 @@ async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
     let door = format!("/widget/v1/agents/{agent}");
     let ask =
         async |origin: &str, target: &str| app.bare("GET", target).header("Origin", origin).await;
-    // Nobody's origin yet: no page learns that there is such an agent.
+    // No widget names the origin yet, so no page learns that the agent exists.
     ask(PAGE, &door).await.assert_error(403, "forbidden");
     let other = app.agent().await;
     for (id, page) in [(&agent, PAGE), (&other, "https://other.example")] {
@@ -141,7 +141,7 @@ async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
     ask(PAGE, &door).await.assert_error(403, "agent_disabled");
 }
 
-/// docs/WIDGET.md: 404 is for pages whose origin some widget that is on names; others cannot read why they are refused.
+/// docs/WIDGET.md: pages whose origin some enabled widget names get 404; others cannot read the refusal.
 #[tokio::test]
 async fn a_widget_that_is_off_is_not_found_by_pages_of_other_widgets_alone() {
     let app = TestApp::start().await;

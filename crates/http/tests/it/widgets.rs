@@ -30,7 +30,7 @@ async fn a_widget_is_off_until_it_is_set_and_is_then_what_was_set() {
     });
     assert_eq!(put(&app, &target, set.clone()).await.assert(200), set);
     assert_eq!(app.read(&target).await, set);
-    // All of it is set: what is left out has its default again.
+    // PUT replaces all settings: an omitted one gets its default.
     let least = json!({"enabled": false, "daily_credit_cap": null});
     assert_eq!(put(&app, &target, least).await.assert(200), expected);
     assert_eq!(app.read(&target).await, expected);

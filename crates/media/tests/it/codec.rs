@@ -1,6 +1,7 @@
 use offhook_media::codec::Codec;
 
-/// ITU-T G.711, tables 2a (µ-law) and 1a (A-law): codes before the line's inversions, and values on G.711's own scale.
+/// ITU-T G.711, tables 2a (µ-law) and 1a (A-law): codes before the line's inversions, and values on G.711's own
+/// scale.
 #[test]
 fn codes_stand_for_the_values_of_the_itus_tables() {
     let ulaw = [
@@ -61,7 +62,7 @@ fn codes_stand_for_the_values_of_the_itus_tables() {
     }
 }
 
-/// ITU-T G.711, tables 5 and 6: 1 kHz at 0 dBm0, as it is measured with.
+/// ITU-T G.711, tables 5 and 6: 1 kHz at 0 dBm0, the measuring signal.
 #[test]
 fn the_itus_test_tone_is_a_sine_of_one_kilohertz() {
     let tones = [
@@ -92,7 +93,7 @@ fn every_code_comes_back_from_its_sample() {
     for codec in Codec::ALL {
         for code in 0..=u8::MAX {
             let again = codec.encode(codec.decode(code));
-            // µ-law has two zeros; the negative one is not made again.
+            // µ-law has two zeros; the encoder never makes the negative one.
             let expected = if codec == Codec::Pcmu && code == 0x7F {
                 0xFF
             } else {
@@ -112,7 +113,7 @@ fn samples_keep_their_order_and_come_back_within_a_step() {
             .collect();
         assert!(decoded.is_sorted(), "{codec:?}");
         for (sample, decoded) in (i32::from(i16::MIN)..).zip(decoded) {
-            // A step is a sixteenth of its segment; the largest values are cut off.
+            // A step is a sixteenth of its segment; the largest values are clipped.
             let step = (sample.abs() / 16 + 16).max(sample.abs() - 32_124);
             assert!(
                 (sample - decoded).abs() <= step,

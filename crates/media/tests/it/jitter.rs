@@ -17,7 +17,7 @@ fn sound(place: u16) -> Sound {
     }
 }
 
-/// What came: a packet's place, 0 for a gap, and -1 for nothing.
+/// The next frame: a packet's place, 0 for a gap, and -1 for nothing.
 fn take(buffer: &mut JitterBuffer) -> i16 {
     match buffer.take() {
         Taken::Sound(frame) => frame[80],
@@ -26,7 +26,7 @@ fn take(buffer: &mut JitterBuffer) -> i16 {
     }
 }
 
-/// Puts what each tick brings, and takes a frame behind it.
+/// Puts the packets of each tick, and takes a frame after it.
 fn play(buffer: &mut JitterBuffer, ticks: &[&[u16]]) -> Vec<i16> {
     ticks
         .iter()
@@ -92,14 +92,14 @@ fn a_lost_packet_leaves_a_gap_in_its_place() {
 #[test]
 fn a_packet_that_comes_too_late_is_dropped_and_the_next_ones_get_more_time() {
     let mut buffer = JitterBuffer::default();
-    // The second comes a tick after its turn; the delay grows, so it is still heard.
+    // The second comes a tick late; the delay grows, so it is still heard.
     let heard = play(
         &mut buffer,
         &[&[1], &[3], &[], &[4], &[2, 5], &[6], &[7], &[8], &[9]],
     );
     assert_eq!(heard, [-1, -1, 1, 0, 2, 3, 4, 5, 6]);
     assert_eq!(buffer.delay(), 480);
-    // One that is far too late is of no use, and says nothing.
+    // A packet that is far too late is dropped and changes nothing.
     buffer.put(Sound {
         sequence: FIRST + 9,
         ..sound(8)
@@ -314,7 +314,7 @@ fn sound_of_an_impossible_length_is_refused() {
     assert_eq!((buffer.counts().refused, buffer.take()), (4, Taken::Empty));
 }
 
-/// Plays packets that arrive at these instants, in milliseconds after they were sent; `None` is lost.
+/// Plays packets that arrive this many milliseconds after they were sent; `None` is lost.
 fn arriving(delays: &[Option<u32>]) -> (Vec<i16>, JitterBuffer) {
     let mut arrivals: Vec<(u32, u16)> = (1..)
         .zip(delays)
@@ -345,7 +345,7 @@ fn heard_once_in_order(heard: &[i16]) -> Vec<i16> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// On a line that delays nothing, what is not lost is heard.
+    /// On a line without delay, every packet that is not lost is heard.
     #[test]
     fn with_a_fifth_lost_the_rest_is_heard(lost in prop::collection::vec(prop::bool::weighted(0.2), 50..400)) {
         let delays: Vec<Option<u32>> = lost.iter().map(|&lost| (!lost).then_some(0)).collect();
@@ -358,8 +358,8 @@ proptest! {
         prop_assert_eq!((buffer.counts().late, buffer.counts().duplicates), (0, 0));
     }
 
-    /// A jitter of 80 ms is within the buffer's window once it knows of it: what is late after that was lost to the
-    /// learning.
+    /// The window covers a jitter of 80 ms once the buffer has measured it; only packets during the measurement may
+    /// be late.
     #[test]
     fn with_a_jitter_of_eighty_milliseconds_nearly_all_is_heard(
         delays in prop::collection::vec(0u32..=80, 500), lost in prop::collection::vec(prop::bool::weighted(0.05), 500),
@@ -372,7 +372,7 @@ proptest! {
         prop_assert!(buffer.delay() <= 640);
     }
 
-    /// Whatever comes, the buffer goes on and stays small, and a plain stream is heard again soon.
+    /// After any input the buffer still works and stays small, and a plain stream is heard again soon.
     #[test]
     fn after_any_packets_a_plain_stream_is_heard(
         packets in prop::collection::vec((0u32..3, any::<u16>(), any::<u32>(), 0usize..1_000, 0u8..3), 0..300),

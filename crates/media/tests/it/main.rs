@@ -1,4 +1,4 @@
-//! Media as its users see it.
+//! Tests media through the public API.
 
 mod codec;
 mod jitter;

@@ -1,5 +1,5 @@
-//! MP3 files, made by LAME 3.100 from sine tones: `mono.mp3` (16 kHz, 24 kbit/s, behind an ID3v2 tag) is 1 s of 400 Hz
-//! and 0.5 s of 800 Hz; `stereo.mp3` (44.1 kHz, variable) is 0.6 s of 400 Hz on the left and 1,000 Hz on the right.
+//! MP3 files, made by LAME 3.100 from sine tones. `mono.mp3` (16 kHz, 24 kbit/s, after an ID3v2 tag) is 1 s of 400 Hz
+//! and 0.5 s of 800 Hz. `stereo.mp3` (44.1 kHz, variable) is 0.6 s of 400 Hz on the left and 1,000 Hz on the right.
 
 use std::f64::consts::TAU;
 use std::io::Cursor;
@@ -13,10 +13,10 @@ const STEREO: &[u8] = include_bytes!("stereo.mp3");
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Where the sound of `MONO` begins.
+/// Where the audio of `MONO` begins.
 const TAG: usize = 10 + 0x5d;
 
-/// The milliseconds that were told, and both sides.
+/// The reported milliseconds, and both channels.
 fn recorded(mp3: &[u8], longest: Duration) -> Result<(u64, Vec<i16>, Vec<i16>), Mp3Error> {
     let mut wav = Cursor::new(Vec::new());
     let told = record(Cursor::new(mp3), &mut wav, longest)?;
@@ -35,7 +35,7 @@ fn recorded(mp3: &[u8], longest: Duration) -> Result<(u64, Vec<i16>, Vec<i16>), 
     Ok((told, side(0), side(1)))
 }
 
-/// How loud a tone is in the sound between two times (Goertzel), by the 12,000 that it had.
+/// The level of a tone between two times (Goertzel), relative to its amplitude of 12,000.
 fn level(samples: &[i16], (from_ms, to_ms): (usize, usize), hertz: f64) -> f64 {
     let samples = &samples[from_ms * 8..to_ms * 8];
     let (mut sine, mut cosine) = (0.0, 0.0);
@@ -50,7 +50,7 @@ fn level(samples: &[i16], (from_ms, to_ms): (usize, usize), hertz: f64) -> f64 {
 #[test]
 fn one_channel_is_on_both_sides_at_its_time() {
     let (told, left, right) = recorded(MONO, LONG).expect("a recording");
-    // What the encoder puts in front and behind is some 0.1 s.
+    // The encoder adds about 0.1 s at both ends.
     assert!((1_500..1_700).contains(&told), "{told}");
     assert_eq!(left, right);
     for (times, loud, silent) in [((150, 950), 400.0, 800.0), ((1_200, 1_450), 800.0, 400.0)] {
@@ -71,7 +71,7 @@ fn two_channels_are_the_two_sides() {
 
 #[test]
 fn what_is_too_long_ends_when_it_may_last_no_longer() {
-    // 200 files in one, of which the first says that it is all.
+    // 200 files in one, of which the first claims to be the whole.
     let long = STEREO.repeat(200);
     let (whole, ..) = recorded(&long, LONG).expect("a recording");
     assert!((59_900..60_100).contains(&whole), "{whole}");

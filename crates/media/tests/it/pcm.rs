@@ -1,4 +1,4 @@
-//! WAV files of others.
+//! WAV files from other programs.
 
 use std::f64::consts::TAU;
 use std::io::Cursor;
@@ -43,7 +43,7 @@ fn file(
     bytes.into_inner()
 }
 
-/// The milliseconds that were told, and both sides.
+/// The reported milliseconds, and both channels.
 fn recorded(wav: &[u8], longest: Duration) -> Result<(u64, Vec<i16>, Vec<i16>), PcmError> {
     let mut made = Cursor::new(Vec::new());
     let told = record(Cursor::new(wav.to_vec()), &mut made, longest)?;

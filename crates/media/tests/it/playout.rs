@@ -3,7 +3,7 @@ use offhook_media::{FRAME_SAMPLES, Frame, SILENCE};
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-/// Pulls a frame: what is of the queue, and what follows it.
+/// Pulls a frame: the part from the queue, and the rest.
 fn pull(playout: &mut Playout, now: Instant) -> (Vec<i16>, Vec<i16>) {
     let mut frame = [i16::MIN; FRAME_SAMPLES];
     let sounded = playout.pull(&mut frame, now);
@@ -191,12 +191,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Every sample is heard once and in order, or told as not played; each segment begins and ends once at most.
+    /// Every sample is heard once and in order, or reported as not played; each segment begins and ends at most once.
     #[test]
     fn what_is_told_is_what_was_heard(steps in prop::collection::vec(step(), 1..60)) {
         let now = Instant::now();
         let mut playout = Playout::default();
-        // Samples tell their segment (the hundreds) and their place in it.
+        // Samples encode their segment (the hundreds) and their place in it.
         let mut lengths = std::collections::BTreeMap::<u64, usize>::new();
         let mut heard = std::collections::BTreeMap::<u64, usize>::new();
         let mut ended = Vec::new();
@@ -232,7 +232,7 @@ proptest! {
                     prop_assert!(!paused || sound.is_empty());
                     let mut sound = sound.as_slice();
                     let events = told(&mut playout);
-                    // The segments that sounded: the one in front, then those that began.
+                    // The segments in this frame: the front one, then those that began.
                     let front = before.filter(|&(_, played)| played > 0).map(|(segment, _)| segment.0);
                     let began = events.iter().filter_map(|event| match event {
                         Played::Began(segment, _) => Some(segment.0),
@@ -275,7 +275,7 @@ proptest! {
 fn the_background_goes_on_beneath_speech_pauses_and_silence() {
     let now = Instant::now();
     let mut playout = Playout::default();
-    // Longer than a frame, and no multiple of one.
+    // Longer than a frame, and not a multiple of one.
     let background: Vec<i16> = (0..230).collect();
     playout.set_background(background.as_slice().into());
     let mut at = 0;

@@ -14,7 +14,7 @@ use tokio::time::{advance, sleep};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The other side: a socket, and where its stream stands.
+/// The other side: a socket, and the state of its stream.
 struct Peer {
     socket: UdpSocket,
     to: SocketAddr,
@@ -22,7 +22,7 @@ struct Peer {
     timestamp: u32,
 }
 
-/// A packet as it came.
+/// A received packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Came {
     payload_type: u8,
@@ -113,7 +113,7 @@ fn remote(address: SocketAddr) -> Remote {
     }
 }
 
-/// A call whose other side said that it listens on `port`, or where it does.
+/// A call whose other side announced `port`, or else its real port.
 async fn call_with(latch: Latch, port: Option<u16>, capacity: usize) -> Call {
     let ports = Ports::new(PortRange::new(24_000, 24_999).expect("a range"));
     let socket = ports.open(LOOPBACK).await.expect("a socket");
@@ -129,7 +129,7 @@ async fn call_with(latch: Latch, port: Option<u16>, capacity: usize) -> Call {
         outlet,
     )
     .expect("a pump");
-    // Half a frame behind the pump's ticks, always.
+    // Always half a frame after the pump's ticks.
     sleep(FRAME_TIME / 2).await;
     Call {
         pump,
@@ -290,7 +290,7 @@ async fn packets_of_a_third_address_are_counted_and_dropped() {
     assert_eq!(call.counted().incoming.received, 0);
     call.peer.send(0, &[0xFF; FRAME_SAMPLES]);
     call.ticks(1).await;
-    // Once the source is known, another port of the same address is a stranger too.
+    // Once the source is known, another port of the same address is unknown too.
     neighbour.send(0, &[0x80; FRAME_SAMPLES]);
     call.ticks(1).await;
     assert_eq!(call.counted().unknown_source, 6);
@@ -327,7 +327,7 @@ async fn only_a_new_address_loosens_the_latch() {
     let mut moved = Peer::at([127, 0, 0, 3], call.peer.to);
     call.peer.send(0, &[0xFF; FRAME_SAMPLES]);
     call.ticks(2).await;
-    // The session is refreshed: nothing changes.
+    // Refreshing the session changes nothing.
     call.pump
         .renegotiate(Negotiated::new(&remote(call.peer.address())));
     moved.send(0, &[0xFF; FRAME_SAMPLES]);
@@ -529,7 +529,7 @@ async fn with_a_fifth_of_the_packets_lost_the_rest_is_heard_and_the_loss_is_coun
 async fn lateness_does_not_add_up_and_is_counted() {
     let mut call = call().await;
     call.ticks(3).await;
-    // The machine is busy for 70 ms: three deadlines pass, and are made up for.
+    // The machine is busy for 70 ms: the pump catches up on three missed deadlines.
     advance(Duration::from_millis(70)).await;
     sleep(FRAME_TIME).await;
     let counted = call.counted();
@@ -545,7 +545,7 @@ async fn lateness_does_not_add_up_and_is_counted() {
             .all(|pair| pair[1].timestamp == pair[0].timestamp + 160)
     );
     let before = (counted.ticks, sent.len());
-    // It is away for 2 s: the ticks are left out, and the clock goes on.
+    // The machine stalls for 2 s: the pump skips the ticks, and the clock goes on.
     advance(Duration::from_secs(2)).await;
     sleep(FRAME_TIME).await;
     let counted = call.counted();

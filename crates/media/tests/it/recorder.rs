@@ -74,7 +74,7 @@ async fn while_the_call_goes_on_the_file_is_whole_to_the_last_second() {
     let path = folder.path().join("call.wav");
     let (mut recorder, _written) = begin(&path);
     (0..120).for_each(|number| recorder.record(&tick(number)));
-    // As it is when the process dies now.
+    // The file as it would be if the process died now.
     while hound::WavReader::open(&path).map_or(0, |reader| reader.duration())
         < 100 * FRAME_SAMPLES as u32
     {

@@ -23,7 +23,7 @@ fn resampled(from: u32, to: u32, samples: &[i16], chunk: usize) -> Vec<i16> {
     out
 }
 
-/// How loud a tone is in this sound (Goertzel), as a share of [`AMPLITUDE`].
+/// The level of a tone in this audio (Goertzel), as a share of [`AMPLITUDE`].
 fn level(samples: &[i16], rate: u32, hertz: f64) -> f64 {
     let (mut sine, mut cosine) = (0.0, 0.0);
     for (place, &sample) in samples.iter().enumerate() {

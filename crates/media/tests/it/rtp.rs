@@ -35,13 +35,13 @@ fn what_is_no_packet_is_refused() {
     let cases: [(&[u8], NotRtp); 8] = [
         (&[], NotRtp::Truncated),
         (&[0x80; 11], NotRtp::Truncated),
-        // STUN, DTLS, and the version before.
+        // STUN, DTLS, and the previous version.
         (&[0x00; 20], NotRtp::Version),
         (&[0x16; 20], NotRtp::Version),
         (&[0x40; 20], NotRtp::Version),
-        // A sender's report.
+        // A sender report.
         (&[0x80, 200, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0], NotRtp::Rtcp),
-        // Fifteen sources and no room for them.
+        // Fifteen sources without room for them.
         (&[0x8F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], NotRtp::Truncated),
         // Padding longer than the packet.
         (

@@ -57,7 +57,7 @@ fn an_answer_says_what_to_send_and_where() {
             "m=audio 4000 RTP/AVP 0 101\na=rtpmap:101 telephone-event/8000",
             remote(),
         ),
-        // Static types need no mapping; the first known codec is the other side's choice.
+        // Static types need no mapping; the first known codec is the other side's preference.
         (
             "m=audio 4000 RTP/AVP 18 8 0",
             Remote {
@@ -66,7 +66,7 @@ fn an_answer_says_what_to_send_and_where() {
                 ..remote()
             },
         ),
-        // Types of its own, names in any case, one channel written out.
+        // Dynamic types, names in any case, one channel written out.
         (
             "m=audio 4000 RTP/AVP 97 96\na=rtpmap:96 Telephone-Event/8000\na=rtpmap:97 pcma/8000/1\na=fmtp:96 0-16",
             Remote {
@@ -75,7 +75,7 @@ fn an_answer_says_what_to_send_and_where() {
                 ..remote()
             },
         ),
-        // A mapping wins over the static table; events at another rate are none of ours.
+        // A mapping overrides the static table; events at another rate are ignored.
         (
             "m=audio 4000 RTP/AVP 0 8 101\na=rtpmap:0 L16/8000\na=rtpmap:101 telephone-event/48000",
             Remote {
@@ -84,7 +84,7 @@ fn an_answer_says_what_to_send_and_where() {
                 ..remote()
             },
         ),
-        // The line's own address and direction win over the session's.
+        // The line's own address and direction override the session's.
         (
             "a=recvonly\nm=audio 4000 RTP/AVP 0 101\nc=IN IP4 203.0.113.5\na=rtpmap:101 telephone-event/8000\na=sendonly",
             Remote {
@@ -107,7 +107,7 @@ fn an_answer_says_what_to_send_and_where() {
                 ..remote()
             },
         ),
-        // Video that is refused, SRTP beside RTP, and attributes that nobody asked for.
+        // Refused video, SRTP next to RTP, and unknown attributes.
         (
             "m=audio 4002 RTP/SAVP 0\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:x\nm=video 0 RTP/AVP 31\n\
              m=audio 4000 RTP/AVP 0 101\na=rtpmap:101 telephone-event/8000\na=x-nobody\na=ptime:30",

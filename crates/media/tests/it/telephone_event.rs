@@ -11,7 +11,7 @@ const fn report(code: u8, end: bool, duration: u16) -> Report {
     }
 }
 
-/// What a phone sends for a key: three reports while it sounds, and its end three times.
+/// A phone's packets for a key: three reports while it sounds, and its end three times.
 fn press(code: u8, at: u32) -> Vec<(u32, bool, Report)> {
     [
         (false, 160),
@@ -188,7 +188,7 @@ fn a_character_that_is_no_key_adds_nothing() {
 }
 
 proptest! {
-    /// Lost packets lose no key as long as one of each arrives, and repeated and late ones add none.
+    /// Lost packets lose no key as long as one packet per key arrives. Repeated and late packets add none.
     #[test]
     fn what_is_pressed_arrives(
         pressed in prop::collection::vec(0u8..16, 1..12),

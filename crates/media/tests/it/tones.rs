@@ -1,4 +1,4 @@
-//! Keys in the sound: what a receiver of tones makes of them.
+//! In-band key tones, as a tone receiver detects them.
 
 use offhook_media::codec::Codec;
 use offhook_media::telephone_event::NoKey;
@@ -9,7 +9,7 @@ const ROWS: [f32; 4] = [697.0, 770.0, 852.0, 941.0];
 const COLUMNS: [f32; 4] = [1_209.0, 1_336.0, 1_477.0, 1_633.0];
 const PAD: [&str; 4] = ["123A", "456B", "789C", "*0#D"];
 
-/// How much of a frequency is in a frame (Goertzel).
+/// The power of a frequency in a frame (Goertzel).
 fn power(frame: &Frame, frequency: f32) -> f32 {
     let step = std::f32::consts::TAU * frequency / SAMPLE_RATE as f32;
     let (mut last, mut before) = (0.0, 0.0);
@@ -20,7 +20,7 @@ fn power(frame: &Frame, frequency: f32) -> f32 {
     (last * last + before * before - 2.0 * step.cos() * last * before) / FRAME_SAMPLES as f32
 }
 
-/// The loudest of these, if it is so by far.
+/// The loudest of these frequencies, if it clearly dominates.
 fn clear(frame: &Frame, frequencies: [f32; 4]) -> Option<usize> {
     let mut powers: Vec<(usize, f32)> = frequencies
         .iter()
@@ -36,7 +36,7 @@ fn heard(frame: &Frame) -> Option<char> {
     PAD[row].chars().nth(column)
 }
 
-/// Through the codec of a line, and back.
+/// Through a line's codec, and back.
 fn over_the_line(frame: &Frame) -> Frame {
     frame.map(|sample| Codec::Pcmu.decode(Codec::Pcmu.encode(sample)))
 }

@@ -62,7 +62,7 @@ fn a_recording_that_was_cut_off_is_whole_to_its_last_save_and_repaired_to_the_la
             recording.save().expect("saved");
         }
     }
-    // The process dies, in the middle of a sample.
+    // The process dies in the middle of a sample.
     drop(recording);
     file.seek(SeekFrom::End(0)).expect("the end");
     file.write_all(&[1, 2, 3]).expect("written");

@@ -1,4 +1,4 @@
-//! Agents and their tools: made, edited by every field, published, rolled back.
+//! Agents and their tools: created, every field edited, published, rolled back.
 
 use offhook_domain::{AgentId, Json, MemberRole};
 use offhook_services::PageRequest;
@@ -14,7 +14,7 @@ async fn developer(world: &World) -> Browser {
     world.browser(MemberRole::Developer).await
 }
 
-/// A new agent; its path.
+/// Creates an agent; returns its path.
 async fn made(browser: &Browser, name: &str) -> String {
     let fields = [("name", name), ("language", "es-MX")];
     browser.post("/agents/new", &fields).await.leads()
@@ -231,7 +231,7 @@ async fn calling_hours_without_their_tick_are_not_lost_in_silence() {
         .with("conversation.calling_hours.end", "18:00");
     assert_eq!(filled.send(&ana, &edit).await.leads(), path);
     assert!(stored().await.contains("18:00"));
-    // Without the tick, hours that are stored go.
+    // Without the check mark, stored hours are removed.
     let cleared = form(&ana).await.with(HOURS, "");
     assert_eq!(cleared.send(&ana, &edit).await.leads(), path);
     assert_eq!(stored().await, "null");

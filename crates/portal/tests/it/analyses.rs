@@ -1,4 +1,4 @@
-//! What is extracted from conversations: the schema's editor, and the data on the conversation's page.
+//! Data extraction from conversations: the schema's editor, and the data on the conversation's page.
 
 use offhook_domain::MemberRole;
 
@@ -40,7 +40,7 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         ("<i>", "&lt;i&gt;"),
     ] {
         let refused = saved(&ana, &path, &[("schema", typed)]).await.assert(422);
-        // What was typed is still there.
+        // The typed text is still there.
         let typed = typed
             .replace('<', "&lt;")
             .replace('>', "&gt;")

@@ -1,4 +1,4 @@
-//! Overview, conversations and trials.
+//! Overview, conversations and test calls.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::it::world::{Browser, Page, World, must};
 /// A number that answers and talks.
 const CUSTOMER: &str = "+5215512345678";
 
-/// A published agent; what it says first has a mark-up of its own in it.
+/// A published agent, whose first message contains markup.
 async fn agent(world: &World) -> String {
     let body = must(Json::parse(
         br#"{
@@ -239,7 +239,7 @@ async fn a_test_chat_is_answered_shown_and_ended() {
     ];
     let refused = developer.post_part(&say, &empty).await.assert(200);
     refused.shows(&["role=\"alert\"", "Your message: must not be empty"]);
-    // Without script the page says why, and keeps what was typed.
+    // Without script the page shows the reason, and keeps the typed text.
     let much = "é".repeat(3_000);
     let long = [
         ("message_id", "e"),
@@ -294,7 +294,7 @@ async fn the_facts_of_a_conversation_are_redrawn_while_it_is_watched() {
         "<span id=\"fact-length\" hx-swap-oob=\"true\">1:05</span>",
         "<span id=\"fact-credits\" hx-swap-oob=\"true\">0</span>",
     ]);
-    // A call has come to nothing before it is answered.
+    // A call failed before it was answered.
     let call = place(&developer, &agent, "0a").await;
     world.clock.advance(Duration::from_secs(30));
     let part = developer.get(&format!("{call}/turns?after=0")).await;
@@ -305,7 +305,7 @@ async fn the_facts_of_a_conversation_are_redrawn_while_it_is_watched() {
     ]);
 }
 
-/// Says so many turns at once in an open chat: each is its number.
+/// Adds this many turns to an open chat; each turn's text is its number.
 async fn say(world: &World, chat: &str, turns: usize) {
     let id = must(chat.trim_start_matches("/try/chat/").parse());
     let store = world.services.store();
@@ -333,7 +333,7 @@ async fn say(world: &World, chat: &str, turns: usize) {
     assert!(must(answered).is_some());
 }
 
-/// The numbers of the turns that a page shows.
+/// The numbers of the turns on a page.
 fn turns_on(page: &Page) -> Vec<usize> {
     let shown = page.body.split(">turn ").skip(1);
     shown
@@ -341,7 +341,7 @@ fn turns_on(page: &Page) -> Vec<usize> {
         .collect()
 }
 
-/// Where a link with these words leads.
+/// The target of the link with this `rel`.
 fn link(page: &Page, rel: &str) -> Option<String> {
     let (_, rest) = page
         .body
@@ -363,7 +363,7 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
     say(&world, &chat, 2_100).await;
     let newest: Vec<usize> = (1_101..=2_100).collect();
 
-    // While it lasts a reader sees what was said last, and is led back from there.
+    // While the chat is open, the page shows the latest turns and links back to earlier ones.
     let page = developer.get(&chat).await.assert(200);
     assert_eq!(turns_on(&page), newest, "where it is written in");
     assert!(
@@ -389,7 +389,7 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
     }
     assert_eq!(seen, (1..=2_100).collect::<Vec<_>>());
 
-    // A chat page that is far behind is given the newest ones in the place of all, and the way to the others.
+    // A chat page that is far behind gets only the newest turns, and a link to the others.
     let message = [
         ("message_id", "a"),
         ("after", "1"),
@@ -405,7 +405,7 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
     ]);
     assert!(link(&part, "prev").is_some());
 
-    // Once it is over it is read from its beginning.
+    // An ended chat is shown from its beginning.
     developer.post(&format!("{chat}/end"), &[]).await.leads();
     world
         .until(&developer, &path, "The customer ended it")
@@ -457,7 +457,7 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
     for path in [&call, &format!("{call}/audio"), &chat] {
         stranger.get(path).await.assert(404);
     }
-    // The part that asks again and again is told to stop, and nothing else.
+    // The polling part of the page is only told to stop.
     let turns = stranger.get(&format!("{call}/turns")).await.assert(286);
     assert_eq!(turns.body, "");
     let answer = stranger.post(&format!("{call}/hang-up"), &[]).await;
@@ -507,7 +507,7 @@ async fn a_form_that_has_placed_its_call_places_another_once_it_is_changed() {
     assert_ne!(second, first);
 }
 
-/// The beginning of a recording, as it is saved when nothing has been said.
+/// The header of a recording, as saved before any audio.
 const HEADER: [u8; 44] =
     *b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0\x40\x1f\0\0\0\x7d\0\0\x04\0\x10\0data\0\0\0\0";
 
@@ -526,7 +526,7 @@ async fn a_recording_stands_beside_its_turns() {
         "{}",
         page.body
     );
-    // As a process leaves it that dies.
+    // As a dying process leaves it.
     let id = path.trim_start_matches("/conversations/");
     let mut recording = HEADER.to_vec();
     recording.extend([1; 400]);
@@ -540,7 +540,7 @@ async fn a_recording_stands_beside_its_turns() {
         .get(&path)
         .await
         .shows(&[&player, "data-seek=\"", "Play from 0:0"]);
-    // Also behind the first turns.
+    // Also on later pages of turns.
     developer.get(&format!("{path}?after=3")).await.shows(&[
         &player,
         "data-seek=\"",

@@ -14,7 +14,7 @@ async fn developer(world: &World) -> Browser {
     world.browser(MemberRole::Developer).await
 }
 
-/// What stands behind `before` up to the next character that is in neither an id nor a token.
+/// The text after `before` up to the next character that neither an id nor a token contains.
 #[track_caller]
 fn after<'a>(page: &'a Page, before: &str) -> &'a str {
     let (_, rest) = page
@@ -25,7 +25,7 @@ fn after<'a>(page: &'a Page, before: &str) -> &'a str {
     rest.split(|c| !is_of_it(c)).next().unwrap_or_default()
 }
 
-/// Registers an endpoint; its path and its secret.
+/// Registers an endpoint; returns its path and its secret.
 async fn endpoint(browser: &Browser) -> (String, String) {
     let fields = [("url", URL), ("description", SCRIPT)];
     let page = browser.post("/webhooks", &fields).await.assert(200);
@@ -100,7 +100,7 @@ async fn a_form_that_is_gone_from_the_page_still_says_why_it_was_refused() {
     let world = World::start().await;
     let ana = developer(&world).await;
     let (path, _) = endpoint(&ana).await;
-    // Somebody else disables it while the page with these forms is open.
+    // Another member disables it while the page with these forms is open.
     let disabled = [("status", "disabled")];
     ana.post(&format!("{path}/status"), &disabled).await.leads();
     let since = world.clock.now().to_string();
@@ -470,7 +470,7 @@ async fn a_credential_that_its_provider_does_not_accept_says_so() {
     world.services.legacy().sync(world.account).await.unwrap();
     let listed = ada.get(path).await.shows(&["Listed"]);
     assert!(!listed.body.contains("Failed"), "{}", listed.body);
-    // One that nobody is asked with for a list.
+    // A credential of a provider without a list.
     store("twilio", "AC0:of-ours").await;
     ada.get(path).await.shows(&["<td>—</td>"]);
 }

@@ -1,4 +1,4 @@
-//! A form as a browser sends it: with everything that its page has put into it.
+//! A form as a browser sends it: with all fields that the page filled in.
 
 use crate::it::world::{Browser, Page};
 
@@ -29,7 +29,7 @@ impl Form {
                     .split_once('>')
                     .map(|(_, text)| text)
                     .unwrap_or_default();
-                // Browsers leave the first line end out, and send the others so.
+                // Browsers drop the first line break, and send the others as CRLF.
                 let text = text.strip_prefix('\n').unwrap_or(text);
                 fields.push((name, plain(text).replace('\n', "\r\n")));
             } else if tag.starts_with("select ") {
@@ -44,7 +44,7 @@ impl Form {
         Self(fields)
     }
 
-    /// With this in a field.
+    /// Sets a field.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         match self.0.iter_mut().find(|(field, _)| field == name) {
             Some(field) => value.clone_into(&mut field.1),
@@ -53,7 +53,6 @@ impl Form {
         self
     }
 
-    /// Sends it.
     pub(crate) async fn send(&self, browser: &Browser, path: &str) -> Page {
         let fields = self.0.iter();
         let fields: Vec<(&str, &str)> = fields
@@ -69,7 +68,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     Some(plain(rest.split('"').next()?))
 }
 
-/// A text of HTML as it is read.
+/// Decodes the entities of an HTML text.
 pub(crate) fn plain(text: &str) -> String {
     text.replace("&lt;", "<")
         .replace("&gt;", ">")
@@ -77,7 +76,7 @@ pub(crate) fn plain(text: &str) -> String {
         .replace("&amp;", "&")
 }
 
-/// Opens a page and sends its form of the same address with these fields filled in.
+/// Opens a page and sends its form, with these fields filled in, to the same path.
 pub(crate) async fn saved(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Page {
     let page = browser.get(path).await.assert(200);
     let form = Form::of(&page, path);

@@ -1,4 +1,4 @@
-//! Applications: connected from the portal, used by agents as tools, renewed, and taken back; against fakes.
+//! Integrations: connected in the portal, used by agents as tools, renewed, and revoked; against fakes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) fn calendar_at(base: &str) -> Arc<dyn Application> {
     must(application("google_calendar", &settings(base)))
 }
 
-/// A service that is set up for a calendar, and an admin of an account.
+/// A service with a configured calendar, and an admin of an account.
 pub(crate) async fn with_calendar() -> (World, FakeCalendar, Browser) {
     let fake = FakeCalendar::start().await;
     let application = calendar_at(&fake.upstream.base_url());
@@ -46,7 +46,7 @@ pub(crate) async fn with_calendar() -> (World, FakeCalendar, Browser) {
     (world, fake, ana)
 }
 
-/// Begins; the address of the application's page, from an ordinary link.
+/// Starts connecting; returns the URL of the application's page, from a plain link.
 pub(crate) async fn begin(browser: &Browser, path: &str) -> String {
     let page = browser.post(path, &[]).await.assert(200);
     let (_, rest) = page
@@ -61,7 +61,7 @@ async fn back(browser: &Browser, query: &str) -> Page {
     browser.get(&format!("{CALLBACK}?{query}")).await
 }
 
-/// Back from the application, to the list; what the notice there says.
+/// Returns from the application to the list; returns the text of the notice.
 pub(crate) async fn told(browser: &Browser, query: &str) -> String {
     let page = back(browser, query).await;
     let notice = page.header("set-cookie").unwrap_or_default().to_owned();
@@ -90,13 +90,13 @@ async fn calendar(world: &World) -> Integration {
     found.unwrap_or_else(|| panic!("no calendar"))
 }
 
-/// The status, and what is wrong.
+/// The status and the error.
 pub(crate) async fn stands(world: &World) -> (IntegrationStatus, Option<String>) {
     let calendar = calendar(world).await;
     (calendar.status, calendar.last_error)
 }
 
-/// Waits until the connection has this status; its error.
+/// Waits until the connection has this status; returns its error.
 pub(crate) async fn stands_as(world: &World, status: IntegrationStatus) -> Option<String> {
     let stands = async {
         loop {
@@ -110,19 +110,19 @@ pub(crate) async fn stands_as(world: &World, status: IntegrationStatus) -> Optio
     must(tokio::time::timeout(Duration::from_secs(10), stands).await)
 }
 
-/// Renews what has lapsed, if it is this process's turn; how many connections that were.
+/// Renews expired tokens, if it is this process's turn; returns how many connections it renewed.
 pub(crate) async fn renew(services: &Services) -> usize {
     let renewals = services.integrations().renewals();
     must(renewals.run_due(&CancellationToken::new()).await)
 }
 
-/// The same, when time has passed.
+/// As [`renew`], after this time.
 pub(crate) async fn renew_after(world: &World, hours: u64) -> usize {
     world.clock.advance(Duration::from_secs(hours * 3_600));
     renew(&world.services).await
 }
 
-/// The id of a tool of the account, by its name.
+/// The id of an account's tool, by its name.
 pub(crate) async fn tool(world: &World, key: &str, name: &str) -> String {
     let list = world
         .api(key, "GET", "/v1/agents/tools?limit=100", "")
@@ -135,7 +135,7 @@ pub(crate) async fn tool(world: &World, key: &str, name: &str) -> String {
         .to_owned()
 }
 
-/// As if so many seconds had passed for leases.
+/// Advances the lease clock by this many seconds.
 pub(crate) fn turn_lease_clock(world: &World, seconds: i64) {
     world.services.store().turn_lease_clock(seconds * 1_000_000);
 }
@@ -161,7 +161,7 @@ pub(crate) async fn agent(world: &World, tools: &[&str], prompt: &str) -> String
     id.to_string()
 }
 
-/// An agent that looks up free times, and says which there are.
+/// An agent that looks up free times, and says them.
 pub(crate) async fn receptionist(world: &World) -> String {
     let free = tool(world, &world.key().await, "google_calendar_free_slots").await;
     let prompt = "say: One moment.\n\
@@ -170,7 +170,7 @@ pub(crate) async fn receptionist(world: &World) -> String {
     agent(world, &[&free], prompt).await
 }
 
-/// A chat with the agent in which the customer says one thing; the page of it.
+/// A chat with the agent in which the customer sends one message; returns its page.
 pub(crate) async fn chat(developer: &Browser, agent: &str) -> Page {
     let chat = developer
         .post("/try/chat", &[("agent", agent)])
@@ -245,7 +245,7 @@ async fn an_agent_books_in_the_calendar_that_an_admin_connected() {
         format!("{day}T09:30:00-06:00")
     );
 
-    // A second customer who wants the same time is told.
+    // A second customer who wants the same time is refused.
     chat(&ana, &agent).await.shows(&["That time is taken"]);
     assert_eq!(fake.events().len(), 1);
 }
@@ -450,7 +450,7 @@ async fn a_token_that_lapsed_unseen_is_renewed_for_the_conversation_that_needs_i
     chat(&ana, &agent)
         .await
         .shows(&["2030-06-04T09:00:00-06:00"]);
-    // The application takes it no more before its time.
+    // The application rejects the token before its expiry.
     fake.authority.lapse();
     chat(&ana, &agent)
         .await
@@ -489,7 +489,7 @@ async fn a_renewal_that_failed_is_tried_again_for_the_conversation_that_needs_it
     assert_eq!(asked(), 4);
     assert_eq!(stands_as(&world, IntegrationStatus::Active).await, None);
 
-    // Taken no more before its time, and not to be renewed; then it is good after all.
+    // Rejected before its expiry, and the renewal fails; then the token works after all.
     away(1);
     let upstream = &fake.upstream;
     upstream.fail("GET", EVENTS_PATH, Fault::Status(401), 1);
@@ -533,7 +533,7 @@ async fn what_is_taken_back_is_revoked_and_its_tools_say_so() {
     assert!(fake.upstream.asked_of("POST", EVENTS_PATH).is_empty());
     assert_eq!(renew_after(&world, 2).await, 0);
 
-    // Connected anew, the same tool works again.
+    // After reconnecting, the same tool works again.
     connect(&fake, &ana).await;
     assert_eq!(tool(&world, &key, "google_calendar_book").await, book);
     chat(&ana, &agent).await.shows(&["&quot;booked&quot;:true"]);

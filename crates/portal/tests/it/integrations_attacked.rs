@@ -1,4 +1,4 @@
-//! Connecting and renewing under attack and at a bad moment.
+//! Connecting and renewing under attack and at bad moments.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
         fake.authority.consent(&first),
         fake.authority.consent(&second),
     );
-    // Somebody else's code, put behind a state that is waited for.
+    // Another person's code with a valid state.
     let state = first.split('&').next().unwrap_or_default();
     let code = second.split('&').nth(1).unwrap_or_default();
     assert!(
@@ -47,7 +47,7 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
             .await
             .starts_with(NOT_GRANTED)
     );
-    // The code is used up by that, and its own state is of no use to anybody.
+    // This uses up the code, and its own state is now useless.
     assert!(told(&ana, &second).await.starts_with(NOT_GRANTED));
     assert_eq!(stands(&world).await.0, IntegrationStatus::Error);
     let exchanges = fake.upstream.asked_of("POST", TOKEN_PATH);
@@ -61,7 +61,7 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
     assert_eq!(of("redirect_uri"), expected);
     assert!(of("code_verifier").len() >= 43, "{form:?}");
     assert_eq!(exchanges[0].query, "", "secrets travel in the body alone");
-    // Where there is an error there is no code, whatever stands there.
+    // A redirect with an error has no code, whatever else it contains.
     let url = begin(&ana, CONNECT).await;
     let both = format!("{}&error=access_denied", fake.authority.consent(&url));
     assert!(

@@ -1,4 +1,4 @@
-//! Applications in phone calls: what agents do with them is done once, and everybody is told the truth.
+//! Integrations in phone calls: each action happens once, and its result is reported truthfully.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::it::world::{World, must};
 /// A number that answers and talks.
 const CUSTOMER: &str = "+5215512345678";
 
-/// People who listen to the end.
+/// Slow enough for callees to listen to the end.
 const SPEED: f64 = 100.0;
 
-/// In the customer's first turn the appointment is booked; after that the agent says goodbye.
+/// In the customer's first turn the agent books the appointment; then it says goodbye.
 const BOOK: &str = r#"say: One moment.
 call: google_calendar_book {"start":"2030-06-04T09:30","title":"Zoe"}
 then: {result}.
@@ -78,14 +78,14 @@ impl Desk {
         must(serde_json::from_str(&answer.assert(status).body))
     }
 
-    /// Places a call; its handle.
+    /// Places a call; returns its handle.
     async fn call(&self) -> String {
         let body = json!({"agent_id": self.agent, "to": CUSTOMER}).to_string();
         let placed = self.api("POST", "/v1/calls", &body, 201).await;
         placed["id"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What is read at a path, once it is as it is waited for.
+    /// The resource at a path, once it satisfies `is_done`.
     async fn until(&self, path: &str, is_done: impl Fn(&Value) -> bool) -> Value {
         let done = async {
             loop {
@@ -93,7 +93,7 @@ impl Desk {
                 if is_done(&body) {
                     return body;
                 }
-                // The limit of the account's requests would end the wait.
+                // Otherwise the account's rate limit would end the wait.
                 self.world.clock.advance(Duration::from_secs(1));
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -101,7 +101,7 @@ impl Desk {
         must(tokio::time::timeout(Duration::from_secs(30), done).await)
     }
 
-    /// The call, once it is over, and what agent and tools did in it.
+    /// The ended call, and the turns of the agent and the tools.
     async fn ended(&self, handle: &str) -> (Value, Vec<String>) {
         let path = format!("/v1/calls/{handle}");
         let call = self
@@ -118,7 +118,7 @@ impl Desk {
         (call, turns.collect())
     }
 
-    /// A call from its beginning to its end; the tools' turns.
+    /// A call from beginning to end; returns the tools' turns.
     async fn held(&self) -> Vec<String> {
         let (call, turns) = self.ended(&self.call().await).await;
         assert_eq!(call["status"], "completed", "{call}");
@@ -131,7 +131,7 @@ impl Desk {
         asked.iter().filter(|asked| asked.path == path).count()
     }
 
-    /// Waits until the calendar was asked to book.
+    /// Waits until the calendar gets a booking request.
     async fn is_asked_to_book(&self) {
         let asked = async {
             while self.asked(EVENTS_PATH) == 0 {
@@ -242,7 +242,7 @@ say: Goodbye!"#;
     events_keep_their_shape(&desk, &handle).await;
 }
 
-/// What webhooks are told of a call whose conversation was analysed has the shape that it always had.
+/// An analysis does not change the shape of a call's webhook events.
 async fn events_keep_their_shape(desk: &Desk, handle: &str) {
     let kinds = desk.api("GET", "/v1/webhooks/events", "", 200).await;
     let example = |kind: &str| {
@@ -269,7 +269,7 @@ async fn a_calendar_that_takes_its_time_is_waited_for_while_the_call_goes_on() {
     let desk = Desk::open(BOOK).await;
     let slow = Fault::Slow(Duration::from_secs(2));
     desk.fake.upstream.fail("POST", EVENTS_PATH, slow, 1);
-    // The customer loses patience and says something, which stops no tool.
+    // The customer loses patience and speaks, which stops no tool.
     let tools = desk.held().await;
     assert!(
         tools.len() == 1 && tools[0].starts_with(BOOKED),
@@ -301,7 +301,7 @@ async fn a_calendar_that_takes_too_long_may_have_booked_and_that_is_what_is_said
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_does_not_make_a_second_appointment() {
-    // Each time that the customer speaks, the model books the same again.
+    // Each time the customer speaks, the model books the same again.
     let again = BOOK.lines().take(3).collect::<Vec<_>>().join("\n");
     let desk = Desk::open(&again).await;
     desk.fake
@@ -314,7 +314,7 @@ async fn an_answer_that_is_lost_does_not_make_a_second_appointment() {
         "{tools:?}"
     );
     assert_eq!((desk.fake.events().len(), desk.asked(EVENTS_PATH)), (1, 1));
-    // Another call has an appointment of its own to make.
+    // Another call needs another appointment.
     let tools = desk.held().await;
     assert!(tools[0].contains("That time is taken"), "{tools:?}");
     assert_eq!(desk.fake.events().len(), 1);
@@ -349,7 +349,7 @@ say: Goodbye!"#;
     let desk = Desk::open(prompt).await;
     desk.fake.authority.rotate();
     for rounds in 1..=2 {
-        // Two tools at once find that it is taken no more, before its time and, then, when it has lapsed.
+        // Two concurrent tools find the token rejected: first before its expiry, then after it.
         desk.fake.authority.lapse();
         if rounds == 2 {
             desk.world.clock.advance(Duration::from_secs(7_200));
@@ -382,7 +382,7 @@ async fn access_that_was_withdrawn_is_said_plainly_and_the_status_is_true() {
         error.starts_with("Google Calendar takes the authorization no more"),
         "{error}"
     );
-    // Nobody is asked in vain again.
+    // Further calls send no futile requests.
     let tools = desk.held().await;
     assert!(
         tools[0].contains("The application is not connected"),
@@ -414,11 +414,11 @@ async fn a_token_that_is_refused_though_it_is_new_is_not_renewed_again_and_again
         let tools = desk.held().await;
         let said = "does not let the service in, and nothing was done";
         assert!(tools[0].contains(said), "{tools:?}");
-        // The second call tries what there is.
+        // The second call tries the existing tokens.
         assert_eq!((desk.asked(TOKEN_PATH), desk.fake.events().len()), (2, 0));
         is_refused().await;
     }
-    // Neither what broke on the way nor more tokens say that it is let in.
+    // Neither a broken request nor new tokens prove that the application grants access.
     let upstream = &desk.fake.upstream;
     upstream.fail("GET", EVENTS_PATH, Fault::Status(503), 1);
     desk.held().await;
@@ -427,12 +427,12 @@ async fn a_token_that_is_refused_though_it_is_new_is_not_renewed_again_and_again
     assert_eq!(renew_after(&desk.world, 1).await, 1);
     assert_eq!(desk.asked(TOKEN_PATH), 3);
     is_refused().await;
-    // After a moment a call has them renewed once more.
+    // After a while, a call renews them once more.
     refuse(2);
     desk.held().await;
     assert_eq!(desk.asked(TOKEN_PATH), 4);
     is_refused().await;
-    // The next one that gets in ends it, and nobody had to connect anything.
+    // The next successful request clears the error without reconnecting.
     desk.held().await;
     assert_eq!(
         stands_as(&desk.world, IntegrationStatus::Active).await,

@@ -1,4 +1,4 @@
-//! Documents, their folders, and what is found in them.
+//! Documents, their folders, and searches.
 
 use offhook_domain::MemberRole;
 

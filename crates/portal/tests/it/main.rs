@@ -1,4 +1,4 @@
-//! Tests of the portal over a running service: what a browser without script would see.
+//! Tests the portal over a running service, as a browser without script sees it.
 
 mod agents;
 mod analyses;

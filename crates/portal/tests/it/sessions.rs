@@ -1,4 +1,4 @@
-//! Sessions that end while pages are open, and what is sent from those.
+//! Sessions that end while pages are open, and the forms of those pages.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use offhook_domain::MemberRole;
 
 use crate::it::world::{World, must};
 
-/// What browsers say of a form of one of our pages.
+/// The headers that browsers send with a form of our own pages.
 const OURS: &str = "\r\nOrigin: http://localhost:8080\r\nSec-Fetch-Site: same-origin";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,7 +17,7 @@ async fn a_form_of_the_session_before_is_sent_with_a_click() {
     let path = "/knowledge/folders";
     let fields = [("name", "Prices <b>")];
 
-    // Whatever else may have sent it is refused.
+    // A form from any other origin is refused.
     let open = before.left_open_by(&now);
     open.post(path, &fields).await.assert(403);
     let elsewhere = "\r\nOrigin: https://evil.example";
@@ -41,7 +41,7 @@ async fn a_form_of_the_session_before_is_sent_with_a_click() {
     now.reading(&page).post(path, &fields).await.leads();
     now.get(path).await.shows(&["Prices &lt;b&gt;"]);
 
-    // A part of a page holds no form: the page's script sends it once more.
+    // A page fragment contains no form: the page's script sends it again.
     let part = open.post_part(path, &fields).await.assert(401);
     assert_eq!(part.body, "");
 }

@@ -1,4 +1,4 @@
-//! Strangers who guess at the door.
+//! Password guessing by strangers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -33,13 +33,13 @@ async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
     waits(1, PASSWORD).await;
     must(sign_in(2, PASSWORD).await);
 
-    // From many addresses ten times as many are looked at before all wait.
+    // From many addresses, ten times as many guesses are checked before all have to wait.
     for host in 10..19 {
         guess_five(host).await;
     }
     waits(3, PASSWORD).await;
 
-    // Whoever has signed in has guesses of their own.
+    // A signed-in person has a separate guess limit.
     let path = "/profile/password";
     let other = "another long password";
     let change = [("password", PASSWORD), ("new_password", other)];
@@ -53,7 +53,7 @@ async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
     let blocked = ana.refused(path, &change, &["Too many attempts."]).await;
     assert_eq!(blocked.header("retry-after"), Some("60"));
 
-    // What was guessed at the password before counts no more where it was guessed.
+    // Earlier guesses at the password no longer count at that address.
     world.clock.advance(Duration::from_secs(60));
     must(sign_in(1, other).await);
     let back = [("password", other), ("new_password", PASSWORD)];

@@ -1,4 +1,4 @@
-//! What the rules refuse, to somebody who reads Spanish.
+//! Validation errors in Spanish.
 
 use offhook_domain::{AgentId, Json, MemberRole};
 

@@ -11,12 +11,12 @@ use crate::it::world::{Browser, Page, World, must};
 const SCRIPT: &str = "<script>alert(1)</script>";
 const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;";
 
-/// Somebody who may build.
+/// A signed-in developer.
 async fn developer(world: &World) -> Browser {
     world.browser(MemberRole::Developer).await
 }
 
-/// A list of people, sent to be looked at.
+/// Sends a list of recipients for the preview.
 async fn look(browser: &Browser, agent: &str, scheduled_at: &str, list: &str) -> Page {
     let fields = [
         ("name", "Spring"),
@@ -119,7 +119,7 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
             .collect();
         ana.upload("/batch-calls/send", &fields, None).await
     };
-    // A row that nobody can call stops them all, and the list is still there.
+    // One invalid row stops the whole batch, and the list is kept.
     let refused = send(fields(list, "1")).await.assert(422);
     refused.shows(&["row 3", "=cmd();+52 155 1234 5678"]);
     ana.sees("/batch-calls", &["No batches yet"]).await;
@@ -179,7 +179,7 @@ async fn what_a_batch_would_not_take_is_said_when_the_list_is_looked_at() {
             .contains(&format!("name=\"keep\" value=\"{at}\" checked"))
     };
     assert_eq!([0, 1, 2, 3].map(offered), [true, true, false, false]);
-    // What the page offers is taken.
+    // The selection that the page offered is accepted.
     let once = hidden(&seen, "once");
     let fields = [
         ("name", "Spring"),
@@ -205,7 +205,7 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
     let seen = look(&ana, &agent, "2199-11-22T09:00", "to\n+5215512345678\n").await;
     let seen = seen.assert(200).shows(&["Schedule 1 calls"]);
     let once = hidden(&seen, "once");
-    // A browser sends each line break of a text as two characters: a file of 3 MiB comes back as one of 6.
+    // A browser sends each line break of a text as two characters: a file of 3 MiB comes back as 6 MiB.
     let list = format!("to\r\n+5215512345678\r\n{}", "\r\n".repeat(3 << 20));
     let fields = [
         ("name", "Spring"),
@@ -250,7 +250,7 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
         "<dd>2026-04-30 12:40, UTC-06:00 Mexico City, Monterrey</dd>",
         "Schedule 2 calls",
     ]);
-    // Whoever looks for too long has to choose anew.
+    // An expired preview has to be repeated.
     let once = hidden(&seen, "once");
     world.clock.advance(Duration::from_secs(600));
     let fields = [
@@ -322,7 +322,7 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
         "/portal/webhooks/deliveries/",
     ]);
     assert!(!story.body.contains(SCRIPT));
-    // From the call back to its request, and of an agent's creation to the agent.
+    // From the call back to its request, and from an agent's creation to the agent.
     let conversation = handle.trim_start_matches("call_");
     ana.get(&format!("/conversations/{conversation}"))
         .await

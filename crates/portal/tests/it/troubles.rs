@@ -1,4 +1,4 @@
-//! Addresses at which there is nothing to see.
+//! Addresses without a page.
 
 use offhook_domain::MemberRole;
 
@@ -17,7 +17,7 @@ async fn what_is_lost_is_told_within_the_portal_and_a_forms_address_leads_back()
         .await
         .assert(403)
         .shows(&["This needs the role Developer", navigation]);
-    // Whoever reloads what answered a form asks for its address.
+    // Reloading the response to a form sends a GET to the form's address.
     let alone = ana.get("/profile/password").await.assert(405);
     assert_eq!(alone.header("allow"), Some("POST"));
     alone.shows(&[

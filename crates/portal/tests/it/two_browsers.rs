@@ -1,4 +1,4 @@
-//! Two people at one record: what one of them stored is not replaced by the other unseen.
+//! Two people edit one record: neither overwrites the other's changes unknowingly.
 
 use offhook_domain::{Json, MemberRole};
 
@@ -7,10 +7,10 @@ use crate::it::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 
-/// What a stale form is refused with.
+/// The error of a stale form.
 const STALE: &str = "While you were writing, somebody changed this. What you typed is still in the form and not saved";
 
-/// Two people of the account, who may both do everything.
+/// Two members of the account with full permissions.
 async fn two(world: &World) -> (Browser, Browser) {
     let ana = world.browser(MemberRole::Owner).await;
     let ben = world.browser(MemberRole::Admin).await;
@@ -21,7 +21,7 @@ fn json(text: &str) -> Json {
     must(Json::parse(text.as_bytes()))
 }
 
-/// The paths of one of each kind of record that has a form.
+/// The paths of one record of each kind that has a form.
 struct Records {
     number: String,
     document: String,
@@ -70,9 +70,9 @@ impl Records {
 struct Case<'a> {
     page: &'a str,
     form: &'a str,
-    /// What the first one stores.
+    /// The first person's change.
     first: (&'a str, &'a str),
-    /// What the second one types.
+    /// The second person's change.
     second: (&'a str, &'a str),
 }
 
@@ -110,7 +110,7 @@ impl<'a> Case<'a> {
         let first = self.first.1.replace("\r\n", "\n");
         assert!(stored.contains(&first), "{form}: {stored}");
 
-        // Sent again, it replaces what is stored.
+        // Sent again, it replaces the stored value.
         let again = Form::of(&refused, form).send(ben, form).await;
         assert_eq!(again.leads(), page, "{form}");
         let stored = ana.get(page).await;
@@ -119,7 +119,7 @@ impl<'a> Case<'a> {
             "{form}: {}",
             stored.body
         );
-        // What is stored already replaces nothing, from however old a page; anything else does.
+        // Sending the stored value again is accepted from any old page; any other value is refused.
         let same = self.filled(&of_ana, self.second).send(ana, form).await;
         assert_eq!(same.leads(), page, "{form}");
         let other = self.filled(&of_ana, self.first).send(ana, form).await;
@@ -224,7 +224,7 @@ async fn two_roles_are_not_given_to_one_member_unseen_nor_two_names_to_oneself()
     let refused = refused
         .assert(422)
         .shows(&[STALE, "value=\"admin\" selected"]);
-    // Who is promoted out of somebody's reach is out of it.
+    // A promoted member is beyond the other's permissions.
     let again = Form::of(&refused, path);
     role(&ana.get("/team").await, "owner")
         .send(&ana, path)
@@ -259,7 +259,7 @@ async fn a_headers_value_that_somebody_else_has_replaced_is_not_replaced_unseen(
     let stored = open(ana.get(&path).await).with(value, "of-Ana");
     assert_eq!(stored.send(&ana, &path).await.leads(), path);
 
-    // An empty value keeps what is stored, whoever stored it; but the page was of another tool.
+    // An empty value keeps the stored secret, but the page showed another version of the tool.
     let kept = pages.remove(0).with("description", "Looks for an order.");
     let kept = kept.send(&ben, &path).await.assert(422).shows(&[STALE]);
     assert_eq!(open(kept).send(&ben, &path).await.leads(), path);
@@ -270,7 +270,7 @@ async fn a_headers_value_that_somebody_else_has_replaced_is_not_replaced_unseen(
     assert!(!refused.body.contains("of-Ana"), "{}", refused.body);
     assert_eq!(open(refused).send(&ben, &path).await.leads(), path);
 
-    // More rows are no look at what is stored: the form is still of the page that was seen first.
+    // Adding rows does not refresh the form: it keeps the version of the first page.
     let more = pages.remove(0).with("add", "http.headers");
     let more = more.send(&ben, &path).await.assert(200);
     let added = open(more)

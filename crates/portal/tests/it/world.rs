@@ -1,4 +1,4 @@
-//! A running service with its portal, people who are signed in, and a browser that runs no script.
+//! A running service with its portal, signed-in people, and a browser without script.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-/// So fast that nobody has the patience to listen to the end.
+/// Too fast for listening to the end.
 const SPEED: f64 = 2_000.0;
 
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
@@ -45,17 +45,17 @@ impl World {
         Self::start_with(Vec::new()).await
     }
 
-    /// One that accounts can connect these applications in.
+    /// A service in which accounts can connect these integrations.
     pub(crate) async fn start_with(applications: Vec<Arc<dyn Application>>) -> Self {
         Self::start_at(SPEED, applications).await
     }
 
-    /// The same, with people so many times faster than real ones.
+    /// As [`start_with`](Self::start_with), with callees that are `speed` times faster than real ones.
     pub(crate) async fn start_at(speed: f64, applications: Vec<Arc<dyn Application>>) -> Self {
         Self::start_as(speed, applications, PortalConfig::default()).await
     }
 
-    /// One that its customers know by this address.
+    /// A service with this public address.
     pub(crate) async fn start_known_as(public_url: &str) -> Self {
         let config = PortalConfig {
             public_url: Some(public_url.to_owned()),
@@ -108,12 +108,12 @@ impl World {
         services(store, &self.clock, &self.directory, SPEED).with_applications(applications)
     }
 
-    /// Somebody of the account, signed in.
+    /// A signed-in member of the account.
     pub(crate) async fn browser(&self, role: MemberRole) -> Browser {
         self.browser_of(self.account, role).await
     }
 
-    /// Somebody of another account, who owns it.
+    /// The owner of another account.
     pub(crate) async fn stranger(&self) -> Browser {
         let accounts = self.services.accounts();
         let account = accounts.create("Other", Plan::Scale, Some(1_000), None, None);
@@ -133,7 +133,7 @@ impl World {
         self.session(signed_in.token).await
     }
 
-    /// The same person of the account, signed in once more somewhere else.
+    /// The same member of the account, signed in again elsewhere.
     pub(crate) async fn browser_elsewhere(&self, role: MemberRole) -> Browser {
         let email = format!("{role}@{}.example", self.account);
         let people = self.services.people();
@@ -142,7 +142,7 @@ impl World {
         self.session(signed_in.token).await
     }
 
-    /// Somebody whose session an answer began.
+    /// The person whose session a response began.
     pub(crate) async fn kept(&self, answer: &Page) -> Browser {
         let (_, cookie) = answer
             .head
@@ -164,7 +164,7 @@ impl World {
         browser.reading(&page)
     }
 
-    /// Sends a request with these header lines of nobody in particular.
+    /// Sends an unauthenticated request with these header lines.
     pub(crate) async fn ask(&self, method: &str, path: &str, lines: &str) -> Page {
         exchange(self.address, method, path, lines, &[]).await
     }
@@ -176,27 +176,27 @@ impl World {
         must(key.await).1
     }
 
-    /// Sends a request to the interface, as a customer's program would.
+    /// Sends an API request, as a customer's program would.
     pub(crate) async fn api(&self, key: &str, method: &str, path: &str, body: &str) -> Page {
         let authorization =
             format!("Authorization: Bearer {key}\r\nContent-Type: application/json");
         exchange(self.address, method, path, &authorization, body.as_bytes()).await
     }
 
-    /// Begins to read documents, in this process.
+    /// Starts to read documents, in this process.
     pub(crate) fn read_documents(&self) {
         let client = must(GuardedClient::new(Policy::default()));
         let librarian = self.services.librarian(Arc::new(InProcess), client);
         tokio::spawn(librarian.run(self.stop.clone()));
     }
 
-    /// Begins to dial what is queued.
+    /// Starts to dial queued calls.
     pub(crate) fn dial(&self) {
         let dialer = self.services.dialer();
         tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
     }
 
-    /// Asks for a page until it shows what is waited for.
+    /// Reloads a page until it shows this text.
     pub(crate) async fn until(&self, browser: &Browser, path: &str, shown: &str) -> Page {
         let shows = async {
             loop {
@@ -211,7 +211,7 @@ impl World {
         must(tokio::time::timeout(Duration::from_secs(30), shows).await)
     }
 
-    /// A form of nobody's to the page of signing in, of so many bytes, the last of which never comes.
+    /// An unauthenticated sign-in form of this many bytes, the last of which never comes.
     pub(crate) async fn unfinished_form(&self, bytes: usize) -> TcpStream {
         let mut connection = must(TcpStream::connect(self.address).await);
         let head = format!(
@@ -223,7 +223,7 @@ impl World {
         connection
     }
 
-    /// A whole one.
+    /// A complete one.
     pub(crate) async fn form_of_nobody(&self, bytes: usize) -> Page {
         let lines = "Content-Type: application/x-www-form-urlencoded";
         let body = vec![b'a'; bytes];
@@ -260,17 +260,17 @@ fn services(store: Store, clock: &ManualClock, directory: &TempDir, speed: f64) 
     }))
 }
 
-/// Somebody who is signed in.
+/// A signed-in person.
 pub(crate) struct Browser {
     address: SocketAddr,
     session: String,
     token: String,
     lang: &'static str,
-    /// More lines of the head, each behind a line break.
+    /// Additional header lines, each after a line break.
     says: &'static str,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) status: u16,
@@ -285,7 +285,7 @@ impl Page {
         self
     }
 
-    /// That these stand in it.
+    /// Checks that the page contains these texts.
     #[track_caller]
     pub(crate) fn shows(self, texts: &[&str]) -> Self {
         for text in texts {
@@ -304,7 +304,7 @@ impl Page {
             .map(|(_, value)| value)
     }
 
-    /// Where a form that was done leads.
+    /// The redirect target of a successful form.
     #[track_caller]
     pub(crate) fn leads(self) -> String {
         let page = self.assert(303);
@@ -318,17 +318,17 @@ impl Page {
 }
 
 impl Browser {
-    /// The same, of somebody who reads Spanish.
+    /// As before, with the language Spanish.
     pub(crate) fn in_spanish(self) -> Self {
         Self { lang: "es", ..self }
     }
 
-    /// The same, with these lines in the head of each request, each behind a line break.
+    /// As before, with these lines in the head of each request, each after a line break.
     pub(crate) fn saying(self, says: &'static str) -> Self {
         Self { says, ..self }
     }
 
-    /// The same person's forms after a page that carries another token.
+    /// The same person, with the form token of this page.
     pub(crate) fn reading(&self, page: &Page) -> Self {
         let (_, rest) = page
             .body
@@ -343,7 +343,7 @@ impl Browser {
         }
     }
 
-    /// A page of this one that stayed open while its browser began the session of `now`.
+    /// A page of this session that stayed open while its browser began the session `now`.
     pub(crate) fn left_open_by(&self, now: &Self) -> Self {
         Self {
             address: self.address,
@@ -366,12 +366,12 @@ impl Browser {
             .await
     }
 
-    /// A page on which these stand.
+    /// A page that contains these texts.
     pub(crate) async fn sees(&self, path: &str, texts: &[&str]) -> Page {
         self.get(path).await.assert(200).shows(texts)
     }
 
-    /// Sends a form that is refused with a page on which these stand.
+    /// Sends a form that is refused with a page that contains these texts.
     pub(crate) async fn refused(
         &self,
         path: &str,
@@ -381,12 +381,12 @@ impl Browser {
         self.post(path, fields).await.assert(422).shows(texts)
     }
 
-    /// Sends a form that is done, and leads there.
+    /// Sends a form that succeeds and redirects to `to`.
     pub(crate) async fn sends(&self, path: &str, fields: &[(&str, &str)], to: &str) {
         assert_eq!(self.post(path, fields).await.leads(), to, "{path}");
     }
 
-    /// A form as htmx sends it, which wants a part of a page.
+    /// A form as htmx sends it, which expects a page fragment.
     pub(crate) async fn post_part(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let kind = "application/x-www-form-urlencoded\r\nHX-Request: true";
         self.send("POST", path, kind, self.form(fields).as_bytes())
@@ -399,7 +399,7 @@ impl Browser {
         form.extend_pairs(fields).finish()
     }
 
-    /// A form with a file, with its token in the address.
+    /// A form with a file, with its token in the URL.
     pub(crate) async fn upload(
         &self,
         path: &str,
@@ -427,7 +427,7 @@ impl Browser {
             .await
     }
 
-    /// As every form of this session carries it.
+    /// The token in every form of this session.
     fn token(&self) -> &str {
         &self.token
     }
@@ -450,7 +450,7 @@ async fn exchange(address: SocketAddr, method: &str, path: &str, lines: &str, bo
     );
     let mut stream = must(TcpStream::connect(address).await);
     must(stream.write_all(head.as_bytes()).await);
-    // The server may answer before it has read everything.
+    // The server may respond before it has read everything.
     let _ = stream.write_all(body).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;

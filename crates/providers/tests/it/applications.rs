@@ -1,4 +1,4 @@
-//! Applications that accounts connect, against fakes: what they are asked, and every operation with every fault.
+//! Integrations against fakes: their requests, and every operation with every fault.
 mod faults;
 mod grants;
 
@@ -43,13 +43,13 @@ fn crm_at(base: &str) -> Arc<dyn Application> {
     application("hubspot", &settings(base)).unwrap()
 }
 
-/// A conversation, and what a calendar calls what it books.
+/// A conversation; the calendar's event ids derive from it.
 const CONVERSATION: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
 
-/// For half an hour from 2026-12-01T16:00:00Z.
+/// Half an hour from 2026-12-01T16:00:00Z.
 const EVENT: &str = "0190163d8694739baea5966c26f8ad91t1796140800m30";
 
-/// A calendar that let somebody in, and their tokens.
+/// A calendar with a consent, and its tokens.
 async fn calendar() -> (FakeCalendar, Arc<dyn Application>, Grant) {
     let fake = FakeCalendar::start().await;
     let application = calendar_at(&fake.upstream.base_url());
@@ -70,7 +70,7 @@ async fn granted(application: &dyn Application, authority: &Authority) -> Grant 
     granted.await.unwrap()
 }
 
-/// A member's yes: the code and the verifier.
+/// A member's consent: the code and the verifier.
 fn consent(application: &dyn Application, authority: &Authority) -> (String, String) {
     let asked = application.consents().authorize(BACK, "the-state").unwrap();
     let back = authority.consent(&asked.url);
@@ -176,7 +176,7 @@ async fn an_appointment_is_booked_where_it_is_free() {
     assert_eq!(fake.events(), [event]);
     let posted = fake.upstream.asked_of("POST", EVENTS_PATH);
     assert_eq!(posted[0].parameter("sendUpdates").as_deref(), Some("all"));
-    // As the clock of the zone shows it, without an offset.
+    // Local time of the zone, without an offset.
     let local = json!({"start": "2026-12-01T10:15", "title": "Max"});
     let taken = call(&*application, &granted, "book", &local).await;
     let said =
@@ -219,7 +219,7 @@ async fn a_conversation_that_asks_again_has_one_appointment() {
     let another = "0190163d-8694-739b-aea5-966c26f8ad92";
     let taken = call_in(another, &*application, &granted, "book", &asked).await;
     assert!(taken.unwrap_err().starts_with("That time is taken"));
-    // It is taken, and whether by this conversation cannot be found out.
+    // The time is taken, and it is unknown whether by this conversation.
     let event = format!("{EVENTS_PATH}/{EVENT}");
     fake.upstream.fail("GET", &event, Fault::Status(500), 1);
     let unclear = book().await.unwrap_err();
@@ -227,7 +227,7 @@ async fn a_conversation_that_asks_again_has_one_appointment() {
         unclear.contains("may have been booked, or not"),
         "{unclear}"
     );
-    // The same id, though the calendar says that the time is free: nobody books over what was cancelled.
+    // The same id, although the calendar reports the time as free: a cancelled event is not booked again.
     fake.cancel_all();
     let gone = book().await.unwrap_err();
     assert!(
@@ -251,7 +251,7 @@ async fn what_a_calendar_accepts_and_forgets_can_be_booked_again() {
         EVENT,
         "as the calendar said"
     );
-    // It forgets, and its answer is lost besides: nobody knows.
+    // The calendar forgets the event and its response is lost: the result is unknown.
     fake.upstream
         .fail("POST", EVENTS_PATH, Fault::LoseAnswer, 1);
     let unclear = book().await.unwrap_err();

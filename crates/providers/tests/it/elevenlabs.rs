@@ -1,5 +1,5 @@
-//! ElevenLabs' agents, against a fake that speaks its shapes and misbehaves: every operation, and every
-//! operation under every fault.
+//! ElevenLabs' agents, against a fake with its formats and faults: every operation, and every operation under every
+//! fault.
 use std::io::{Read as _, Seek as _};
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ async fn every_agent_is_listed_page_by_page_with_its_definition_and_its_numbers(
             let id = format!("agent_{n:04}");
             agents.insert(id.clone(), fake::agent(&id, &format!("Agent {n}")));
         }
-        // Some say nothing but who they are.
+        // Some only have an id.
         agents.insert(
             "agent_0006".to_owned(),
             json!({"agent_id": "agent_0006", "name": ""}),
@@ -189,7 +189,7 @@ async fn a_call_is_placed_by_the_operation_for_its_numbers_lines_with_our_handle
             })
         );
     }
-    // The numbers are remembered for a while.
+    // The numbers are cached for a while.
     assert_eq!(
         fake.upstream()
             .asked_of("GET", "/v1/convai/phone-numbers")
@@ -238,7 +238,7 @@ async fn a_call_that_is_too_late_is_not_asked_for() {
     assert_eq!(late, Err(LegacyError::NotConnected));
     // Not even its number is looked up.
     assert_eq!(fake.upstream().asked(), []);
-    // Nor one whose number could not be looked up in time.
+    // The same if its number could not be looked up in time.
     let slow = Fault::Slow(Duration::from_secs(3));
     fake.upstream()
         .fail("GET", "/v1/convai/phone-numbers", slow, 1);
@@ -307,7 +307,7 @@ async fn a_call_of_somebody_elses_is_never_taken_for_ours() {
             .unwrap()
             .is_none()
     );
-    // It was there to be mistaken, and ours is found beside it.
+    // The other call could be mistaken for it, and ours is found next to it.
     assert!(provider.progress(KEY, &by_id(&id)).await.unwrap().is_some());
     let ours = placed(&provider).await;
     let found = progress(&provider, &by_handle()).await;
@@ -339,16 +339,16 @@ async fn a_recording_is_made_a_wav_file_if_it_is_none() {
     let (fake, provider) = start().await;
     let id = placed(&provider).await;
     assert_eq!(recorded(&provider, &by_id(&id)).await.unwrap(), None);
-    // Whatever the answer calls it.
+    // Whatever media type the response has.
     for kind in ["audio/mpeg", "application/octet-stream", "text/html"] {
         fake.state().recording = Some((kind, RECORDING.to_vec()));
         let made = recorded(&provider, &by_id(&id)).await.unwrap().unwrap();
-        // 1.5 s at 8 kHz, two sides of 16 bits, and what the encoder adds.
+        // 1.5 s at 8 kHz, two channels of 16 bits, and the encoder's padding.
         assert!((48_044..56_000).contains(&made.len()), "{}", made.len());
         assert_eq!(&made[..4], b"RIFF".as_slice());
         assert_eq!(&made[8..16], b"WAVEfmt ".as_slice());
         assert_eq!(made[22..28], [2, 0, 0x40, 0x1f, 0, 0], "two sides, 8 kHz");
-        // One of our own form is the same again.
+        // A file in our own format stays the same.
         fake.state().recording = Some((kind, made.clone()));
         for reference in [by_id(&id), by_handle()] {
             let kept = recorded(&provider, &reference).await.unwrap();
@@ -359,7 +359,7 @@ async fn a_recording_is_made_a_wav_file_if_it_is_none() {
             );
         }
     }
-    // One that is cut off ends where it is.
+    // A truncated file ends early.
     fake.state().recording = Some(("audio/mpeg", RECORDING[..3_000].to_vec()));
     let made = recorded(&provider, &by_id(&id)).await.unwrap().unwrap();
     assert!((16_000..48_000).contains(&made.len()), "{}", made.len());
@@ -381,7 +381,7 @@ async fn what_is_no_recording_is_none_the_next_time_either() {
                 .ends_with("is neither an MP3 nor a WAV file")
         );
     }
-    // What only begins as a WAV file is not handed on.
+    // A file that only begins like a WAV file is refused.
     for body in [
         b"RIFF\0\0\0\0WAVE and words".as_slice(),
         b"RIFF\x24\0\0\0WAVE",
@@ -407,7 +407,7 @@ async fn no_call_can_be_ended_there() {
     assert!(provider.hang_up(KEY, &by_id(&id)).await.is_err());
 }
 
-/// What comes as a call's recording.
+/// The recording of a call.
 async fn recorded(
     provider: &ElevenLabsAgents,
     reference: &LegacyReference,
@@ -423,7 +423,7 @@ async fn recorded(
     Ok(Some(bytes))
 }
 
-/// What an operation comes to.
+/// The result of an operation.
 async fn done(
     provider: &ElevenLabsAgents,
     operation: Operation,
@@ -469,10 +469,10 @@ const OPERATIONS: [(Operation, &str, &str); 7] = [
     (Operation::Recording, "GET", "/v1/convai/conversations/"),
 ];
 
-/// An answer for which nobody waits.
+/// A response that comes too late for any caller.
 const NEVER: Fault = Fault::Slow(Duration::from_secs(3_600));
 
-/// What a fault comes to: for what has an effect, and for what has none. `None`: it is no fault there.
+/// The error of a fault: for operations with an effect, and for those without. `None`: not a fault there.
 fn expected(operation: Operation, fault: Fault) -> Option<LegacyError> {
     use LegacyError::{Later, Refused, Unknown};
     let writes = matches!(
@@ -483,11 +483,11 @@ fn expected(operation: Operation, fault: Fault) -> Option<LegacyError> {
     Some(match fault {
         Fault::Close | Fault::LoseAnswer | Fault::CutBody | NEVER => Unknown,
         Fault::Slow(_) => return None,
-        // What the answer to a change says is of no interest, if it is the provider that says it.
+        // The content of a response to a change does not matter, as long as the provider sent it.
         Fault::Unknown if operation == Operation::Rename => return None,
-        // It is no recording; a document of another form is none either.
+        // It is not a recording; neither is a document of another format.
         Fault::Malformed | Fault::Unknown if operation == Operation::Recording => Refused(""),
-        // It is asked for a recording alone.
+        // Only a recording can be endless.
         Fault::Endless => return None,
         Fault::Malformed | Fault::Unknown => Unknown,
         Fault::RetryAfter(429, seconds) => Later(after(seconds)),
@@ -521,7 +521,7 @@ async fn every_operation_says_of_every_fault_whether_it_may_have_had_an_effect()
         fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
         for fault in &faults {
             fake.upstream().behave();
-            // What is listed first is what goes wrong.
+            // The fault hits the first request of the operation.
             done(&provider, operation, &id).await.unwrap();
             let before = fake.upstream().asked_of(method, path).len();
             fake.upstream().fail(method, path, *fault, 1);
@@ -554,7 +554,7 @@ async fn every_operation_says_of_every_fault_whether_it_may_have_had_an_effect()
         assert!(closed.contains(&gone.unwrap_err()), "{operation:?}");
         let gone = done(&provider, operation, &id).await;
         assert_eq!(gone, Err(LegacyError::NotConnected), "{operation:?}");
-        // It speaks no TLS.
+        // It does not support TLS.
         let (fake, _) = start().await;
         let by_tls = fake.base_url().replace("http:", "https:");
         let by_tls = ElevenLabsAgents::new(&by_tls).unwrap();

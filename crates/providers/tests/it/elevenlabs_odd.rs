@@ -1,5 +1,4 @@
-//! Answers of ElevenLabs that are not as its documentation says: lists that lead nowhere, and absurd values in what is
-//! listed.
+//! Responses of ElevenLabs that violate its documentation: lists that never end, and absurd values in lists.
 
 use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyProvider as _, LegacyReference};
 use offhook_providers::ElevenLabsAgents;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
 
-/// A service whose list of agents has these pages, by the cursor that is asked for. Each agent is as it should be.
+/// A service whose list of agents has these pages, by cursor. Each agent is valid.
 async fn listing(pages: Value) -> (Upstream, ElevenLabsAgents) {
     let upstream = Upstream::start(move |asked: &Asked| {
         let answer = match asked.path.rsplit('/').next() {

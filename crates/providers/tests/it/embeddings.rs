@@ -1,4 +1,4 @@
-//! What goes to and comes from a service that speaks OpenAI's embeddings, field by field.
+//! Requests to and responses from an OpenAI-style embeddings service, field by field.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -201,9 +201,9 @@ async fn a_question_does_not_wait_longer_than_a_conversation_can() {
     let began = Instant::now();
     let expected = Err(EmbeddingError::Timeout);
     assert_eq!(small.embed_question("one?").await, expected);
-    // Texts may take twelve.
+    // A batch of texts may take twelve seconds.
     assert!(began.elapsed() < Duration::from_secs(6));
-    // Nobody waits for the answer any more.
+    // The client has stopped waiting for the response.
     server.client_gone.notified().await;
 }
 

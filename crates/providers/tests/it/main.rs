@@ -1,6 +1,6 @@
 //! The adapters, against services that behave and misbehave on a loopback port.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod applications;

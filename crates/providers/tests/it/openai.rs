@@ -75,7 +75,7 @@ fn ask_at(registry: &ModelRegistry, provider: &str, endpoint: Option<&Endpoint>)
     })
 }
 
-/// The text, and the error that ended it, if one did.
+/// The text, and the error that ended it, if any.
 async fn gather(mut deltas: Deltas) -> (String, Option<ModelError>) {
     let (mut text, mut finished) = (String::new(), false);
     while let Some(delta) = deltas.next().await {

@@ -1,4 +1,4 @@
-//! A service that answers one connection after another as the test says, byte by byte.
+//! A service that handles one connection after another as the test says, byte by byte.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// What the service does after it has read a request.
+/// What the service does after reading a request.
 #[derive(Clone)]
 pub(crate) enum Act {
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Waits until the test lets it go on.
+    /// Waits until the test lets it continue.
     Pause,
     /// Closes the connection.
     Close,

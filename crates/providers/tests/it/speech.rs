@@ -1,5 +1,4 @@
-//! The contracts of the speech adapters: each against a service that speaks its wire
-//! format on a loopback port.
+//! The contracts of the speech adapters, each against a service with its wire format on a loopback port.
 
 mod aura;
 mod call;
@@ -76,7 +75,7 @@ async fn give(recogniser: &Recogniser, inputs: impl IntoIterator<Item = Recognis
     }
 }
 
-/// What a recogniser tells until it is over.
+/// A recognizer's events until it ends.
 async fn rest(recogniser: &mut Recogniser) -> Vec<RecogniserEvent> {
     let mut events = Vec::new();
     while let Some(event) = recogniser.events.recv().await {
@@ -87,7 +86,7 @@ async fn rest(recogniser: &mut Recogniser) -> Vec<RecogniserEvent> {
 
 type Pieces = BoxStream<'static, Result<SpeechPiece, SpeechError>>;
 
-/// All sound and all words of a stream, and the error that ended it, if one did.
+/// All audio and all words of a stream, and the error that ended it, if any.
 async fn gather(mut pieces: Pieces) -> (Vec<i16>, Vec<WordTime>, Option<SpeechError>) {
     let (mut samples, mut words) = (Vec::new(), Vec::new());
     while let Some(piece) = pieces.next().await {
@@ -104,7 +103,7 @@ async fn gather(mut pieces: Pieces) -> (Vec<i16>, Vec<WordTime>, Option<SpeechEr
     (samples, words, None)
 }
 
-/// The error of something that must not succeed.
+/// The error of a call that must fail.
 fn refused<T>(result: Result<T, SpeechError>) -> SpeechError {
     match result {
         Err(error) => error,

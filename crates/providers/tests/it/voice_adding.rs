@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::it::voices::{library, provider, targets};
 
-/// Where the voice is added.
+/// The request that adds the voice.
 const ADD: &str = "/base/v1/voices/add/owner%2F1/s%201";
 
-/// Where the workspace has it.
+/// The voice in the workspace.
 const LOOK: &str = "/base/v1/voices/s%201";
 
 fn lucia() -> SharedVoice {
@@ -20,7 +20,7 @@ fn lucia() -> SharedVoice {
     }
 }
 
-/// What comes of adding at a provider that answers so, and what it was asked.
+/// The result of adding at a provider with these responses, and its requests.
 async fn add(
     answer: fn(&str) -> (u16, Value),
 ) -> (Result<(), VoiceLibraryError>, Vec<String>, Vec<String>) {
@@ -119,7 +119,7 @@ async fn a_refusal_is_told_by_its_kind_and_never_in_its_words() {
     let down = library(VoiceProvider::A, "http://127.0.0.1:9".to_owned());
     let result = down.add_shared(&lucia()).await;
     assert_eq!(result, Err(VoiceLibraryError::Unreachable));
-    // The others share nothing.
+    // The other providers have no shared library.
     for provider_id in [VoiceProvider::B, VoiceProvider::C] {
         let library = library(provider_id, "http://127.0.0.1:9".to_owned());
         let result = library.add_shared(&lucia()).await;

@@ -1,5 +1,5 @@
-//! The voice catalogs as a whole, against a fake of them: lists of many pages, lists that lead nowhere, absurd
-//! values, fees, and whose key asks.
+//! The whole voice catalogs, against a fake: lists of many pages, lists that never end, absurd values, fees, and API
+//! keys.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use VoiceProvider::{A, B, C};
 
-/// How a catalog leads nowhere.
+/// Makes a catalog's list endless.
 type Mislead = fn(&VoiceCatalog);
 
-/// The deployment's key.
+/// The deployment's API key.
 pub(crate) const OURS: &str = "k-ours";
-/// An account's own.
+/// An account's own API key.
 pub(crate) const THEIRS: &str = "k-theirs";
 
 pub(crate) fn library_at(provider: VoiceProvider, base_url: String) -> Arc<dyn VoiceLibrary> {
@@ -31,7 +31,7 @@ pub(crate) fn library(provider: VoiceProvider, catalog: &VoiceCatalog) -> Arc<dy
     library_at(provider, catalog.upstream().base_url())
 }
 
-/// A voice in the shape of the provider.
+/// A voice in the provider's format.
 pub(crate) fn voice(provider: VoiceProvider, id: &str) -> Value {
     match provider {
         A => json!({"voice_id": id, "name": id, "category": "cloned"}),
@@ -61,7 +61,7 @@ async fn lists_of_many_pages_are_whole_in_order_and_each_voice_is_there_once() {
     let names: Vec<String> = (0..250).map(|number| format!("voice-{number}")).collect();
     for provider in [A, B, C] {
         let mut voices = numbered(provider, 250);
-        // The list moved on while it was read.
+        // The list changed while it was read.
         voices.insert(100, voice(provider, "voice-99"));
         catalog.set(OURS, voices);
         let listed = library(provider, &catalog).voices().await.unwrap();
@@ -132,7 +132,7 @@ async fn a_list_that_leads_nowhere_ends_and_is_none() {
     catalog.repeat_token();
     assert_eq!(library(A, &catalog).voices().await, round());
 
-    // The shared library, behind a workspace that ends.
+    // The shared library, after a workspace that ends.
     for (mislead, expected) in [
         (VoiceCatalog::go_round as Mislead, round()),
         (VoiceCatalog::hide_next as Mislead, endless()),
@@ -243,7 +243,7 @@ async fn a_page_of_which_nothing_can_be_read_ends_no_list() {
 async fn a_list_that_says_nothing_of_more_ends_with_a_page_that_has_nothing_new() {
     for (provider, path, list) in [(A, "/v1/shared-voices", "voices"), (B, "/voices", "data")] {
         let upstream = Upstream::start(move |asked| {
-            // Pages as short as they like, and at the end the last one again.
+            // Pages of any length, and at the end the last one again.
             let page = match provider {
                 A if asked.path == path => {
                     let number = asked.query.rsplit("&page=").next();
@@ -366,7 +366,7 @@ async fn an_absurd_value_costs_its_field_and_never_the_list() {
                 {"language": "en", "model_id": "m-1"},
             ], "high_quality_base_model_ids": ["m-2", null, "m-1", ""]}),
             Voice {
-                // A language without a code of two letters is no main language, and is spoken all the same.
+                // A language without a two-letter code is not a main language, but stays in the list.
                 languages: texts(&["fil", "es", "en"]),
                 locales: texts(&["es-MX"]),
                 model_compat: texts(&["m-1", "m-2"]),
@@ -379,7 +379,7 @@ async fn an_absurd_value_costs_its_field_and_never_the_list() {
         preview("https://user:pass@previews.example.com/1.mp3"),
         preview(&own),
         (
-            // The same machine, and not the provider's interface.
+            // The same machine, but not the provider's API.
             json!({"preview_url": "http://127.0.0.1:1/1.mp3"}),
             Voice {
                 preview_url: Some("http://127.0.0.1:1/1.mp3".to_owned()),
@@ -409,7 +409,7 @@ async fn an_absurd_value_costs_its_field_and_never_the_list() {
         ),
     ];
     for (more, expected) in cases {
-        // Voices without an id are nobody's; the others are not touched by them.
+        // Voices without an id are skipped; the others are not affected.
         let nameless = [
             json!(null),
             json!({"name": "Ana"}),
@@ -470,7 +470,7 @@ async fn voices_that_cost_extra_are_left_out_however_the_fee_is_written() {
         (json!({"rate": 1.01}), false),
         (json!({"rate": 3}), false),
         (json!({"rate": 1, "fiat_rate": 0.3}), false),
-        // Nobody can tell what it costs.
+        // Its cost is unknown.
         (json!({"rate": "2.0"}), false),
         (json!({"fiat_rate": {"usd": 1}}), false),
     ];
@@ -485,7 +485,7 @@ async fn voices_that_cost_extra_are_left_out_however_the_fee_is_written() {
         one.as_object_mut()
             .unwrap()
             .extend(rate.as_object().unwrap().clone());
-        // One of the workspace that tells it as the library does.
+        // A workspace voice with the same fields as the library's.
         let mut open = one.clone();
         open["voice_id"] = json!(format!("w-{}", number(at)));
         workspace.push(open);
@@ -520,7 +520,7 @@ async fn a_shared_voice_can_be_added_once_and_again_and_is_then_the_workspaces()
         voice_id: id.to_owned(),
         name: "Lucía".to_owned(),
     };
-    // The provider did it, and nobody heard: asking again is the same as asking once.
+    // The provider added it, but the response was lost: repeating the request is harmless.
     catalog
         .upstream()
         .fail("POST", "/v1/voices/add/", Fault::LoseAnswer, 1);

@@ -1,4 +1,4 @@
-//! Every operation at the voice catalogs with every fault, against a fake of them.
+//! Every operation on the voice catalogs with every fault, against a fake.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use VoiceProvider::{A, B, C};
 
 use crate::it::voice_catalogs::{OURS, THEIRS, library, library_at, numbered, shared, voice};
 
-/// What is asked of a provider.
+/// An operation at a provider.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Operation {
     Workspace,
@@ -68,7 +68,7 @@ impl Operation {
         }
     }
 
-    /// A provider that has what is asked for, in two pages where there are pages.
+    /// A provider with the requested data, in two pages if the operation has pages.
     async fn catalog(self) -> VoiceCatalog {
         let catalog = VoiceCatalog::start().await;
         let mut voices = numbered(self.provider(), 150);
@@ -82,7 +82,7 @@ impl Operation {
     }
 }
 
-/// What comes of a fault, and how often the request is sent: `None`, once.
+/// The outcome of a fault, and how often the request is sent: `None`, once.
 fn outcomes() -> Vec<(Fault, Result<u16, &'static str>, Option<usize>)> {
     const UNREACHABLE: Result<u16, &str> = Err("unreachable");
     const MALFORMED: Result<u16, &str> = Err("malformed");

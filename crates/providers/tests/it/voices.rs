@@ -1,4 +1,4 @@
-//! The three voice lists, field by field, each against a fake with that provider's wire shapes.
+//! The three voice lists, field by field, each against a fake with that provider's wire format.
 use std::sync::Arc;
 
 use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 pub(crate) type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A provider that answers a request's target as the test says, and each request as it came.
+/// A provider that answers each target as the test says, and its requests as received.
 pub(crate) async fn provider(answer: fn(&str) -> (u16, Value)) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -70,7 +70,7 @@ fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// A voice of which nothing is known.
+/// A voice with only its required fields.
 fn bare(provider: VoiceProvider, id: &str, source: VoiceSource) -> Voice {
     Voice {
         provider,

@@ -1,4 +1,4 @@
-//! What goes to and comes from WhatsApp's Cloud API, and what is made of its faults.
+//! Requests to and responses from WhatsApp's Cloud API, and its faults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,14 +74,14 @@ async fn every_fault_says_whether_the_message_can_have_left() {
         (Fault::RetryAfter(429, 86_400), busy(Some(600))),
     ];
     for (fault, expected) in cases {
-        // A connection of its own, as after a fault that closes it.
+        // A new connection, as after a fault that closes it.
         let api = api(fake.upstream().base_url());
         fake.upstream().fail("POST", "/", fault, 1);
         let error = api.send(ACCESS_TOKEN, &words()).await.unwrap_err();
         assert_eq!(error, expected, "{fault:?}");
         assert!(!error.to_string().contains(UPSTREAM_WORDS), "{error}");
     }
-    // The handler ran where the answer was lost or was not the documented one, and nowhere else: nothing was sent twice.
+    // The handler only ran where the response was lost or malformed: no message was sent twice.
     assert_eq!(fake.taken().len(), 4);
     assert_eq!(fake.upstream().asked().len(), cases.len());
 }
@@ -105,13 +105,13 @@ async fn an_answer_that_is_late_is_still_an_answer() {
     assert!(api.send(ACCESS_TOKEN, &words()).await.is_ok());
 }
 
-/// On a connection that is open, and by a clock that is turned: the limit is 20 s.
+/// On an open connection, with a paused clock: the limit is 20 s.
 #[tokio::test]
 async fn an_answer_that_does_not_come_leaves_it_open_whether_the_message_was_sent() {
     let fake = FakeWhatsApp::start().await;
     let api = api(fake.upstream().base_url());
     assert!(api.send(ACCESS_TOKEN, &words()).await.is_ok());
-    // The connection is given back by a task of its own.
+    // A separate task returns the connection to the pool.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

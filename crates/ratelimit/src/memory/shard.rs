@@ -1,4 +1,4 @@
-//! A part of the clients: two generations of them, and cells for those beyond.
+//! A part of the clients: two generations, and shared cells for the overflow.
 
 use hashbrown::HashTable;
 
@@ -7,7 +7,8 @@ use super::{Answer, Seeds, State};
 use crate::MINUTE_US;
 use crate::key::{Key, Space};
 
-/// A client idle for this long is like one never seen: buckets are full ([`crate::Quota::refill_us`]), windows over.
+/// A client that was idle for this long is like a new one: buckets are full ([`crate::Quota::refill_us`]), windows
+/// over.
 const GENERATION_US: i64 = 61_000_000;
 
 /// Cells per shard that clients beyond the bound share.
@@ -20,7 +21,7 @@ pub(super) struct Shard {
     current: Generation,
     previous: Generation,
     keys_per_generation: usize,
-    /// Made at the first overflow.
+    /// Allocated at the first overflow.
     cells: Option<Box<[State]>>,
     cells_used_us: i64,
     overflowed: u64,
@@ -41,7 +42,7 @@ impl Shard {
         }
     }
 
-    /// Lets `rule` decide about the state of `key`, and keeps the state if the rule changed it.
+    /// Applies `rule` to the state of `key`, and saves the state if the rule changed it.
     pub(super) fn decide<T: Answer>(
         &mut self,
         hash: u64,
@@ -67,8 +68,8 @@ impl Shard {
         answer.earlier_by(ahead_us)
     }
 
-    /// What is known of a client that is not in the current generation. If there are cells, it may have been counted in
-    /// one since it was last in a table.
+    /// The known state of a client that is not in the current generation. If there are cells, the client may have
+    /// been counted in one since it was last in a table.
     fn known(&self, hash: u64, key: Key) -> State {
         let previous = &self.previous;
         let known = previous.table.find(hash, |entry| entry.is(key));
@@ -78,7 +79,8 @@ impl Shard {
             .map_or(known, |cells| known.or_stricter(cells[cell_of(hash)]))
     }
 
-    /// Keeps the state of a client that is not in the current generation: there, or in a cell if there is no room.
+    /// Saves the state of a client that is not in the current generation: there, or in a cell if the generation is
+    /// full.
     fn keep(&mut self, hash: u64, key: Key, state: State, now_us: i64) {
         if self.current.table.len() < self.keys_per_generation {
             self.current.insert(hash, key, state, &self.seeds);
@@ -93,7 +95,7 @@ impl Shard {
         self.overflowed += 1;
     }
 
-    /// Begins a generation when the current one has lasted its time, and drops what no longer counts.
+    /// Begins a new generation when the current one has lasted its time, and drops what no longer counts.
     fn rotate(&mut self, now_us: i64) {
         let age_us = now_us.saturating_sub(self.rotated_us);
         if age_us < GENERATION_US {
@@ -114,7 +116,7 @@ impl Shard {
         self.overflowed
     }
 
-    /// A client that comes again in the next generation is in both.
+    /// Counts a client that returned in the next generation twice.
     pub(super) fn clients(&self) -> usize {
         self.current.table.len() + self.previous.table.len()
     }
@@ -130,8 +132,8 @@ fn cell_of(hash: u64) -> usize {
 }
 
 struct Generation {
-    /// What the entries' offsets count from: a minute before the generation began, where the oldest window that it may
-    /// count in could begin.
+    /// The base of the entries' offsets: one minute before the generation began, when the oldest window that it may
+    /// count could begin.
     base_us: i64,
     table: HashTable<Entry>,
 }
@@ -153,7 +155,7 @@ impl Generation {
 
     fn restart(&mut self, now_us: i64) {
         self.base_us = now_us.saturating_sub(MINUTE_US);
-        // A table that was mostly empty is given back, so that memory shrinks after a rush.
+        // A table that was mostly empty is freed, so that memory shrinks after a rush.
         if self.table.len() < self.table.capacity() / 8 {
             self.table = HashTable::new();
         } else {
@@ -162,8 +164,9 @@ impl Generation {
     }
 }
 
-/// A client in 24 bytes. Times are offsets from the generation's `base_us`: at most 60 s + 61 s until the generation
-/// ends + 61 s until a bucket is full, which 29 bits hold. 0 is `State::NEVER`: what does not lie after the base is over.
+/// A client in 24 bytes. Times are offsets from the generation's `base_us`: at most 60 s, plus 61 s until the
+/// generation ends, plus 61 s until a bucket is full. 29 bits hold that. 0 is `State::NEVER`: a time at or before the
+/// base is over.
 struct Entry {
     id: [u64; 2],
     /// The space's number in the highest three bits, the bucket's offset below.

@@ -1,13 +1,13 @@
-//! A time that never runs backwards.
+//! A time that never runs backward.
 
 use crate::MINUTE_US;
 
 /// Turns a clock that may step into a time that only goes forward.
 ///
-/// Standing still until the clock has caught up would be enough, were it not that a clock once set a day ahead and then
-/// right again would refuse everybody for a day. So whole minutes of a step back are absorbed. Whole ones, so that the
-/// windows stay on the Unix minute; and less than a minute is never absorbed, so that threads that read the clock and
-/// then wait for the lock do not push time ahead.
+/// It would be enough to stand still until the clock has caught up, but a clock once set a day ahead and then
+/// corrected would refuse every client for a day. So whole minutes of a step back are absorbed. Whole minutes keep
+/// the windows on the Unix minute. Less than a minute is never absorbed, so that threads that read the clock and then
+/// wait for the lock do not push time ahead.
 #[derive(Debug)]
 pub(super) struct Timeline {
     last_us: i64,
@@ -22,7 +22,7 @@ impl Timeline {
         }
     }
 
-    /// The present time when the clock shows `clock_us`.
+    /// The current time when the clock shows `clock_us`.
     pub(super) fn advance(&mut self, clock_us: i64) -> i64 {
         let now_us = clock_us.saturating_add(self.absorbed_us);
         if now_us < self.last_us {

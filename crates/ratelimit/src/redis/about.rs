@@ -1,4 +1,4 @@
-//! What the server says of itself, for the operator.
+//! The server's description of itself, for the operator.
 
 use std::time::Duration;
 
@@ -11,41 +11,41 @@ use super::{RedisStore, link};
 use crate::MAX_PER_MINUTE;
 use crate::gcra::Quota;
 
-/// How long all of it may take.
+/// How long the whole query may take.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// A Redis that counts, for the operator.
+/// A working Redis, described for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboutRedis {
     /// Its version, such as `7.4.1`; `None` if it does not say.
     pub version: Option<String>,
-    /// What it does when its memory is full (`maxmemory-policy`); `None` if it does not say.
+    /// Its behavior when its memory is full (`maxmemory-policy`); `None` if it does not say.
     pub eviction: Option<String>,
     /// How far its clock is ahead of the caller's, in microseconds; negative if it is behind.
     pub ahead_us: i64,
-    /// How long a check of nobody took.
+    /// How long a check with a test key took.
     pub took: Duration,
-    /// See [`RedisStore::name`]; `None` if nobody has counted there yet.
+    /// See [`RedisStore::name`]; `None` if no process has counted there yet.
     pub name: Option<String>,
 }
 
 /// Why a Redis does not count, in the server's or the network's words. None of them holds a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisFault {
-    /// Nothing answers there, or not within 3 s.
+    /// The server did not answer, or not within 3 s.
     Unreachable(String),
     /// The user or the password is wrong, or one is missing.
     LoginRefused(String),
-    /// It answers, and does not run the checks: a right is missing, it is a replica, it is loading, or it is full.
+    /// The server answers but does not run the checks: a permission is missing, or it is a replica, loading or full.
     Unusable(String),
 }
 
 impl RedisStore {
-    /// Asks the server that `url` names for the time, for a check of nobody, and for what it is. `now_us` is the caller's
-    /// clock, in Unix microseconds.
+    /// Queries the time, a check with a test key, and the description of the server at `url`. `now_us` is the
+    /// caller's clock, in Unix microseconds.
     ///
     /// # Errors
-    /// [`RedisFault`]: no request could be counted.
+    /// [`RedisFault`]: the server cannot count requests.
     pub async fn about(url: &str, now_us: fn() -> i64) -> Result<AboutRedis, RedisFault> {
         let client = link::client(url).map_err(RedisFault::Unreachable)?;
         let asking = async {
@@ -88,7 +88,7 @@ async fn ask(
 ) -> Result<AboutRedis, RedisError> {
     let before = now_us();
     let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(connection).await?;
-    // Half-way between question and answer.
+    // Halfway between question and answer.
     let ours = before + (now_us() - before) / 2;
     let asked = Instant::now();
     let quota = Quota::per_minute(MAX_PER_MINUTE);
@@ -105,7 +105,7 @@ async fn ask(
         .arg(SERVER)
         .query_async(connection)
         .await?;
-    // A user may not be allowed to ask for the rest, and some services have no such command.
+    // A user may lack the permission for the rest, and some services have no such command.
     let info: Option<String> = redis::cmd("INFO").query_async(connection).await.ok();
     let line = |name: &str| {
         let mut lines = info.as_deref()?.lines();

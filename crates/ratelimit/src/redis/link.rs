@@ -1,4 +1,4 @@
-//! The connection: made in the background, shared by all checks, given up when it does not answer.
+//! The connection: made in the background, shared by all checks, given up when the server does not answer.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,37 +20,37 @@ use crate::MAX_PER_MINUTE;
 use crate::gcra::Quota;
 use crate::limiter::Unavailable;
 
-/// How long a check may last, with the wait for a connection that is being made.
+/// How long a check may last, including the wait for a new connection.
 #[cfg(not(test))]
 const LIMIT: Duration = Duration::from_millis(100);
-/// The rules are tested on machines that may be busy; the limit is tested from outside.
+/// The unit tests may run on busy machines; the tests in `tests/it` check the real limit.
 #[cfg(test)]
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// So many failures in a row, and the connection is given up.
+/// After this many failures in a row, the connection is given up.
 const FAILURES: u32 = 5;
 
-/// How long a connection may take to be made and to answer for the first time, and the pause before another is tried:
-/// together well below the second within which Redis's return must be noticed.
+/// How long a connection may take to open and answer for the first time, and the pause before the next attempt.
+/// Together they are well below the second within which the store must notice Redis's return.
 #[cfg(not(test))]
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 #[cfg(test)]
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a connection is asked whether it still answers, and how often once it has not.
+/// How often the connection is probed, and how often after a failure.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const DOUBTFUL_HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Checks that may be waiting to be written.
+/// Checks that may wait to be written.
 const PIPELINE: usize = 1024;
 
 /// A client of the server that `url` names.
 pub(super) fn client(url: &str) -> Result<Client, String> {
-    // The library's reasons tell what is wrong with the URL, not what stands in it.
+    // The library's messages name the fault of the URL without repeating it.
     let said = |error: RedisError| error.to_string();
     let info = url.into_connection_info().map_err(said)?;
-    // RESP3 tells of a lost connection at once. Small commands must not wait for more.
+    // RESP3 reports a lost connection at once. Small commands must not wait for more.
     let settings = info.redis_settings().clone();
     let info = info
         .set_redis_settings(settings.set_protocol(ProtocolVersion::RESP3))
@@ -68,34 +68,34 @@ struct Shared {
     client: Client,
     clock: &'static str,
     state: watch::Sender<State>,
-    /// What the server calls itself; `None` while it is out of reach.
+    /// The server's name; `None` while it is unreachable.
     name: watch::Sender<Option<Arc<str>>>,
-    /// Whether the log says that the server is out of reach.
+    /// Whether the log already says that the server is unreachable.
     told: AtomicBool,
 }
 
 #[derive(Clone)]
 enum State {
-    /// Being made, and nothing speaks against it: checks wait.
+    /// Connecting, without a failure so far: checks wait.
     Connecting,
     Up(Arc<Connected>),
-    /// Out of reach: checks fail at once.
+    /// Unreachable: checks fail at once.
     Down,
 }
 
 struct Connected {
-    /// Which connection this is: what becomes of an earlier one says nothing of it.
+    /// The connection's number: results of an earlier connection say nothing about this one.
     number: u64,
     connection: MultiplexedConnection,
     /// Failures since the last answer.
     failures: AtomicU32,
-    /// The scripts' names on the server.
+    /// The digests of the scripts on the server.
     digests: [String; Script::ALL.len()],
     clock: &'static str,
 }
 
 impl Link {
-    /// Connects and keeps connected, until this is dropped.
+    /// Connects and stays connected until this is dropped.
     pub(super) fn keep(client: Client, clock: &'static str) -> Self {
         let shared = Arc::new(Shared {
             client,
@@ -162,7 +162,7 @@ impl Shared {
         }
     }
 
-    /// Counts what became of a question; `None` is no answer in time.
+    /// Counts the result of a query; `None` means no answer in time.
     fn judge<T>(&self, connected: &Connected, answered: Option<RedisResult<T>>) -> Option<T> {
         let (lost, why) = match answered {
             Some(Ok(answer)) => {
@@ -185,7 +185,7 @@ impl Shared {
         None
     }
 
-    /// Gives up connection `number`; whether it was still the one.
+    /// Gives up connection `number`; returns whether it was still the current one.
     fn leave(&self, number: u64, state: State) -> bool {
         self.state.send_if_modified(|current| {
             let is_it = matches!(current, State::Up(connected) if connected.number == number);
@@ -196,7 +196,7 @@ impl Shared {
         })
     }
 
-    /// Notes what the server calls itself.
+    /// Notes the server's name.
     fn named(&self, name: Option<Arc<str>>) {
         self.name.send_if_modified(|known| {
             let is_new = *known != name;
@@ -217,7 +217,7 @@ impl Shared {
         self.tell(why);
     }
 
-    /// Once an outage.
+    /// Logs once per outage.
     fn tell(&self, why: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -232,7 +232,7 @@ fn is_lost(error: &RedisError) -> bool {
     error.is_io_error() || error.is_connection_dropped() || error.is_unrecoverable_error()
 }
 
-/// Makes a connection whenever there is none.
+/// Reconnects whenever there is no connection.
 async fn keep(shared: Arc<Shared>) {
     let mut is_advised = false;
     let mut name = new_name();
@@ -258,19 +258,19 @@ async fn keep(shared: Arc<Shared>) {
 /// A name that no other server has.
 fn new_name() -> Arc<str> {
     use std::hash::{BuildHasher as _, RandomState};
-    // Seeded by the system, anew for each of the two.
+    // The system seeds each of the two separately.
     let [high, low] = [(); 2].map(|()| RandomState::new().hash_one(std::process::id()));
     format!("{high:016x}{low:016x}").into()
 }
 
-/// Returns when the connection has been given up. `name` is what a server is called that has no name, and then what this
-/// one is called.
+/// Returns when the connection has been given up. `name` is the name for a server without one; afterward it is this
+/// server's name.
 async fn watch_over(shared: &Shared, connected: &Connected, name: &mut Arc<str>) {
     let mut state = shared.state.subscribe();
     let is_it = |state: &State| matches!(state, State::Up(one) if one.number == connected.number);
     let mut given_up = pin!(state.wait_for(|state| !is_it(state)));
     loop {
-        // A user may not have the right to; then nobody knows, and nothing else depends on it.
+        // The user may lack the permission. Then the name stays unknown, and nothing else depends on it.
         if let Ok(Ok(said)) = timeout(LIMIT, connected.name(name)).await {
             *name = said;
             shared.named(Some(name.clone()));
@@ -320,7 +320,7 @@ impl Connected {
         Ok(connected)
     }
 
-    /// A check of nobody: the server may be loading its data, or not be written to.
+    /// A check with a test key: the server may be loading its data or refuse writes.
     async fn try_out(&self) -> RedisResult<()> {
         let quota = Quota::per_minute(MAX_PER_MINUTE);
         let numbers = [quota.interval_us(), quota.refill_us(), 0];
@@ -349,7 +349,7 @@ impl Connected {
             .query_async(&mut connection)
             .await;
         match said {
-            // The server has forgotten its scripts: it has not run one, and learns this one as it does.
+            // The server has forgotten its scripts: it did not run this one, and EVAL stores it again.
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                 command("EVAL", &script.source(self.clock))
                     .query_async(&mut connection)
@@ -359,7 +359,7 @@ impl Connected {
         }
     }
 
-    /// What the server is called; by this name from now on if it has none, as one has that came back empty.
+    /// The server's name. A server without one, such as one that came back empty, gets `unless_named`.
     async fn name(&self, unless_named: &Arc<str>) -> RedisResult<Arc<str>> {
         let mut connection = self.connection.clone();
         let get = || {
@@ -383,7 +383,7 @@ impl Connected {
         redis::cmd("PING").exec_async(&mut connection).await
     }
 
-    /// Warns of a server that may forget clients; whether it could be asked.
+    /// Warns of a server that may evict clients; returns whether the server answered.
     async fn advise(&self) -> bool {
         let mut connection = self.connection.clone();
         let mut info = redis::cmd("INFO");
@@ -406,7 +406,7 @@ impl Connected {
     }
 }
 
-/// What the server, or the library in its place, says unasked.
+/// Handles a push message from the server, or from the library in its place.
 fn hear(shared: &Weak<Shared>, number: u64, push: &PushInfo) {
     if push.kind == PushKind::Disconnection
         && let Some(shared) = shared.upgrade()

@@ -1,7 +1,7 @@
-//! What Redis need not be asked again.
+//! Refusals for which the store does not need to query Redis again.
 //!
-//! A bucket that has refused refuses until its next token, whoever asks and on whichever node: until then the answer is
-//! known. It is kept by the monotonic clock, from the moment the question was asked, so it never outlasts the truth.
+//! A bucket that has refused keeps refusing until its next token, on every node: until then the answer is known. Its
+//! age is measured by the monotonic clock, from the moment of the query, so it never outlasts the truth.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,13 +15,13 @@ use crate::limiter::Timed;
 
 const SHARDS: usize = 16;
 
-/// Refusals that a shard holds in each of its two generations; all together some 10 MiB.
+/// Refusals that a shard holds in each of its two generations; about 10 MiB in all.
 const PER_GENERATION: usize = 4096;
 
 /// No bucket's next token is further away.
 const LONGEST: Duration = Duration::from_secs(61);
 
-/// The refusals of the last minute, as many as there is room for. One that is lost costs a question.
+/// The refusals of the last minute, as many as fit. A lost one costs a query.
 pub(super) struct Refusals {
     shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
@@ -42,7 +42,7 @@ struct Refusal {
 }
 
 impl Refusals {
-    /// The refusal of `key` under this quota that still holds, in the store's time as it is now.
+    /// The refusal of `key` under this quota that still holds, in the store's current time.
     pub(super) fn find(&self, key: Key, quota: Quota, now: Instant) -> Option<Timed<Decision>> {
         let shard = self.shard(key);
         let refusal = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
@@ -54,7 +54,7 @@ impl Refusals {
         (now_us < refusal.said.answer.next_us).then(|| Timed::at(now_us, refusal.said.answer))
     }
 
-    /// Remembers an answer to what was asked at `asked`, if it is a refusal.
+    /// Remembers the answer to a query made at `asked`, if it is a refusal.
     pub(super) fn remember(&self, key: Key, quota: Quota, said: Timed<Decision>, asked: Instant) {
         if said.answer.allowed {
             return;
@@ -149,7 +149,7 @@ mod tests {
         let most = kept(&refusals);
         assert!(most <= 2 * SHARDS * PER_GENERATION, "{most}");
         assert!(refusals.find(client(499_999), ONE, asked).is_some());
-        // Generations that have nothing to say any more go with time.
+        // Expired generations are dropped over time.
         for number in 0..1_000 {
             for round in 1..=2 {
                 let later = asked + round * LONGEST;

@@ -1,8 +1,8 @@
-//! What runs on the server.
+//! The scripts that run on the server.
 
 use crate::key::Key;
 
-/// The checks. Each is a script of its own, as short as it can be.
+/// The checks. Each is a separate script, as short as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
     /// A token bucket: `gcra::decide`.
@@ -27,21 +27,21 @@ impl Script {
     }
 }
 
-/// The server's own clock. Every number in the scripts is a whole one below 2^53 and is passed on as a number: as a text
-/// that Lua makes it would lose its last digits.
+/// The server's own clock. Every number in the scripts is an integer below 2^53 and is passed as a number: converted
+/// to text by Lua, it would lose its last digits.
 pub(super) const SERVER_CLOCK: &str =
     "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n";
 
-/// The bucket of nobody, by which it is tried whether the server counts.
+/// The test bucket, which shows whether the server counts.
 pub(super) const NOBODY: &str = "ratelimit:{nobody}:b";
 
-/// The name of the server: whoever comes first gives it, and it lasts as long as what is counted.
+/// The key of the server's name. The first process sets it, and it lasts as long as the counts.
 pub(super) const SERVER: &str = "ratelimit:server";
 
 /// The names of a client's two states.
 pub(super) struct Names {
     text: String,
-    /// Where the second begins.
+    /// The start of the second name.
     window: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The rules on the server, by a clock that the tests turn.
+//! The rules on the server, by a clock that the tests control.
 
 #[expect(
     clippy::duplicate_mod,
@@ -25,12 +25,12 @@ use model::{Bucket, Window};
 const NOW: i64 = 1_777_573_931_123_456;
 const SECOND: i64 = 1_000_000;
 
-/// In place of the server's clock: each check brings the time. Redis forgets by its own, which goes on while this one stands still:
-/// what a busy machine counts must outlive that.
+/// Replaces the server's clock: each check brings the time. Redis expires keys by its own clock, which runs while
+/// this one stands still. So the counts must outlive a slow test machine.
 const GIVEN_CLOCK: &str =
     "local now = tonumber(ARGV[#ARGV])\nlocal math = {ceil = function() return 3600000 end}\n";
 
-/// The time on the server and the monotonic time here, which pass alike.
+/// The server's time and the local monotonic time, which advance together.
 #[derive(Clone)]
 pub(super) struct TestClock {
     now_us: Arc<AtomicI64>,
@@ -88,7 +88,7 @@ impl RedisStore {
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-/// A client that no other test knows.
+/// A client that no other test uses.
 fn client() -> Key {
     use std::hash::BuildHasher as _;
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -111,7 +111,7 @@ fn asks() -> impl Strategy<Value = (Ask, usize, i64)> {
     (ask, 0usize..4, wait)
 }
 
-/// Each of several clients has a naive bucket and window of its own, and what is told of them is the model's.
+/// Gives each client a naive bucket and window, and expects the model's answers.
 async fn follows_the_model(
     store: &RedisStore,
     clock: &TestClock,
@@ -191,7 +191,7 @@ proptest! {
                 now += step;
                 clock.set(now);
                 let quota = Quota::per_minute(limit);
-                // A monotonic clock does not go back as this one does, so nothing is remembered here.
+                // A monotonic clock does not go back as this one does, so no refusal is remembered here.
                 let store = RedisStore::with_clock(clock.clone());
                 let both = store.take_bucket_and_window(key, quota, limit).await.unwrap().answer;
                 let expected = crate::gcra::decide(tat, quota, now);
@@ -267,7 +267,7 @@ async fn a_larger_plan_counts_at_once_whatever_was_refused_before() {
         let taken = store.take(key, small).await.unwrap();
         assert_eq!(taken.answer.allowed, allowed);
     }
-    // What the small plan has spent is a minute's worth, and so is all of the large one's.
+    // The small plan has spent a minute's worth, so all of the large plan's is spent too.
     let taken = store.take(key, large).await.unwrap();
     assert!(!taken.answer.allowed);
     assert_eq!(taken.answer.next_us, NOW + large.interval_us());

@@ -40,7 +40,7 @@ fn no_forged_header_moves_the_client() {
     let many_trusted = vec!["10.9.9.9"; 40].join(",");
     // (peer, header lines, client)
     let cases: &[(&str, &[&str], &str)] = &[
-        // The peer is not a proxy of ours: it may write what it likes.
+        // The peer is not one of our proxies: its header is not trusted.
         ("203.0.113.9", &["1.1.1.1"], "203.0.113.9"),
         ("203.0.113.9", &["10.0.0.1"], "203.0.113.9"),
         ("2001:db8::1", &["10.0.0.1", "1.1.1.1"], "2001:db8::1"),
@@ -65,11 +65,11 @@ fn no_forged_header_moves_the_client() {
             "203.0.113.9",
         ),
         ("10.0.0.1", &["2001:db8::5, fd00::1"], "2001:db8::5"),
-        // Our own networks all the way: the farthest.
+        // Only our own networks: the farthest address.
         ("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
         // No header: the proxy itself.
         ("10.0.0.1", &[], "10.0.0.1"),
-        // What is no address ends the walk at the nearest good hop.
+        // An element that is not an address ends the walk at the nearest good hop.
         ("10.0.0.1", &[""], "10.0.0.1"),
         ("10.0.0.1", &["1.1.1.1, unknown"], "10.0.0.1"),
         ("10.0.0.1", &["1.1.1.1, unknown, 10.0.0.2"], "10.0.0.2"),
@@ -82,7 +82,7 @@ fn no_forged_header_moves_the_client() {
         ("10.0.0.1", &["1.1.1.1, 203.0.113.9 6.6.6.6"], "10.0.0.1"),
         ("10.0.0.1", &["1.1.1.1, for=203.0.113.9"], "10.0.0.1"),
         ("10.0.0.1", &[&long], "10.0.0.1"),
-        // More hops than are read.
+        // More hops than the limit.
         ("10.0.0.1", &["6.6.6.6", &many_trusted], "10.9.9.9"),
         // Forms of the same address.
         ("::ffff:10.0.0.1", &["::ffff:203.0.113.9"], "203.0.113.9"),

@@ -1,4 +1,4 @@
-//! The rate limits as their users see them.
+//! Tests the rate limits through the public API.
 
 mod client_ip;
 mod gcra;

@@ -77,7 +77,7 @@ proptest! {
     fn a_clock_that_steps_never_admits_more_than_real_time_and_its_steps_ahead_allow(
         steps in prop::collection::vec((0..10 * SECOND, prop_oneof![5 => Just(0), 1 => -2 * HOUR..2 * HOUR, 1 => -90 * SECOND..0]), 1..200),
     ) {
-        // The model's time passes as the clock's does, but stands still where the clock steps back.
+        // The model's time follows the clock, but stands still where the clock steps back.
         let quota = Quota::per_minute(10);
         let store = MemoryStore::new();
         let mut model = Bucket::full(quota, NOW);
@@ -89,7 +89,7 @@ proptest! {
             if decision.allowed {
                 prop_assert!(model.take(time).allowed);
             } else {
-                // Whatever the clock did before, waiting as told is enough if it now runs on.
+                // Whatever the clock did before, waiting for `Retry-After` is enough if the clock now runs on.
                 let wait = i64::try_from(decision.retry_after_seconds(clock)).unwrap_or(i64::MAX) * SECOND;
                 prop_assert!((SECOND..=67 * SECOND).contains(&wait), "wait of {wait}");
                 clock += wait;
@@ -202,7 +202,7 @@ fn a_clock_set_a_day_ahead_and_back_refuses_nobody_for_long() {
     let after = store.take(v4(1), quota, NOW);
     assert!(after.allowed);
     assert_eq!(after.remaining, 8);
-    // Times in answers are the clock's own.
+    // Times in answers follow the caller's clock.
     assert!((NOW..=NOW + 66 * SECOND).contains(&after.next_us));
     for minute in 1..10 {
         let now = NOW + minute * 60 * SECOND;
@@ -248,7 +248,7 @@ fn a_million_addresses_are_counted_exactly_in_under_100_mib() {
         "{} bytes",
         store.memory_bytes()
     );
-    // Two generations at once are the most there can be.
+    // Two generations at once are the maximum.
     for number in 0..1_000_000 {
         let _ = store.take(v4(number), quota, NOW + 61 * SECOND);
     }

@@ -1,8 +1,8 @@
-//! The rules in their plainest form: what the crate is checked against.
+//! The rules in their plainest form, as a reference for the crate.
 
 use super::tested::Quota;
 
-/// A bucket that holds time instead of tokens: `interval_us` of it is a token, and it fills by the passing time.
+/// A bucket that holds time instead of tokens: `interval_us` of it is a token, and passing time fills it.
 pub(crate) struct Bucket {
     quota: Quota,
     level_us: i64,
@@ -41,7 +41,7 @@ impl Bucket {
     }
 }
 
-/// A counter that starts anew every minute.
+/// A counter that starts again every minute.
 pub(crate) struct Window {
     limit: u32,
     minute: i64,

@@ -1,4 +1,4 @@
-//! More clients than places.
+//! More clients than slots.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ fn client(number: u32) -> Key {
     Key::id(Space::new(3), u128::from(number).to_be_bytes())
 }
 
-/// Fills a store of the least capacity: 8 places in each shard.
+/// Fills a store of the least capacity: 8 slots in each shard.
 fn fill(store: &MemoryStore, now: i64) {
     for number in 1_000_000..1_003_000 {
         let _ = store.take(client(number), Quota::per_minute(1), now);
@@ -70,7 +70,7 @@ fn clients_known_before_the_rush_keep_their_own_bucket() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Clients pass from tables to cells and back, as generations turn and places run out and are free again.
+    /// Clients move from tables to cells and back, as generations turn and slots fill up and become free.
     #[test]
     fn nobody_is_ever_admitted_beyond_the_limit(
         asks in prop::collection::vec((0u32..1500, any::<bool>(), prop_oneof![40 => 0..SECOND / 20, 1 => 0..40 * SECOND]), 2000..6000),
@@ -81,11 +81,11 @@ proptest! {
         let mut now = NOW;
         for (number, window, wait) in asks {
             now += wait;
-            // Two plans, so that cells are shared by clients of different quotas.
+            // Two plans, so that clients of different quotas share cells.
             let quota = Quota::per_minute(limits[number as usize % 2]);
             let (bucket_model, window_model) =
                 models.entry(number).or_insert_with(|| (Bucket::full(quota, NOW), Window::new(2)));
-            // The models see only what was admitted: a client refused early is no less entitled later.
+            // The models only see admitted requests: a client refused early keeps its allowance.
             if window {
                 if store.take_window(client(number), 2, now).allowed {
                     prop_assert!(window_model.take(now));

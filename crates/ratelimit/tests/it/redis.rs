@@ -1,4 +1,4 @@
-//! The store of several processes, with a server that is killed, frozen, slow, or has forgotten its scripts.
+//! The Redis store, with a server that is killed, frozen, slow, or has forgotten its scripts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,11 +9,11 @@ use offhook_testkit::{Network, Proxy, RedisServer, shared_redis_url};
 
 const WIDE: Quota = Quota::per_minute(1_000_000);
 
-/// How long a check may last, and what a busy machine may add.
+/// How long a check may last, and the extra time for a busy machine.
 const LIMIT: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_millis(900);
 
-/// How long the way back may take, and what a busy machine may add to some of several.
+/// How long recovery may take, and the limit for single recoveries on a busy machine.
 const BACK: Duration = Duration::from_secs(1);
 const BACK_IF_BUSY: Duration = Duration::from_secs(3);
 
@@ -31,7 +31,7 @@ fn store(url: &str) -> Arc<RedisStore> {
     Arc::new(store.unwrap_or_else(|error| panic!("{url}: {error}")))
 }
 
-/// A store that has reached its server, which it does beside the checks.
+/// A store that has connected in the background.
 async fn connect(url: &str) -> Arc<RedisStore> {
     let store = store(url);
     recovery(&store).await;
@@ -48,7 +48,7 @@ async fn recovery(store: &RedisStore) -> Duration {
     began.elapsed()
 }
 
-/// Checks until they fail without a wait; each lasts at most as long as it may. How long those lasted that failed.
+/// Checks until they fail without a wait, each within its limit. Returns the durations of the failed checks.
 async fn goes_down(store: &RedisStore) -> Vec<Duration> {
     let (began, mut failed) = (Instant::now(), Vec::new());
     loop {
@@ -182,7 +182,7 @@ async fn while_the_server_is_dead_nothing_is_admitted_and_it_is_back_within_a_se
     for _ in 0..3 {
         server.kill();
         goes_down(&store).await;
-        // A dead server costs nothing.
+        // Checks against a dead server cost nothing.
         let began = Instant::now();
         for _ in 0..1_000 {
             assert_eq!(store.take(client(), WIDE).await, Err(Unavailable));
@@ -268,7 +268,7 @@ async fn a_connection_that_is_cut_is_made_anew_before_the_next_request_fails() {
     for remaining in (90..100).rev() {
         let taken = store.take(key, quota).await.unwrap();
         assert_eq!(taken.answer.remaining, remaining);
-        // Only the store speaks RESP3.
+        // Only the store uses RESP3.
         let connections = async || -> Vec<String> {
             let clients = server.say("CLIENT LIST").await;
             let stores = clients.lines().filter(|line| line.contains("resp=3"));
@@ -278,7 +278,7 @@ async fn a_connection_that_is_cut_is_made_anew_before_the_next_request_fails() {
         };
         let before = connections().await;
         proxy.cut();
-        // Until the store has noticed: the reconnection is its own doing.
+        // Waits until the store has noticed and reconnected by itself.
         let began = Instant::now();
         loop {
             let now = connections().await;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use crate::it::model::Window;
 
-/// 12:00:00 of some day.
+/// 12:00:00 on some day.
 const NOON: i64 = 1_777_550_400_000_000;
 const MINUTE: i64 = 60_000_000;
 

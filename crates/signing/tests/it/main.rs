@@ -1,4 +1,4 @@
-//! Signing and verifying as senders and receivers see them.
+//! Tests signing and verifying through the public API.
 
 mod receivers;
 mod secret;

@@ -1,4 +1,4 @@
-//! Libraries for headers of the form `t=…,v1=…` accept ours unchanged.
+//! Libraries for headers of the form `t=…,v1=…` accept our headers unchanged.
 
 use ring::hmac;
 

@@ -1,4 +1,4 @@
-//! Calls that are given up before they are answered: where user agents go wrong most.
+//! Calls that are cancelled before they are answered: where user agents fail most.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ async fn a_phone_rings_for_so_long_and_no_longer() {
     stage.is_through_with(&mut callee).await;
 }
 
-/// The usual times, but for a carrier that says nothing.
+/// The usual timers, except for a silent carrier.
 fn impatient() -> Timers {
     Timers {
         first_provisional: Duration::from_millis(300),
@@ -94,7 +94,7 @@ async fn a_carrier_that_says_nothing_is_given_up_soon_and_not_called_again() {
         rest(&mut call).await,
         ["Failure { reason: CarrierError, code: None, cause: None }"]
     );
-    // What was sent before that moment may still be on its way.
+    // A message sent before that moment may still be in transit.
     while !callee.hears_nothing(Duration::from_millis(400)).await {}
     stage.is_empty().await;
 }
@@ -140,7 +140,7 @@ async fn a_challenge_that_crosses_the_cancel_does_not_leave_a_phone_ringing() {
     callee.reply(from, &request, "180 Ringing").await;
     assert_eq!(told(&mut call).await, "Provisional(180)");
 
-    // Another proxy of the carrier asks who we are just as we give up.
+    // Another proxy of the carrier challenges us just as we cancel.
     let hung_up = call.control();
     let hanging_up = tokio::spawn(async move { hung_up.hang_up().await });
     let (cancel, _) = callee.receive("CANCEL").await;

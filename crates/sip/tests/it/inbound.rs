@@ -1,4 +1,4 @@
-//! Calls that come in.
+//! Incoming calls.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::it::support::{ANSWER, OFFER, Stage, rest, told, trunk};
 
 const SDP: &str = "Content-Type: application/sdp\r\n";
 
-/// An endpoint whose trunk is everybody at 127.0.0.1.
+/// An endpoint whose trunk accepts every caller at 127.0.0.1.
 async fn stage() -> Stage {
     Stage::with("127.0.0.1:9".parse().unwrap()).await
 }
@@ -156,7 +156,7 @@ async fn strangers_are_not_answered() {
     assert!(stage.incoming.try_recv().is_err());
     assert_eq!(stage.trunks.dialogs(), 0);
 
-    // The same words of a trunk are a call.
+    // The same message from a trunk is a call.
     let caller = Peer::on("127.0.0.1").await;
     caller
         .send(stage.address(), caller.invite(stage.address(), SDP, OFFER))
@@ -164,7 +164,7 @@ async fn strangers_are_not_answered() {
     drop(stage.comes_in().await);
 }
 
-/// An endpoint whose trunk is at 192.0.2.1, and takes calls from anywhere by digest.
+/// An endpoint whose trunk is at 192.0.2.1, and accepts calls from anywhere by digest.
 async fn by_digest() -> Stage {
     let mut anywhere = trunk("192.0.2.1:5060".parse().unwrap());
     anywhere.accept_digest = true;
@@ -235,7 +235,7 @@ async fn what_is_no_sip_disturbs_nobody() {
         b"SIP/2.0 999999999999 ?\r\nVia: \r\n\r\n".to_vec(),
         b"INVITE sip: SIP/2.0\r\nVia: SIP/2.0/UDP\r\n\r\n".to_vec(),
     ];
-    // Every header in turn left out, emptied, and made endless; and the message cut everywhere.
+    // Omits, empties and enlarges each header in turn, and cuts the message at every position.
     for (index, line) in invite
         .split("\r\n")
         .enumerate()
@@ -251,7 +251,7 @@ async fn what_is_no_sip_disturbs_nobody() {
         ] {
             let mut lines: Vec<&str> = invite.split("\r\n").collect();
             lines[index] = &changed;
-            // Such a message may be a call of its own: it is not to be taken for a repetition of another.
+            // Such a message may be a separate call: it must not count as a retransmission of another.
             let text = lines
                 .join("\r\n")
                 .replace("z9hG4bK-", &format!("z9hG4bK-n{index}"));

@@ -15,7 +15,7 @@ async fn stage(peer: &Peer) -> Stage {
     Stage::with(peer.address).await
 }
 
-/// Sends the confirmation of an answer.
+/// Sends the ACK of an answer.
 async fn confirm(peer: &Peer, ok: &str, to: std::net::SocketAddr) {
     let ack = format!(
         "ACK sip:offhook@{to} SIP/2.0\r\nVia: SIP/2.0/UDP {};branch=z9hG4bK-ack\r\nFrom: {}\r\nTo: {}\r\n\
@@ -28,7 +28,7 @@ async fn confirm(peer: &Peer, ok: &str, to: std::net::SocketAddr) {
     peer.send(to, ack).await;
 }
 
-/// A call that came in, was answered, and whose process does nothing any more; what it wrote down, and its answer.
+/// An incoming call that was answered, and whose process then stops; its saved dialog, and its answer.
 async fn left_behind(peer: &Peer, headers: &str) -> (Stage, String, String) {
     let mut stage = stage(peer).await;
     let invite = peer.invite(stage.address(), &format!("{headers}{SDP}"), OFFER);
@@ -58,7 +58,7 @@ async fn a_call_that_came_in_is_hung_up_by_another_process() {
     caller.reply(from, &bye, "200 OK").await;
     assert_eq!(ending.await.unwrap(), Ok(()));
 
-    // What was `To` there is ours here.
+    // Their `To` is our `From`.
     assert_eq!(header(&bye, "From"), header(&ok, "To"));
     assert_eq!(header(&bye, "To"), header(&ok, "From"));
     assert_eq!(header(&bye, "Call-ID"), header(&ok, "Call-ID"));
@@ -66,7 +66,7 @@ async fn a_call_that_came_in_is_hung_up_by_another_process() {
     let target = format!("BYE sip:caller@{} SIP/2.0", caller.address);
     assert_eq!(bye.lines().next(), Some(target.as_str()));
 
-    // Through the proxies that the call came by.
+    // Through the proxies of the call.
     let proxied = Peer::on("127.0.0.1").await;
     let routes = format!("Record-Route: <sip:{};lr>\r\n", proxied.address);
     let other = Peer::on("127.0.0.1").await;
@@ -149,7 +149,7 @@ async fn an_invite_that_comes_by_two_ways_is_one_call() {
     let invite = caller.invite(stage.address(), SDP, OFFER);
     caller.send(stage.address(), &invite).await;
     let incoming = stage.comes_in().await;
-    // The same again, as a lost answer brings it, and by another proxy.
+    // The same INVITE again, as after a lost answer, and through another proxy.
     caller.send(stage.address(), &invite).await;
     let forked = invite.replace("-1;rport", "-2;rport");
     caller.send(stage.address(), &forked).await;
@@ -158,7 +158,7 @@ async fn an_invite_that_comes_by_two_ways_is_one_call() {
     incoming.refuse(Refusal::Busy);
     caller.receive("SIP/2.0 486").await;
     stage.is_empty().await;
-    // The name is free again once the call is over.
+    // The Call-ID is free again once the call is over.
     let again = invite
         .replace("-1;rport", "-3;rport")
         .replace("CSeq: 1", "CSeq: 2");

@@ -1,4 +1,4 @@
-//! Calls against SIPp, an independent user agent, and against sockets that send what no user agent does.
+//! Calls against SIPp, an independent user agent, and against sockets that send invalid messages.
 #![cfg(test)]
 
 mod cancel;

@@ -1,4 +1,4 @@
-//! What happens in the middle of calls: hold, refreshed sessions, digits, transfers.
+//! Events in the middle of calls: hold, refreshed sessions, digits, transfers.
 
 use offhook_sip::{SipCall, SipEvent, TransferError};
 
@@ -7,7 +7,7 @@ use crate::it::support::{ANSWER, called, next, rest, told};
 
 const TARGET: &str = "+5215500000001";
 
-/// The scenario `hold`, seen from here.
+/// The scenario `hold`, from our side.
 pub(crate) async fn is_held_and_taken_back(call: &mut SipCall) {
     assert_eq!(told(call).await, "Answered with SDP");
     for direction in ["a=sendonly", "a=sendrecv"] {
@@ -41,7 +41,7 @@ async fn an_offer_that_nobody_takes_is_refused_and_the_call_goes_on() {
     let (mut callee, stage, mut call) = called(play("hold_refused")).await;
     assert_eq!(told(&mut call).await, "Answered with SDP");
     assert_eq!(told(&mut call).await, "Renegotiated");
-    // The call is still up, and ours to end.
+    // The call is still up, and we end it.
     while callee.received("SIP/2.0 488").is_empty() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }

@@ -1,4 +1,4 @@
-//! A socket that speaks as it likes: what SIPp cannot be told to do wrong.
+//! A raw socket, for faults that SIPp cannot produce.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Peer {
         self.socket.send_to(bytes.as_ref(), to).await.unwrap();
     }
 
-    /// The next message that begins with `beginning`; others are passed over.
+    /// The next message that begins with `beginning`. Skips others.
     pub(crate) async fn receive(&self, beginning: &str) -> (String, SocketAddr) {
         let mut buffer = vec![0; 65_536];
         let awaited = async {
@@ -42,7 +42,7 @@ impl Peer {
             .unwrap_or_else(|_| panic!("no {beginning} came"))
     }
 
-    /// Whether nothing at all comes for a while.
+    /// Whether no message arrives for a while.
     pub(crate) async fn hears_nothing(&self, patience: Duration) -> bool {
         let mut buffer = [0; 2048];
         timeout(patience, self.socket.recv_from(&mut buffer))
@@ -50,7 +50,7 @@ impl Peer {
             .is_err()
     }
 
-    /// An answer to a request.
+    /// A response to a request.
     pub(crate) fn answer(&self, request: &str, status: &str, headers: &str, body: &str) -> String {
         let to = header(request, "To");
         let tag = if to.contains("tag=") || status.starts_with("100") {
@@ -74,7 +74,7 @@ impl Peer {
         answer
     }
 
-    /// Answers a request with no more than a status.
+    /// Responds to a request with only a status.
     pub(crate) async fn reply(&self, to: SocketAddr, request: &str, status: &str) {
         self.send(to, self.answer(request, status, "", "")).await;
     }

@@ -1,4 +1,4 @@
-//! SIPp, Debian's `sip-tester`: one process per test, on ports of its own.
+//! SIPp, Debian's `sip-tester`: one process per test, on its own ports.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::it::support::PATIENCE;
 
-/// Skips the test, loudly, where SIPp is missing; in CI nothing is skipped.
+/// Skips the test with a message if SIPp is missing; fails in CI.
 macro_rules! needs_sipp {
     () => {
         if !crate::it::sipp::is_installed() {
@@ -43,7 +43,7 @@ pub(crate) struct Sipp {
     pub(crate) address: SocketAddr,
 }
 
-/// How SIPp is started.
+/// The options of SIPp.
 pub(crate) struct Play {
     scenario: &'static str,
     calls: u32,
@@ -64,7 +64,7 @@ pub(crate) fn play(scenario: &'static str) -> Play {
 }
 
 impl Play {
-    /// That many calls.
+    /// Sets the number of calls.
     pub(crate) fn calls(mut self, calls: u32) -> Self {
         self.calls = calls;
         self
@@ -75,13 +75,13 @@ impl Play {
         self
     }
 
-    /// What `[name]` stands for in the scenario, also where SIPp takes no keyword.
+    /// Replaces `[name]` in the scenario, even where SIPp allows no keyword.
     pub(crate) fn key(mut self, name: &'static str, value: impl ToString) -> Self {
         self.keys.insert(name, value.to_string());
         self
     }
 
-    /// Calls somebody instead of waiting to be called.
+    /// Places calls instead of waiting for them.
     pub(crate) fn to(mut self, remote: SocketAddr) -> Self {
         self.remote = Some(remote);
         self
@@ -131,7 +131,7 @@ impl Play {
 }
 
 impl Sipp {
-    /// Waits till SIPp listens: datagrams to a closed port are lost.
+    /// Waits until SIPp listens: datagrams to a closed port are lost.
     pub(crate) async fn listening(mut self) -> Self {
         let bound = async {
             let taken = format!(":{:04X} ", self.address.port());
@@ -150,7 +150,7 @@ impl Sipp {
         self
     }
 
-    /// Waits for the scenario's end; each of its steps must have come.
+    /// Waits for the scenario's end; every step must have happened.
     pub(crate) async fn succeeds(&mut self) {
         let status = timeout(PATIENCE + PATIENCE, self.process.wait())
             .await
@@ -164,7 +164,7 @@ impl Sipp {
         );
     }
 
-    /// The requests of a method, or the answers that begin with it, that SIPp received, in order.
+    /// The received requests of a method, or the received responses with this beginning, in order.
     pub(crate) fn received(&self, beginning: &str) -> Vec<String> {
         let messages = self.read("messages");
         messages
@@ -182,7 +182,6 @@ impl Sipp {
     }
 }
 
-/// A header's value.
 pub(crate) fn header<'a>(message: &'a str, name: &str) -> &'a str {
     message
         .lines()
@@ -191,7 +190,7 @@ pub(crate) fn header<'a>(message: &'a str, name: &str) -> &'a str {
         .trim()
 }
 
-/// A port that is free for datagrams and for connections, below those that connections get as their own.
+/// A port that is free for UDP and TCP, below the ephemeral range.
 fn free_port() -> u16 {
     let host = Ipv4Addr::LOCALHOST;
     loop {
@@ -202,7 +201,7 @@ fn free_port() -> u16 {
     }
 }
 
-/// A loopback address that nobody else has: SIPp takes several ports for sound, and ends where one of them is taken.
+/// A loopback address for this test only: SIPp binds several media ports, and exits if one is taken.
 fn own_address() -> Ipv4Addr {
     Ipv4Addr::from_bits(0x7f80_0000 | u32::try_from(chance() % 0x7f_ffff).unwrap())
 }

@@ -1,4 +1,4 @@
-//! Calls with their sound: what the engine sees of a trunk.
+//! Calls with audio: the engine's view of a trunk.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn ports() -> Ports {
     Ports::new(PortRange::new(42_000, 48_999).unwrap())
 }
 
-/// The trunk of a stage, with sound.
+/// The trunk of a stage, with audio.
 fn carrier(stage: &Stage, ports: &Ports) -> SipCarrier {
     let sound = SoundSettings {
         bind: Ipv4Addr::LOCALHOST.into(),
@@ -94,13 +94,13 @@ async fn two_sides_of_a_call_hear_each_other() {
         out.played.recv().await,
         Some(Played::Ended(SegmentId(7), _))
     ));
-    // A queue that is cleared in a pause stays paused.
+    // A queue that is cleared during a pause stays paused.
     taken.playout.pause();
     let cleared = taken.playout.clear();
     assert_eq!(cleared[0].segment, SegmentId(1));
     assert!(!cleared[0].finished);
     taken.playout.enqueue(SegmentId(2), &tone);
-    // What was made before the pause is still to be read.
+    // Ticks from before the pause are still to be read.
     while taken.ticks.recv().await.unwrap().said.is_some() {}
     for _ in 0..10 {
         assert!(taken.ticks.recv().await.unwrap().said.is_none());
@@ -120,7 +120,7 @@ async fn two_sides_of_a_call_hear_each_other() {
     caller.is_empty().await;
     callee.is_empty().await;
     let (ours, theirs) = (calling.counted(), called.counted());
-    // What a busy machine made late is counted as skipped.
+    // Frames that a busy machine made late count as skipped.
     assert_eq!(ours.unsent, 0, "{ours:?}");
     assert!(
         ours.sent >= 10 && theirs.incoming.received >= 10,

@@ -1,4 +1,4 @@
-//! An endpoint with one trunk on private loopback ports, and what is seen of its calls.
+//! An endpoint with one trunk on private loopback ports, and its calls' events.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::it::sipp::{Play, Sipp};
 
-/// Longer than anything here takes.
+/// Longer than any step here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) const OFFER: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
@@ -26,7 +26,7 @@ pub(crate) const FROM: &str = "+15005550100";
 
 pub(crate) const TO: &str = "+5215512345678";
 
-/// The trunk called `carrier`, whose server is at `server`.
+/// The trunk `carrier`, whose server is at `server`.
 pub(crate) fn trunk(server: SocketAddr) -> TrunkSettings {
     TrunkSettings {
         name: "carrier".to_owned(),
@@ -44,7 +44,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// With the usual times.
+    /// With the usual timers.
     pub(crate) async fn with(server: SocketAddr) -> Self {
         Self::set(trunk(server), Timers::default()).await
     }
@@ -69,12 +69,12 @@ impl Stage {
         }
     }
 
-    /// Where the endpoint listens to datagrams.
+    /// The endpoint's UDP address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.trunks.addresses()[0]
     }
 
-    /// The next call that comes in.
+    /// The next incoming call.
     pub(crate) async fn comes_in(&mut self) -> Incoming {
         timeout(PATIENCE, self.incoming.recv())
             .await
@@ -86,13 +86,13 @@ impl Stage {
         self.trunks.call("carrier", invite(1)).await.unwrap()
     }
 
-    /// The peer has seen all that it was to see, and nothing is left of its calls.
+    /// Checks that the peer's scenario succeeded, and that no dialog is left.
     pub(crate) async fn is_through_with(&self, peer: &mut Sipp) {
         peer.succeeds().await;
         self.is_empty().await;
     }
 
-    /// Waits for the stack to hold no dialog any more.
+    /// Waits until the stack holds no dialog.
     pub(crate) async fn is_empty(&self) {
         let emptied = async {
             while self.trunks.dialogs() > 0 {
@@ -105,7 +105,7 @@ impl Stage {
     }
 }
 
-/// A callee who plays this, and a call to it.
+/// A callee with this scenario, and a call to it.
 pub(crate) async fn called(play: Play) -> (Sipp, Stage, SipCall) {
     let callee = play.start().listening().await;
     let stage = Stage::with(callee.address).await;
@@ -113,7 +113,6 @@ pub(crate) async fn called(play: Play) -> (Sipp, Stage, SipCall) {
     (callee, stage, call)
 }
 
-/// The call number `number`.
 pub(crate) fn invite(number: u32) -> Invite {
     Invite {
         handle: format!("call_01900000-0000-7000-8000-{number:012}")
@@ -125,21 +124,20 @@ pub(crate) fn invite(number: u32) -> Invite {
     }
 }
 
-/// The next event of a call.
 pub(crate) async fn next(call: &mut SipCall) -> Option<SipEvent> {
     timeout(PATIENCE, call.next())
         .await
         .expect("an event in time")
 }
 
-/// The next event as it is printed; `-` at the end.
+/// The next event in debug format; `-` at the end.
 pub(crate) async fn told(call: &mut SipCall) -> String {
     next(call)
         .await
         .map_or("-".to_owned(), |event| format!("{event:?}"))
 }
 
-/// All that is still to come, as it is printed.
+/// All remaining events in debug format.
 pub(crate) async fn rest(call: &mut SipCall) -> Vec<String> {
     let mut rest = Vec::new();
     while let Some(event) = next(call).await {

@@ -1,4 +1,4 @@
-//! Calls that are answered or refused.
+//! Answered and refused calls.
 
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ async fn early_media_comes_before_the_answer_and_we_hang_up() {
     }
 }
 
-/// RFC 3261 §12.1.2 and §12.2.1.1: what follows the answer goes by the proxies that asked to stay, the nearest first.
+/// RFC 3261 §12.1.2 and §12.2.1.1: requests after the answer go through the proxies that record-routed, the nearest
+/// first.
 #[tokio::test]
 async fn what_follows_an_answer_goes_by_the_proxies_in_its_way() {
     needs_sipp!();

@@ -1,4 +1,4 @@
-//! Trunks: whether they answer, TLS, and settings that do not go together.
+//! Trunks: whether they respond, TLS, and conflicting settings.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ async fn a_carrier_that_does_not_answer_is_down_till_it_does() {
     becomes(&stage, true).await;
     while !carrier.hears_nothing(Duration::from_millis(100)).await {}
     let (asked, from) = carrier.receive("OPTIONS").await;
-    // Whatever it answers, it is there.
+    // Any response means that the trunk is up.
     carrier.reply(from, &asked, "404 Not Found").await;
     becomes(&stage, false).await;
 }
@@ -64,7 +64,7 @@ async fn a_carrier_is_asked_for_a_sign_of_life_by_name() {
     assert_eq!(other.to_string(), "there is no trunk `other`");
 }
 
-/// An authority, a certificate of it for 127.0.0.1, and its key, all PEM.
+/// A certificate authority, its certificate for 127.0.0.1, and the key, all PEM.
 fn certificate() -> (String, String, String) {
     let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -102,7 +102,7 @@ fn tls_trunk(server: SocketAddr) -> TrunkSettings {
     tls
 }
 
-/// An endpoint that calls by `trunk`, and trusts whom it is told to.
+/// An endpoint that calls through `trunk`, and trusts this authority.
 async fn caller(trunk: TrunkSettings, authority: Option<&str>) -> SipTrunks {
     let listen = vec![Listen::on(Transport::Udp, "127.0.0.1:0".parse().unwrap())];
     let settings = SipSettings {
@@ -208,7 +208,7 @@ fn local_port() -> SocketAddr {
     "127.0.0.1:9".parse().unwrap()
 }
 
-/// An address that is taken for either transport. A port that is free for one of them need not be for the other.
+/// An address that is taken on both transports. A port that is free for one need not be free for the other.
 fn both_taken() -> (std::net::UdpSocket, std::net::TcpListener, SocketAddr) {
     let mut tried = Vec::new();
     loop {
@@ -216,7 +216,7 @@ fn both_taken() -> (std::net::UdpSocket, std::net::TcpListener, SocketAddr) {
         let address = tcp.local_addr().unwrap();
         match std::net::UdpSocket::bind(address) {
             Ok(udp) => return (udp, tcp, address),
-            // Held, so that the next one is another.
+            // Held, so that the next port differs.
             Err(error) if tried.len() < 100 => tried.push((tcp, error)),
             Err(error) => panic!("no port is free for both: {error}"),
         }

@@ -1,4 +1,4 @@
-//! Voices of accounts' own, and the credentials that list them.
+//! Accounts' own voices, and the credentials that list them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn voice(provider: VoiceProvider, id: &str, name: &str) -> AccountVoice {
     }
 }
 
-/// Stores a credential and says what lists with it.
+/// Stores a credential; returns it as the owner of a voice list.
 async fn credential(
     store: &Store,
     account: AccountId,
@@ -57,7 +57,7 @@ contract! {
         replace(of_b, vec![voice(B, "1", "Bea")]).await;
         let changes = replace(of_a, vec![voice(A, "1", "Eva")]).await;
         assert_eq!(changes, Some(VoiceChanges { written: 1, deleted: 1 }));
-        // Who has voices is as it was.
+        // The set of accounts with voices is unchanged.
         assert_eq!(store.voices_generation().await.unwrap(), some);
         replace(theirs, vec![voice(A, "1", "Ida")]).await;
         assert_ne!(store.voices_generation().await.unwrap(), some);
@@ -68,7 +68,7 @@ contract! {
         assert_eq!(owner(stranger.account, A, "1").await, VoiceOwner::Account);
         assert_eq!(owner(shop.account, B, "1").await, VoiceOwner::Account);
         assert_eq!(owner(stranger.account, B, "1").await, VoiceOwner::Service);
-        // It was listed once, and is not any more.
+        // It was listed once, and is no longer.
         assert_eq!(owner(shop.account, A, "2").await, VoiceOwner::Nobody);
         replace(of_a, vec![voice(A, "1", "Eva"), voice(A, "2", "Zoe")]).await;
         assert_eq!(owner(shop.account, A, "2").await, VoiceOwner::Account);
@@ -87,7 +87,7 @@ contract! {
         assert_eq!(owner(shop.account, A, "1").await, VoiceOwner::Nobody);
         assert_eq!(owner(stranger.account, A, "1").await, VoiceOwner::Account);
         assert_ne!(store.voices_generation().await.unwrap(), before);
-        // What was asked with it comes too late.
+        // A result with the old credential comes too late.
         assert_eq!(replace(of_a, vec![voice(A, "1", "Eva")]).await, None);
         assert_eq!(store.voice_credential_secret(of_a.id).await.unwrap(), None);
         credential(&store, shop.account, CredentialProvider::VoicesA).await;
@@ -114,7 +114,7 @@ contract! {
         assert_eq!(due(T0).await, all);
         assert_eq!(due(T0).await, []);
         store.replace_account_voices(all[0], Vec::new(), (T0, T0.plus(DAY))).await.unwrap();
-        // One that failed is due again when its lease is over.
+        // A failed one is due again after its lease.
         assert_eq!(due(T0.plus(LEASE)).await, [all[1]]);
         assert_eq!(due(T0.plus(DAY)).await, all);
         let mut stored = store.voice_credentials().await.unwrap();

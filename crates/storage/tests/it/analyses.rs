@@ -1,4 +1,4 @@
-//! Analyses of conversations: ordered with the end, claimed once they are settled, finished once.
+//! Analyses of conversations: requested with the end, claimed once settled, finished once.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn set(shop: &Shop, definition: Option<&str>, seconds: u64) -> AnalysisSch
     set.await.unwrap().unwrap().unwrap()
 }
 
-/// A call that was answered and has ended, and is settled.
+/// An answered, ended and settled call.
 async fn ended(shop: &Shop) -> ConversationId {
     let (id, claim) = shop.closing(node()).await;
     settle(shop, id, claim).await;
@@ -158,7 +158,7 @@ contract! {
         assert_eq!(claim(&store).await, None);
         pass(&store, 31);
         assert_eq!(claim(&store).await.unwrap().tries, 2);
-        // A new process on the embedded database waits for nobody.
+        // A new process on the embedded database takes over at once.
         assert_eq!(store.release_analyses().await.unwrap(), 1);
         assert_eq!(claim(&store).await.unwrap().tries, 3);
     }
@@ -188,7 +188,7 @@ contract! {
         }
         let claims = futures_util::future::join_all((0..8).map(|_| claim(&store))).await;
         let mut claimed: Vec<_> = claims.into_iter().flatten().map(|job| job.conversation).collect();
-        // Whoever finds the row of another's transaction passes it over, and may find none.
+        // A claim skips rows that another transaction holds, and may find none.
         while let Some(job) = claim(&store).await {
             claimed.push(job.conversation);
         }
@@ -208,7 +208,7 @@ contract! {
         set(&shop, None, 3).await;
         assert_eq!(raw.count("analysis_schemas").await, 3, "they were replaced a moment ago");
         set(&shop, Some(SECOND), 100).await;
-        // The first is waited for, the third was in force a minute ago.
+        // The first is still needed; the third was in force a minute ago.
         assert_eq!(raw.count("analysis_schemas").await, 3);
         let job = claim(&store).await.unwrap();
         assert_eq!((job.conversation, job.definition.as_deref()), (id, Some(FIRST)));

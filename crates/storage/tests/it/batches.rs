@@ -1,4 +1,4 @@
-//! Batch calls: their steps, their counts, and that nobody is called twice.
+//! Batch calls: their steps, their counts, and that no recipient is called twice.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -63,7 +63,7 @@ async fn made(shop: &Shop, total: i32, at: Timestamp) -> Batch {
     expected
 }
 
-/// A look that lets the account have so many calls of ten credits.
+/// A scheduler's look that allows the account this many calls of ten credits.
 fn look(calls_at_most: i64, at: Timestamp) -> BatchLook {
     BatchLook {
         at,
@@ -113,7 +113,7 @@ async fn all_recipients(shop: &Shop, batch: &Batch) -> Vec<Recipient> {
     rows.await.unwrap().unwrap()
 }
 
-/// Claims what is queued and settles it: the first `well` calls well, the others not.
+/// Claims the queued calls and settles them: the first `well` as completed, the others as failed.
 async fn settle(shop: &Shop, well: usize, at: Timestamp) -> usize {
     let claimed = shop.claim_at(1_000, node(), at).await;
     let count = claimed.len();
@@ -220,7 +220,7 @@ contract! {
         let placed = race(8, |at| {
             let shop = if at % 2 == 0 { shop.clone() } else { shop.on(&other) };
             let look = BatchLook { most: 7, ..look(30, after(1)) };
-            // A lock that is not had in time is tried again by the scheduler.
+            // The scheduler retries after a lock timeout.
             async move { shop.store.look_at_batch(shop.account, batch.id, look).await.unwrap_or(0) }
         });
         let placed: usize = placed.await.into_iter().sum();
@@ -267,7 +267,7 @@ contract! {
         let mut raw = Raw::open(&database).await;
         raw.run("UPDATE api_keys SET monthly_credit_budget = 25").await;
         let (balance, _) = shop.wallet().await;
-        // The third call would fall below it, and is beyond the budget.
+        // The third call would fall below it, and exceeds the budget.
         raw.run(&format!(
             "UPDATE wallets SET refill_threshold = {}, refill_credits = 100, refill_cents = 500",
             balance - 25
@@ -384,7 +384,7 @@ contract! {
         let BatchWrite::Done(retried) = retry("a", 1).await else { panic!("an ended batch can be tried again") };
         assert_eq!((counts(&retried), retried.status), ([3, 0, 1, 0, 0], BatchStatus::Running));
         assert_eq!(retried.ended_at, None);
-        // The same key gives the first answer again, whatever the batch is by now.
+        // The same key returns the first response again, whatever the batch's state.
         let BatchWrite::KeyUsed(answer) = retry("a", 1).await else { panic!("the key is used") };
         assert_eq!(answer.body, print(&batch));
         assert!(matches!(retry("b", 1).await, BatchWrite::Refused(_)));

@@ -17,7 +17,7 @@ pub(crate) fn audited(action: &'static str) -> Audited {
     }
 }
 
-/// The books add up, as `offhook doctor` looks at them.
+/// Checks that the ledger adds up, as `offhook doctor` does.
 pub(crate) async fn assert_books(shop: &Shop) {
     let books = shop.store.books(shop.account).await.unwrap().unwrap();
     assert_eq!(books.balance, books.ledger_sum, "{books:?}");
@@ -93,7 +93,7 @@ contract! {
         for number in 0..9_u64 {
             let kind = ["purchase", "refund", "manual_credit"][usize::try_from(number % 3).unwrap()];
             let mut new = entry(kind, 1 + i64::try_from(number).unwrap());
-            // Two at each instant; the last one's clock goes wrong by an hour.
+            // Two at each instant; the last one's clock is an hour off.
             new.at = after(if number == 8 { 0 } else { number / 2 * 10 });
             store.change_wallet(shop.account, new).await.unwrap();
         }
@@ -150,7 +150,7 @@ contract! {
         assert!(refills(&shop).await.is_empty(), "nothing is bought in vain");
         refill(&shop, 1, 5).await;
         shop.place(T0).await;
-        // What is left, nothing, is below the threshold again.
+        // The remaining balance of zero is below the threshold again.
         assert_eq!(refills(&shop).await, [5, 5]);
         assert_books(&shop).await;
     }
@@ -159,7 +159,7 @@ contract! {
         let shop = Shop::with_credits(&store, 20).await;
         let (id, claim) = shop.closing(node()).await;
         refill(&shop, 10, 100).await;
-        // It held 10 and cost 11.
+        // It reserved 10 and cost 11.
         let settled = settlement(CallState::Completed, 11);
         store.settle_call((shop.account, id, claim), settled).await.unwrap();
         assert_eq!(refills(&shop).await, [100]);
@@ -205,7 +205,7 @@ contract! {
         let all = invoices(&shop).await;
         let said: Vec<_> = all.iter().map(|invoice| (invoice.month - T0.utc_month(), invoice.status, invoice.issued_at)).collect();
         assert_eq!(said, [(1, InvoiceStatus::Draft, None), (0, InvoiceStatus::Open, Some(next))]);
-        // A purchase that is dated in an issued month is billed by the next.
+        // A purchase dated in an invoiced month is billed with the next.
         let late = store.credit_wallet(shop.account, entry("purchase", 10), Some(98), audited("wallet.credit")).await;
         assert_eq!(late.unwrap(), Some(260));
         assert_eq!(invoices(&shop).await[0].amount_cents, 19_998);

@@ -1,4 +1,4 @@
-//! What is open of endpoints that are disabled or deleted, also when it is a lot; and deliveries whose processes die.
+//! Open deliveries of disabled or deleted endpoints, also in large numbers; and deliveries whose processes die.
 
 use offhook_domain::{EndpointId, EventType};
 use offhook_storage::{
@@ -9,7 +9,7 @@ use offhook_testkit::{TestDatabase, contract};
 use crate::it::raw::Raw;
 use crate::it::shop::{Shop, T0, after, event};
 
-/// More than are cancelled along with their endpoint's change.
+/// More than are cancelled together with their endpoint's change.
 const MANY: i64 = 2_500;
 
 async fn ask(shop: &Shop, endpoint: EndpointId) -> offhook_domain::DeliveryId {
@@ -21,7 +21,7 @@ async fn ask(shop: &Shop, endpoint: EndpointId) -> offhook_domain::DeliveryId {
     }
 }
 
-/// Makes copies of the endpoint's one delivery until there are so many.
+/// Copies the endpoint's one delivery until there are this many.
 async fn multiply(raw: &mut Raw, endpoint: EndpointId) {
     let (id, endpoint) = match raw {
         Raw::Sqlite(_) => ("randomblob(16)", raw.id(endpoint.uuid())),
@@ -106,7 +106,7 @@ contract! {
         let story = store.delivery(shop.account, left).await.unwrap().unwrap();
         assert_eq!(story.delivery.state, DeliveryState::Cancelled);
         assert_eq!(store.due_endpoints(after(1)).await.unwrap(), []);
-        // An enabled one keeps what it has.
+        // An enabled endpoint keeps its deliveries.
         let kept = ask(&shop, id).await;
         store.change_endpoint(shop.account, id, change(EndpointStatus::Enabled), after(2)).await.unwrap();
         let story = store.delivery(shop.account, kept).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Widgets, and the text conversations that they begin.
+//! Widgets, and their text conversations.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::it::shop::{MINUTE, Shop, T0, after, pass};
 
 const ORIGIN: &str = "https://shop.example";
 
-/// This process, of which there is one on the embedded database.
+/// This process, the only one on the embedded database.
 fn here() -> NodeId {
     NodeId::mint(T0, [1; 10])
 }
 
-/// A shop whose agent has its widget on, at four credits a minute: one for each answer.
+/// A shop whose agent has its widget enabled, at four credits per minute: one credit for each reply.
 async fn furnished(store: &Store, credits: i64) -> Shop {
     let shop = Shop::with_credits(store, credits).await;
     set(&shop, settings()).await;
@@ -118,7 +118,7 @@ fn answer(text: &str, at: Timestamp) -> ChatAnswered {
     }
 }
 
-/// A message and its answer, at once.
+/// A message and its immediate reply.
 async fn exchange(shop: &Shop, id: ConversationId, at: Timestamp) {
     let claim = claimed(shop, message(id, None, "Hello?", at)).await;
     let answered = shop.store.finish_chat_answer(id, claim, answer("Yes.", at));
@@ -143,7 +143,7 @@ async fn settle(shop: &Shop, id: ConversationId, at: Timestamp) {
     assert!(settled.await.unwrap());
 }
 
-/// Role and text of what was said.
+/// Role and text of all turns.
 async fn transcript(shop: &Shop, id: ConversationId) -> Vec<(String, String)> {
     let turns = shop.store.chat_history(id, 100).await.unwrap();
     let turns = turns.into_iter();
@@ -256,7 +256,7 @@ contract! {
         assert_eq!(again, ChatTaken::Answered { seq, last, answers: 1 });
         assert_eq!(store.chat_answers(shop.account, id).await.unwrap(), Some(1));
         assert_eq!(store.chat_answers(mint(T0), id).await.unwrap(), None, "another account's");
-        // The claim is spent.
+        // The claim is used up.
         assert_eq!(store.finish_chat_answer(id, claim, answer("No.", after(5))).await.unwrap(), None);
         settle(&shop, id, after(6)).await;
         let again = take(&shop, message(id, Some("m1"), "A room?", after(7))).await;
@@ -289,7 +289,7 @@ contract! {
         }
         assert_eq!(transcript(&shop, id).await.len(), 4);
         assert_eq!(store.chat_answers(shop.account, id).await.unwrap(), Some(1));
-        // One that came to nothing, too; and of the answer that somebody else gave it says nothing.
+        // Finishing an empty reply again also returns the same result, until another claim has replied.
         let claim = claimed(&shop, message(id, None, "Two?", after(5))).await;
         let nothing = ChatAnswered {
             turns: vec![],
@@ -342,7 +342,7 @@ contract! {
         let id = open(&shop, T0).await;
         let dead = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
         let told = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        // Those that answered are told of by their answers alone.
+        // Tools with a result are only reported by it.
         store.set_chat_tools_to_work(id, dead, told(&["look({}) → ?"])).await.unwrap();
         store.append_chat_turns(id, dead, vec![said("tool", "look({}) → 1", after(1))]).await.unwrap();
         let two = told(&["book({\"n\":\"\\\"é\"}) → ?", "log({}) → ?"]);
@@ -358,7 +358,7 @@ contract! {
         expected.extend(two.iter().map(|told| pair("tool", told)));
         expected.push(pair("agent", "Yes."));
         assert_eq!(transcript(&shop, id).await, expected);
-        // Another message, or the end, tells of them as well.
+        // Another message, or the end, also reports them.
         let other = NewChatMessage { node, ..message(id, None, "And?", after(60)) };
         let claim = claimed(&shop, other).await;
         store.set_chat_tools_to_work(id, claim, told(&["pay({}) → ?"])).await.unwrap();
@@ -404,7 +404,7 @@ contract! {
         assert_eq!(try_open(&shop, T0).await.1, ChatOpened::CapReached);
         exchange(&shop, busy, after(1)).await;
         assert_eq!(take(&shop, message(busy, None, "More?", after(2))).await, ChatTaken::CapReached);
-        // One that ends without an answer leaves its credit to others.
+        // A chat that ends without a reply leaves its credit to others.
         settle(&shop, idle, after(3)).await;
         exchange(&shop, busy, after(4)).await;
         assert_eq!(try_open(&shop, after(5)).await.1, ChatOpened::CapReached);

@@ -1,4 +1,4 @@
-//! Who owns a call: claims, leases, orphans, and calls that nobody claimed in time.
+//! Ownership of calls: claims, leases, orphans, and calls that no worker claimed in time.
 
 use std::time::Duration;
 
@@ -219,7 +219,7 @@ contract! {
         for told in [&hello, &hello, &bye, &hello, &bye] {
             assert_eq!(store.append_turn(id, claim, told.clone()).await.unwrap(), Fenced::Done);
         }
-        // A place beyond the next one, one that holds something else, and one of another claim.
+        // A number beyond the next one, a number with other content, and a number of another claim.
         for (claim, other) in [(claim, said(6, "No.", 4)), (claim, said(4, "No.", 4)), (mint(T0), bye)] {
             assert_eq!(store.append_turn(id, claim, other).await.unwrap(), Fenced::Lost);
         }
@@ -486,7 +486,7 @@ mod only_postgres {
         let mut raw = Raw::open(&database).await;
         let mut watch = Raw::open(&database).await;
         let (call, account) = (raw.id(id.uuid()), raw.id(shop.account.uuid()));
-        // As settling does it, up to its commit.
+        // The steps of a settlement, up to its commit.
         raw.run(&format!(
             "BEGIN; DELETE FROM reservations WHERE conversation_id = {call}; \
              UPDATE wallets SET reserved = reserved - 10 WHERE account_id = {account}"

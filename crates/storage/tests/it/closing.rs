@@ -166,7 +166,7 @@ contract! {
         let fresh = raw.id(node().uuid());
         for kind in ["call.failed", "call.initiated"] {
             let second = format!("INSERT INTO events VALUES ({fresh}, {account}, {call}, '{kind}', '', {now})");
-            // STRICT tables of SQLite take a body as bytes alone.
+            // STRICT tables of SQLite only accept a body as bytes.
             let second = if store.is_embedded() { second.replace("''", "x''") } else { second };
             let refused = raw.try_run(&second).await.unwrap_err();
             assert!(refused.to_lowercase().contains("unique"), "{refused}");

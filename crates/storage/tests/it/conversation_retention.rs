@@ -1,4 +1,4 @@
-//! Deleting conversations whose time is over.
+//! Deleting conversations after their retention period.
 
 use offhook_domain::{CallState, ConversationId, EventType, Plan, Timestamp};
 use offhook_storage::{ClaimSlots, RetentionWindow};
@@ -7,7 +7,7 @@ use offhook_testkit::{TestDatabase, contract};
 use crate::it::raw::Raw;
 use crate::it::shop::{CANCELLED, Shop, T0, after, entry, node, settlement, turn};
 
-/// A call that was completed, told and paid.
+/// A completed, reported and paid call.
 async fn completed(shop: &Shop) -> ConversationId {
     let (id, claim) = shop.live(node()).await;
     let store = &shop.store;
@@ -27,12 +27,12 @@ async fn completed(shop: &Shop) -> ConversationId {
     id
 }
 
-/// What was seen, as it is deleted.
+/// The found conversations, in the form for deletion.
 fn of(found: &[(Timestamp, ConversationId, bool)]) -> Vec<(ConversationId, bool)> {
     found.iter().map(|(_, id, audio)| (*id, *audio)).collect()
 }
 
-/// Deletes what there is from before `before`; returns which.
+/// Deletes conversations from before `before`; returns their ids.
 async fn purge(shop: &Shop, before: Timestamp, most: i64) -> Vec<ConversationId> {
     let store = &shop.store;
     let found = store
@@ -89,7 +89,7 @@ contract! {
         let named = format!("ledger WHERE conversation_id = {}", raw.id(id.uuid()));
         assert_eq!(raw.count(&named).await, 1);
         assert_eq!(shop.wallet().await, (993, 0));
-        // The wallet goes on as before.
+        // The wallet continues as before.
         store.change_wallet(shop.account, entry("purchase", 7)).await.unwrap();
         assert_eq!(shop.wallet().await, (1_000, 0));
     }
@@ -134,7 +134,7 @@ contract! {
             shop.conversation(id).await;
         }
         other.conversation(theirs).await;
-        // The event of the account's calls that are left are there too.
+        // The events of the account's remaining calls still exist.
         let mut raw = Raw::open(&database).await;
         let initiated = format!("events WHERE type = '{}'", EventType::CallInitiated);
         assert_eq!(raw.count(&initiated).await, 3);

@@ -1,4 +1,4 @@
-//! Claims of due deliveries: whole, in order, by one process each, and in few statements.
+//! Claims of due deliveries: complete, in order, by one process each, and in few statements.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use offhook_testkit::{TestDatabase, contract};
 use crate::it::raw::Raw;
 use crate::it::shop::{Shop, T0, after, event, pass};
 
-/// Something to deliver that is due since `at`; its body says so.
+/// A delivery that is due since `at`; its body holds that time.
 async fn ask(shop: &Shop, endpoint: EndpointId, at: Timestamp) -> DeliveryId {
     let mut test = event(EventType::CallFailed, at);
     test.body = at.to_string().into_bytes();
@@ -70,7 +70,7 @@ contract! {
         }
         let attempts: HashSet<_> = claimed.iter().map(|one| one.attempt_id).collect();
         assert_eq!(attempts.len(), 5);
-        // What is claimed is nobody else's; the rest is there.
+        // Claimed deliveries are not claimed again; the rest is.
         let rest = claim(&store, vec![firsts(one, 9), firsts(other, 9)], now).await;
         assert_eq!(ids(&rest), [of(one, 3), of(one, 4), of(one, 5), of(other, 4), of(other, 5)]);
     }
@@ -110,7 +110,7 @@ contract! {
             let store = store.clone();
             tokio::spawn(async move {
                 let (mut mine, mut empty) = (Vec::new(), 0);
-                // A claim passes over what another one is about to take: it is done when nothing is left twice.
+                // A claim skips rows that another claim is taking, so a worker stops after two empty claims.
                 while empty < 2 {
                     let slots = endpoints.map(|endpoint| firsts(endpoint, 1 + number % 4)).to_vec();
                     let claimed = claim(&store, slots, now).await;
@@ -121,7 +121,7 @@ contract! {
             })
         });
         let mut all: Vec<DeliveryId> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
-        // Were the last claims all passed over, they are here.
+        // If the last claims skipped all rows, they are still here.
         all.extend(ids(&claim(&store, endpoints.map(|endpoint| firsts(endpoint, 60)).to_vec(), now).await));
         assert_eq!(all.len(), 60, "each once");
         assert_eq!(all.into_iter().collect::<HashSet<_>>(), due);
@@ -132,7 +132,7 @@ mod only_postgres {
     use super::*;
     use crate::it::plans::Recorder;
 
-    /// On one thread, so that the pool's connections are opened where the recorder was begun.
+    /// Needs a single thread, so that the pool opens its connections where the recorder began.
     #[tokio::test]
     #[ignore = "needs PostgreSQL: just test"]
     async fn a_claim_is_six_statements_however_much_it_claims() {
@@ -151,14 +151,14 @@ mod only_postgres {
         recorder.take();
         let claimed = claim(&store, slots, after(9)).await;
         let mut statements = recorder.take();
-        // A session that is opened meanwhile, to see whether the server still answers, sets itself up.
+        // A session opened meanwhile to probe the server sets itself up.
         statements.retain(|statement| !statement.starts_with("SET "));
         assert_eq!(claimed.len(), 60);
         // BEGIN, the clock, the claim, the secrets, the attempts, COMMIT.
         assert_eq!(statements.len(), 6, "{statements:#?}");
     }
 
-    /// What another transaction has is passed over, and what it made of it is looked at again.
+    /// A claim skips rows that another transaction holds, and later checks them again.
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
     async fn a_claim_waits_for_nobody() {

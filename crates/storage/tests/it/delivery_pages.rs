@@ -1,4 +1,4 @@
-//! Pages of deliveries: each filter shows what it names, newest first, whichever scans it is merged from.
+//! Pages of deliveries: each filter shows its rows, newest first, whichever scans are merged.
 
 use std::cmp::Reverse;
 
@@ -28,7 +28,7 @@ async fn fill(raw: &mut Raw, shop: &Shop) -> Vec<Row> {
     let mut rows = Vec::new();
     for number in 0..60_usize {
         let at = after(u64::try_from(number / 5).unwrap());
-        // One type is rare, and one is gone in the middle.
+        // One type is rare, and one disappears in the middle.
         let kind = EventType::ALL[if number % 11 == 3 { 2 } else { number / 20 % 2 }];
         let state = STATES[number * 7 % 13 % 3];
         let id = raw.deliver(to, (state, kind), at).await;

@@ -1,4 +1,4 @@
-//! Knowledge documents, folders, what they are found by, and who reads them.
+//! Knowledge documents, folders, their search index, and the workers that read them.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ async fn claim(store: &Store) -> ClaimedDocument {
     store.claim_document(T0).await.unwrap().unwrap()
 }
 
-/// Ends the reading of a document that is to be embedded by a model.
+/// Finishes reading a document that a model should embed.
 pub(crate) async fn finished(store: &Store, by: Option<&str>) {
     let claimed = claim(store).await;
     let read = ReadDocument {
@@ -119,7 +119,7 @@ pub(crate) async fn finished(store: &Store, by: Option<&str>) {
     assert_eq!(done, Fenced::Done);
 }
 
-/// Reads a document whose words are these.
+/// Reads a document with these words.
 async fn read(store: &Store, words: Vec<NewPosting>) -> DocumentId {
     let claimed = claim(store).await;
     let (id, claim) = (claimed.document.id, claimed.claim);
@@ -138,7 +138,7 @@ async fn read(store: &Store, words: Vec<NewPosting>) -> DocumentId {
     id
 }
 
-/// In how many passages words are; the empty word stands for all of them.
+/// The number of passages with each word; the empty word counts all passages.
 async fn counts(store: &Store, account: AccountId) -> BTreeMap<String, i64> {
     let words = ["pool", "nine", "towel"].map(str::to_owned).to_vec();
     let words = store.account_words(account, words, MANY).await.unwrap();
@@ -400,13 +400,13 @@ contract! {
         assert_eq!(used.iter().map(|agent| agent.id).collect::<Vec<_>>(), [agent]);
         assert!(store.pinning_agents(other.account, named).await.unwrap().is_empty());
 
-        // Later changes of the folder are none of the version's.
+        // Later changes of the folder do not affect the version.
         store.delete_folder(shop.account, rooms, T0).await.unwrap();
         assert_eq!(pinned(1).await, both);
         let affected = store.delete_document(shop.account, inside_id, T0).await.unwrap().unwrap();
         assert_eq!(affected.iter().map(|a| (a.id, a.name.as_str())).collect::<Vec<_>>(), [(agent, "Eva")]);
         assert_eq!(pinned(1).await, [named]);
-        // A published version is immutable: published again, it answers from what it did.
+        // A published version is immutable: published again, it uses the same documents.
         let late = document(&store, shop.account, T0).await;
         read(&store, vec![posting("pool", "0:1")]).await;
         let active = (AgentStatus::Active, AgentStatus::Active);
@@ -443,7 +443,7 @@ contract! {
         for _ in 0..9 {
             read.push(next().await);
         }
-        // Who has just come has not had a turn; the two of one moment are in the order of their accounts.
+        // New accounts have not had a turn; two of one moment are ordered by account.
         let (b, c) = if shops[1].account < shops[2].account { (0, 2) } else { (2, 0) };
         let expected = [few[b], few[c], many[1], few[b + 1], few[c + 1], many[2], many[3], many[4], many[5]];
         assert_eq!(read, expected);
@@ -459,7 +459,7 @@ contract! {
         assert_eq!(claim(&store).await.document.id, theirs);
         assert_eq!(claim(&store).await.document.id, second, "none is kept waiting for nobody");
         assert!(store.claim_document(T0).await.unwrap().is_none());
-        // Whoever lost its reader is first again.
+        // A document whose reader died comes first again.
         pass(&store, 60);
         assert_eq!(claim(&store).await.document.id, theirs);
     }

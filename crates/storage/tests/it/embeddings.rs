@@ -1,4 +1,4 @@
-//! What is to be embedded, by whom, and what searches read of it.
+//! Passages to embed, the models, and the vectors that searches read.
 
 use offhook_domain::{AccountId, DocumentId};
 use offhook_storage::{
@@ -13,7 +13,7 @@ async fn ready(store: &Store, account: AccountId, by: Option<&str>) -> DocumentI
     ready_at(store, account, by, 0).await
 }
 
-/// Ids are in the order of the times at which they were made.
+/// Ids are in the order of their creation times.
 async fn ready_at(store: &Store, account: AccountId, by: Option<&str>, seconds: u64) -> DocumentId {
     let id = document(store, account, after(seconds)).await;
     finished(store, by).await;

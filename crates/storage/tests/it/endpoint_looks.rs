@@ -1,4 +1,4 @@
-//! What the page of an endpoint shows: its own deliveries, newest first, and how it fares.
+//! The page of an endpoint: its own deliveries, newest first, and its health.
 
 use offhook_domain::EventType;
 use offhook_storage::{DeliveryState, EndpointDeliveryFilter};
@@ -28,7 +28,7 @@ contract! {
         };
         let all = EndpointDeliveryFilter::default();
         assert_eq!(read(all, None, 5).await, [third, second, first]);
-        // One more than asked for tells that there is a next page.
+        // One more than requested shows that there is a next page.
         assert_eq!(read(all, None, 1).await, [third, second]);
         assert_eq!(read(all, Some(third), 5).await, [second, first]);
         let exhausted = EndpointDeliveryFilter { state: Some(Exhausted), kind: None };

@@ -168,7 +168,7 @@ contract! {
         let plain: String = b"whsec_one".iter().map(|byte| format!("{byte:02X}")).collect();
         assert!(!sealed.contains(&plain));
 
-        // A row that was moved to another endpoint's secret does not open.
+        // A secret's row that was moved to another id cannot be decrypted.
         let row = raw.id(offhook_storage::mint::<offhook_domain::EventId>(T0).uuid());
         raw.run(&format!("UPDATE webhook_secrets SET id = {row}")).await;
         let test = event(EventType::CallFailed, T0);
@@ -239,7 +239,7 @@ mod only_postgres {
         claimed.unwrap()
     }
 
-    /// Deliveries are found in the order in which they are due, and reported in the order in which they end.
+    /// Deliveries are found in order of due time, but reported in order of completion.
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
     async fn disabling_an_endpoint_and_recording_its_attempts_never_wait_for_each_other() {
@@ -296,7 +296,7 @@ mod only_postgres {
         }
     }
 
-    /// No delivery is written behind a disabling that is being committed.
+    /// No delivery is written after a disabling that is being committed.
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
     async fn whoever_writes_deliveries_waits_for_an_endpoint_that_is_being_disabled() {

@@ -1,4 +1,4 @@
-//! How much work waits, as the figures of the process have it.
+//! The amount of waiting work, for the process metrics.
 
 use std::time::Duration;
 

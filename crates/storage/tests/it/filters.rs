@@ -1,5 +1,6 @@
-//! Every filter of every list is a column that an index is entered by, so that a page of a rare value costs what any page
-//! does: shown on the very statements that the store sends. A text within names (`q`) is looked for along them (`names.rs`).
+//! Every filter of every list is a column at the start of an index, so that a page of a rare value costs no more than
+//! any page. The tests check the statements that the store sends. Text search in names (`q`) uses an n-gram index
+//! (`names.rs`).
 
 use offhook_domain::{
     AgentStatus, BatchStatus, DocumentStatus, EventType, Runtime, TransactionType,
@@ -14,8 +15,8 @@ use crate::it::plans::Recorder;
 use crate::it::raw::Raw;
 use crate::it::shop::{Shop, T0, after};
 
-/// The first page and a later one, with each filter alone, and together where both are there for the same reader; within a
-/// period where there is one.
+/// The first page and a later one, with each filter alone, combined if a reader can combine them, and within a period
+/// if there is one.
 pub(crate) async fn read_with_every_filter(shop: &Shop) {
     let (store, account) = (&shop.store, shop.account);
     for runtime in [None, Some(Runtime::Legacy)] {
@@ -138,7 +139,7 @@ fn log_filters(shop: &Shop) -> Vec<LogFilter> {
     ]
 }
 
-/// The columns that a statement compares with a value, with how.
+/// The columns that a statement compares with a value, with the operator.
 fn compared(statement: &str) -> Vec<(String, &str)> {
     let condition = statement.split(" WHERE ").nth(1).unwrap_or("");
     let ends = condition.find(" ORDER BY ").unwrap_or(condition.len());
@@ -177,7 +178,7 @@ mod only_sqlite {
             let plan = plan(&mut raw, &statement).join("\n");
             assert!(!plan.contains("TEMP B-TREE"), "{plan}\n{statement}");
             for (column, how) in compared(sql) {
-                // SQLite writes the bounds of a range without their equality.
+                // SQLite prints the bounds of a range without the equality.
                 let entered = match how {
                     "=" => format!("{column}=?"),
                     range => format!("{column}{}?", &range[..1]),

@@ -1,4 +1,4 @@
-//! Calls that come in: taken in one transaction, and ended by others where their owner died.
+//! Incoming calls: stored in one transaction, and ended by other processes if their owner died.
 
 use offhook_domain::{AgentStatus, CallState, Channel, E164, NodeId, NumberProvider, Price};
 use offhook_storage::{

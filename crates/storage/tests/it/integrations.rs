@@ -1,5 +1,5 @@
-//! What accounts have connected: tokens that are sealed, renewed by one process at a time, forgotten; and consents, which are
-//! good once.
+//! Accounts' connections: tokens that are encrypted, renewed by one process at a time, and deleted; and one-time
+//! consents.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn take(shop: &Shop, id: CredentialId) -> TokenTurn {
     shop.store.take_tokens(id, LEASE, T0).await.unwrap()
 }
 
-/// The turn at the tokens that there are.
+/// The turn to renew the current tokens.
 async fn turn(shop: &Shop) -> (CredentialId, ClaimId) {
     let id = look(shop).await.id;
     match take(shop, id).await {
@@ -182,10 +182,10 @@ contract! {
         assert!(store.end_renewal(second, renewed("new")).await.unwrap());
         assert_eq!(secret(&shop).await.as_deref(), Some("new"));
         assert_eq!(look(&shop).await.lapses_at, Some(after(7_000)));
-        // Whoever still has the ones before finds that there is nothing to renew.
+        // A process with the previous tokens finds nothing to renew.
         assert_eq!(take(&shop, first.0).await, TokenTurn::NotOurs);
         let left = turn(&shop).await;
-        // A new process on the embedded database waits for nobody.
+        // A new process on the embedded database takes over at once.
         store.release_tokens().await.unwrap();
         assert_ne!(turn(&shop).await, left);
     }
@@ -196,7 +196,7 @@ contract! {
         connect(&shop, "tokens").await;
         let mut seconds = 0;
         let mut end = async |renewal| {
-            // Tokens rest after each turn that failed.
+            // Tokens rest after each failed turn.
             seconds += 16;
             pass(&store, seconds);
             assert!(store.end_renewal(turn(&shop).await, renewal).await.unwrap());
@@ -205,10 +205,10 @@ contract! {
         assert_eq!(end(Renewal::Failed(None)).await, (Active, None));
         let said = |text: &str| Some(text.to_owned());
         assert_eq!(end(Renewal::Failed(said("Out of reach"))).await, (Error, said("Out of reach")));
-        // What is wrong now is said, not what was at first.
+        // The current error replaces the first one.
         let other = || said("Does not know us");
         assert_eq!(end(Renewal::Failed(other())).await, (Error, other()));
-        // It was wrong when it was last used, and nobody has used it since.
+        // The error dates from the last use, and there was no use since.
         assert_eq!(end(Renewal::Failed(None)).await, (Error, other()));
         assert_eq!(end(renewed("new")).await, (Error, other()));
         assert_eq!(look(&shop).await.connected_at, Some(T0), "nobody connected it anew");
@@ -254,7 +254,7 @@ contract! {
         pass(&store, 16);
         fail(turn(&shop).await).await;
         assert_eq!(take(&shop, taken.0).await, TokenTurn::Rests);
-        // A new process on the embedded database begins without that.
+        // A new process on the embedded database ignores the rest period.
         store.release_tokens().await.unwrap();
         turn(&shop).await;
     }

@@ -1,4 +1,4 @@
-//! Work that one process at a time does now and then.
+//! Periodic work that one process at a time does.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ contract! {
         let now = pass(&store, 90);
         assert!(store.take_job(JOB, other, now).await.unwrap(), "lost");
         assert!(!store.take_job(JOB, one, now).await.unwrap());
-        // What another process has is not this one's to give back.
+        // A process cannot release another process's job.
         store.finish_job(JOB, one, now, HOUR).await.unwrap();
         assert!(store.take_job(JOB, other, now).await.unwrap());
     }

@@ -28,7 +28,7 @@ contract! {
         let before = judged_at(T0).await;
         let later = judged_at(pass(&store, 3_600)).await;
         assert!(later >= before.plus(HOUR));
-        // On PostgreSQL a node whose clock is an hour behind judges as the others do.
+        // On PostgreSQL a node whose clock is an hour behind decides like the others.
         let stepped = judged_at(T0).await;
         assert_eq!(stepped >= later, !store.is_embedded());
     }

@@ -71,7 +71,7 @@ contract! {
         for number in &theirs {
             assert!(store.called_number(number.phone_number.clone(), NumberProvider::Sip).await.unwrap().is_none());
         }
-        // Whoever shows that it is theirs has it, wherever else it was listed.
+        // An account that proves ownership gets the number, wherever else it was listed.
         let shown = |shop: &Shop, number: &PhoneNumber| PhoneNumber {
             id: mint(after(3)),
             account_id: shop.account,
@@ -124,7 +124,7 @@ contract! {
         assert_eq!(told().await, (None, None));
         fails(after(1)).await;
         assert_eq!(told().await, (Some(after(1)), Some("busy".to_owned())));
-        // What the one before it came to is nothing to the new one, and does not put it off either.
+        // A late result of the previous credential does not affect the new one, nor delay it.
         set(after(3)).await;
         fails(after(2)).await;
         let times = (after(2), after(4), after(4).plus(HOUR));
@@ -135,7 +135,7 @@ contract! {
         sync(&shop, &[("10", "Ana")], 6).await;
         assert_eq!(told().await, (Some(after(6)), None));
         assert!(!store.has_due_syncs(after(7)).await.unwrap());
-        // Nobody else's, nor one for something else, is meant.
+        // It does not affect other accounts or other providers.
         store.set_credential(shop.account, CredentialProvider::VoicesA, "key", T0).await.unwrap();
         store.credential_unanswered(shop.account, CredentialProvider::VoicesA, after(8), "busy").await.unwrap();
         let listed = store.credentials(shop.account).await.unwrap();
@@ -193,11 +193,11 @@ contract! {
         assert_eq!(numbers.len(), 2);
         assert_eq!(calls_from(&shop, ana.id).await, Some(phone("+15005560010")));
 
-        // Nothing new changes nothing.
+        // The same list changes nothing.
         assert_eq!(sync(&shop, &[("10", "Ana"), ("11", "Bea")], 2).await.added, 0);
         assert!(legacy(&shop).await.iter().all(|agent| agent.updated_at == after(1)));
 
-        // A name given here stays until the provider's own changes.
+        // A local name stays until the provider's own name changes.
         let change = AgentChange {
             head_version: 0,
             name: Some(("Anna".to_owned(), "anna".to_owned())),
@@ -255,7 +255,7 @@ contract! {
             let found = store.agent_to_call(shop.account, AgentRef::Id(agent), lines);
             found.await.unwrap().unwrap().2
         };
-        // By whatever carrier calls go out here: the provider's are the provider's.
+        // Whichever carrier calls use here, the provider's agents use the provider's numbers.
         let theirs = Some(phone("+15005560010"));
         for lines in [Lines::default(), trunk] {
             assert_eq!((from(ana, lines).await, from(bea, lines).await), (theirs.clone(), theirs.clone()));
@@ -280,10 +280,10 @@ contract! {
             assert_eq!((from(ana, lines).await, from(bea, lines).await), (theirs.clone(), theirs.clone()));
             assert_eq!(from(shop.agent, lines).await, ours);
         }
-        // A provider that calls from any number takes the account's oldest for an agent without one.
+        // A provider that calls from any number uses the account's oldest for an agent without one.
         let any = Lines { legacy_any: true, ..Lines::default() };
         assert_eq!((from(ana, any).await, from(bea, any).await), (theirs, ours.clone()));
-        // Of no agent any more, it is the account's.
+        // Without an agent, it is the account's.
         let number = store.numbers_of_agents(shop.account, vec![ana]).await.unwrap().remove(0);
         let free = NumberChange { label: None, agent: Some(None) };
         store.change_number(shop.account, number.id, free, after(3)).await.unwrap();

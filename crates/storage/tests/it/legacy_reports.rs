@@ -1,5 +1,5 @@
-//! What the provider of the legacy agents tells of its own accord: once, before or after its id is known, and of the account's
-//! own calls alone.
+//! Webhook reports of the legacy agents' provider: stored once, before or after its call id is known, and only for
+//! the account's own calls.
 
 use offhook_domain::{CallOutcome, ClaimId, ConversationId, FailureReason, Runtime};
 use offhook_storage::{CallEnd, Fenced, LegacyReport, NewCall, Store, mint};
@@ -56,7 +56,7 @@ contract! {
         assert_eq!(store.take_legacy_report(shop.account, &busy, T0).await.unwrap(), None);
         assert_eq!((failure(None).await, failure(Some("conv_2")).await), (None, None));
         assert_eq!(failure(Some("conv_1")).await, Some(FailureReason::Busy));
-        // Afterwards, by the call itself; an end that is told as well takes nothing away, and the first reason stays.
+        // Afterward, by the call itself. A later report of an end removes nothing, and the first reason stays.
         store.name_legacy_call(id, claim, "conv_3").await.unwrap();
         for told in [
             report("conv_3", None),

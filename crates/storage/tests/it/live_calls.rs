@@ -1,4 +1,4 @@
-//! Calls that are under way are found without a look at text conversations, of which many may stay open for hours.
+//! Live calls are found without scanning text conversations, many of which may stay open for hours.
 
 use offhook_testkit::{TestDatabase, contract};
 
@@ -28,7 +28,7 @@ pub(crate) async fn chat(raw: &mut Raw, shop: &Shop) {
     .await;
 }
 
-/// Every way in which calls under way are looked for.
+/// Runs every query for live calls.
 async fn look(shop: &Shop) {
     let store = &shop.store;
     assert_eq!(
@@ -101,7 +101,7 @@ mod only_postgres {
     use super::*;
     use crate::it::plans::only_postgres::with_values;
 
-    /// Rows that were read and are none of the answer.
+    /// The number of rows that were read but are not in the result.
     fn passed_over(plan: &str) -> u32 {
         let removed = plan
             .lines()
@@ -111,7 +111,7 @@ mod only_postgres {
             .sum()
     }
 
-    /// On one thread, so that the pool's connections are opened where the recorder was begun.
+    /// Needs a single thread, so that the pool opens its connections where the recorder began.
     #[tokio::test]
     #[ignore = "needs PostgreSQL: just test"]
     async fn open_chats_are_not_walked_for_live_calls() {

@@ -25,7 +25,7 @@ fn entry(account: AccountId, at: Timestamp) -> LogEntry {
     }
 }
 
-/// A request that was answered with a call.
+/// A log entry of a request that placed a call.
 fn placing(account: AccountId, call: ConversationId, at: Timestamp) -> LogEntry {
     LogEntry {
         method: "POST".to_owned(),
@@ -52,7 +52,7 @@ contract! {
         };
         let entries = vec![placing(mine, mint(T0), T0), refused.clone(), entry(other, T0)];
         store.add_log_entries(entries.clone()).await.unwrap();
-        // A batch whose fate was unknown comes again.
+        // A batch with an unknown commit is sent again.
         store.add_log_entries(entries.clone()).await.unwrap();
         let read = store.log_entries(mine, LogFilter::default(), None, 10).await.unwrap();
         assert_eq!(read, [refused, entries[0].clone()]);
@@ -70,7 +70,7 @@ contract! {
             path: format!("/v1/calls/call_{call}/hangup"),
             ..placing(mine, call, after(4))
         };
-        // Its own request was not written down.
+        // Its own request was not logged.
         let untold: ConversationId = mint(T0);
         let retried = placing(mine, call, after(3));
         let another = placing(mine, mint(T0), T0);

@@ -1,6 +1,6 @@
 //! The store, on SQLite and on PostgreSQL.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod account_voices;

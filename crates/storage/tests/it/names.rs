@@ -1,4 +1,4 @@
-//! A text within names: pages show what a look at every name would, however names come, change and go.
+//! Text search in names: pages match a full scan of all names, however names are added, changed and deleted.
 
 use std::cmp::Reverse;
 
@@ -23,7 +23,7 @@ fn text(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     letters.prop_map(String::from_iter)
 }
 
-/// One step in the life of a list.
+/// A change to a list.
 #[derive(Debug, Clone)]
 enum Step {
     Make(String),
@@ -80,7 +80,7 @@ fn renamed(agent: &Agent, name: &str, at: Timestamp) -> AgentChange {
     }
 }
 
-/// Names of agents as the steps leave them, every third a legacy one.
+/// The agents after these steps; every third one is a legacy agent.
 async fn live_agents(shop: &Shop, steps: Vec<Step>) -> Vec<Agent> {
     let mut rows: Vec<Agent> = Vec::new();
     for (step, at) in steps.into_iter().zip(0_u64..) {
@@ -122,7 +122,7 @@ async fn live_agents(shop: &Shop, steps: Vec<Step>) -> Vec<Agent> {
     rows
 }
 
-/// Names of documents as the steps leave them.
+/// The documents after these steps.
 async fn live_documents(shop: &Shop, steps: Vec<Step>) -> Vec<Document> {
     let mut rows: Vec<Document> = Vec::new();
     for (step, at) in steps.into_iter().zip(0_u64..) {
@@ -265,7 +265,7 @@ mod only_sqlite {
             panic!("SQLite's plans");
         };
         let mut lists = 0;
-        // The store puts its log away meanwhile: that is no list.
+        // The store checkpoints its write-ahead log meanwhile; that is not a list.
         for statement in statements.iter().filter(|sql| sql.starts_with("SELECT")) {
             let sql = statement.split(" -- binds").next().unwrap();
             let plan: Vec<Plan> = diesel::sql_query(format!("EXPLAIN QUERY PLAN {sql}"))

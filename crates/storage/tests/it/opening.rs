@@ -1,4 +1,4 @@
-//! Opening a database: which one, how durable, migrated once.
+//! Opening a database: its kind, durability, and migration.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -194,7 +194,7 @@ mod only_postgres {
         let config = database.config().clone();
         let opening =
             tokio::spawn(async move { Store::open(&config, TestDatabase::master_key()).await });
-        // Behind a statement that waits for the table, this would wait as well.
+        // A lock request that waits for the table would make this statement wait too.
         for _ in 0..25 {
             raw.run("SET statement_timeout = '4s'; SELECT 1 FROM conversations")
                 .await;
@@ -224,7 +224,7 @@ mod only_postgres {
         let StoreConfig::Postgres { url, .. } = database.config() else {
             panic!("{database:?}");
         };
-        // The URL's own options are kept beside the store's.
+        // The URL's own options are kept in addition to the store's.
         let with_options = StoreConfig::Postgres {
             url: format!("{url}?options=-c%20search_path%3Dnowhere"),
             connections: 1,

@@ -1,4 +1,4 @@
-//! What an account's overview reads, and the chats of its own members.
+//! The queries of an account's overview, and its members' own chats.
 
 use offhook_domain::{CallState, Channel, ConversationId, Price, TerminationReason};
 use offhook_storage::{
@@ -72,7 +72,7 @@ contract! {
         let measured = CallLatency { turns: 2, p50_ms: 300, p95_ms: 450 };
         assert_eq!(latencies(T0, 10).await.unwrap(), [measured]);
         assert_eq!(latencies(after(1), 10).await.unwrap(), []);
-        // The newest one was not measured.
+        // The newest one has no latency.
         shop.place(after(1)).await;
         assert_eq!(latencies(T0, 1).await.unwrap(), []);
     }

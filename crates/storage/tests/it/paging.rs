@@ -11,7 +11,7 @@ use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, new_agent, phone};
 
 const OTHER: &str = "+4915112345678";
 
-/// What the filter means, said again in plain code.
+/// The filter's meaning, in plain code.
 fn shows(filter: &ConversationFilter, row: &Conversation) -> bool {
     let is = |number: &Option<E164>, phone: &E164| number.as_ref() == Some(phone);
     let voice = matches!(row.channel, Some(Channel::Phone | Channel::WidgetVoice));
@@ -43,7 +43,7 @@ async fn many_kinds(raw: &mut Raw, shop: &Shop) {
         "channel = NULL, voice = false",
         "channel = 'widget_voice', status = 'completed'",
         "status = 'failed'",
-        // Inbound: the customer called one of our numbers.
+        // Incoming: the customer called one of our numbers.
         "from_number = customer_phone, to_number = '+15005550100'",
         "to_number = '+4915112345678', customer_phone = '+4915112345678', status = 'completed'",
     ];
@@ -155,13 +155,13 @@ contract! {
             loop {
                 let (ids, next) = shop.page(&filter, place, 3).await;
                 seen.extend(ids.iter().copied());
-                // The row that the cursor stands on goes, and so does one that has not been shown.
+                // Deletes the row of the cursor, and one that was not shown yet.
                 let unseen = began.iter().find(|id| !seen.contains(id) && !deleted.contains(*id));
                 for id in ids.last().into_iter().chain(unseen) {
                     delete(&mut raw, *id).await;
                     deleted.insert(*id);
                 }
-                // New rows come: in front, and at the very instant that paging is at.
+                // Adds new rows: in front, and at the instant of the cursor.
                 shop.place(after(1_000)).await;
                 let Some(key) = next else { break };
                 shop.place(key.0).await;

@@ -1,4 +1,4 @@
-//! People: sessions, links, attempts to sign in, and the team as its members change it.
+//! People: sessions, links, sign-in attempts, and members' changes to the team.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn email(text: &str) -> EmailAddress {
     text.parse().unwrap()
 }
 
-/// A member of this role, who joined at the beginning.
+/// A member with this role, who joined at the beginning.
 async fn join(shop: &Shop, address: &str, role: MemberRole) -> Member {
     let member = Member {
         id: mint(T0),
@@ -56,7 +56,7 @@ fn link(member: &Member, until: Timestamp) -> SignInLink {
     }
 }
 
-/// Gives a member a password by a link, with a session of number `of`.
+/// Sets a member's password with a link, in the session number `of`.
 async fn set_password(shop: &Shop, member: &Member, of: u8, at: Timestamp) -> Option<Member> {
     let until = at.plus(Duration::from_secs(60));
     let made = shop.store.create_link(link(member, until), digest(of), at);
@@ -68,7 +68,7 @@ async fn set_password(shop: &Shop, member: &Member, of: u8, at: Timestamp) -> Op
     set.await.unwrap()
 }
 
-/// Whose the session of number `of` is.
+/// The member of the session number `of`.
 async fn who(store: &Store, of: u8) -> Option<MemberId> {
     let session = store.session(digest(of)).await.unwrap()?;
     let is_there = session
@@ -94,7 +94,7 @@ contract! {
         assert_eq!(who(&store, 1).await, Some(ana.id));
         let again = store.set_password_by_link(digest(1), "x".into(), session(7, T0), digest(0));
         assert_eq!(again.await.unwrap(), None, "it was used");
-        // Of two links, using one uses up the other.
+        // Using one of two links invalidates the other.
         for of in [2, 3] {
             assert!(store.create_link(link(&ana, after(60)), digest(of), T0).await.unwrap());
         }
@@ -168,11 +168,11 @@ contract! {
             all.await.into_iter().filter(Result::is_ok).count()
         };
         assert_eq!(attempts(1, 12).await, 5);
-        // Another person from the same address: it has three left.
+        // Another person from the same address has three attempts left.
         assert_eq!(attempts(2, 12).await, 3);
         let until = store.take_attempt(keys(1), RULE, after(59)).await.unwrap();
         assert_eq!(until, Err(after(60)));
-        // A success makes the person's count new and takes one of the address's back.
+        // A success resets the person's count and returns one attempt to the address.
         store.give_back_attempt((digest(1), vec![digest(200)]), after(60)).await.unwrap();
         let taken = store.take_attempt(keys(1), RULE, after(60)).await.unwrap();
         assert_eq!(taken, Ok(()));
@@ -215,9 +215,9 @@ contract! {
         assert_eq!(member.joined_at, after(1));
         assert_eq!(who(&store, 1).await, Some(member.id));
         assert_eq!(accept(1, first(), after(2)).await, None, "it was accepted");
-        // No seat more than before.
+        // No additional seat is used.
         assert_eq!(store.team(shop.account, None, 9, after(2)).await.unwrap().1, 2);
-        // Somebody with a password: it must be the one that was checked, and no first one replaces it.
+        // For a person with a password: it must match the one that was checked, and no first password replaces it.
         let other = Shop::new(&store).await;
         let known = join(&other, "a@x.mx", MemberRole::Owner).await;
         set_password(&other, &known, 5, T0).await;

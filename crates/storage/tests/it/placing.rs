@@ -83,7 +83,7 @@ contract! {
         let stored = answer(&first, 1);
         store.place_call(first).await.unwrap();
 
-        // PostgreSQL's clock goes on while the test runs, so its margin is wider.
+        // PostgreSQL's clock runs during the test, so its margin is wider.
         let margin = if store.is_embedded() { 1_000 } else { 60_000_000 };
         let day = i64::try_from(DAY).unwrap() * 1_000_000;
         store.turn_lease_clock(day - margin);
@@ -161,7 +161,7 @@ contract! {
         }
         assert_eq!(shop.wallet().await, (19, 10));
 
-        // The key is free: it works once there is money.
+        // The key is free: it works once there are credits.
         store.change_wallet(shop.account, crate::it::shop::entry("purchase", 1)).await.unwrap();
         let paid = shop.keyed_call("k1", 1, T0);
         assert!(matches!(store.place_call(paid).await.unwrap(), Placed::Accepted(_)));
@@ -244,7 +244,7 @@ mod only_postgres {
             .unwrap();
         let (mut raw, mut other) = (Raw::open(&database).await, Raw::open(&database).await);
         let mut watch = Raw::open(&database).await;
-        // The INSERT waits for one transaction, the take-over of the expired key for another.
+        // The INSERT waits for one transaction, the takeover of the expired key for another.
         raw.run(
             "UPDATE idempotency_keys SET expires_at = clock_timestamp() - interval '1 s'; \
              CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \
@@ -269,7 +269,7 @@ mod only_postgres {
         let commits = Instant::now();
         raw.run("COMMIT").await;
         assert_eq!(placing.await.unwrap(), Placed::KeyInFlight);
-        // Half a second is left of two; without a bound on the whole it would be two more.
+        // Half a second is left of two; without a limit on the whole it would be two more.
         let took = commits.elapsed();
         assert!(took < Duration::from_millis(1_900), "{took:?}");
         other.run("ROLLBACK").await;
@@ -277,7 +277,7 @@ mod only_postgres {
         assert_eq!(placed.unwrap(), Placed::Accepted(vec![]));
     }
 
-    /// The key's own lock is "still being written"; any other is the database's trouble.
+    /// A lock of the key itself means "still being written"; any other lock is the database's problem.
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
     async fn a_key_that_is_being_written_for_two_seconds_is_in_flight_and_then_free() {

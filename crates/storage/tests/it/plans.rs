@@ -1,5 +1,5 @@
-//! Pages come in order from an index, and workers never walk the tables: shown on the very statements that the store
-//! sends.
+//! Pages come in order from an index, and workers never scan the tables. The tests check the statements that the
+//! store sends.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::it::filters::read_with_every_filter;
 use crate::it::raw::Raw;
 use crate::it::shop::{CANCELLED, CUSTOMER, Shop, T0, after, node, phone, settlement};
 
-/// Statements of the connections that were opened on the thread that began it.
+/// Records the statements of connections opened on the thread that began it.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<String>>>);
 
@@ -36,7 +36,7 @@ impl Recorder {
         recorder
     }
 
-    /// What has been sent since it was last asked.
+    /// The statements since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
@@ -46,7 +46,7 @@ impl Instrumentation for Recorder {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
         if let InstrumentationEvent::StartQuery { query, .. } = event {
             let statement = query.to_string();
-            // Whether PostgreSQL answers at all is asked all the time, and of no transaction.
+            // Probes of PostgreSQL run all the time, outside transactions.
             if statement != "SELECT 1" {
                 self.0.lock().unwrap().push(statement);
             }
@@ -54,7 +54,7 @@ impl Instrumentation for Recorder {
     }
 }
 
-/// Every shape of a list's query, first page and a later one.
+/// Runs every form of a list's query, first page and a later one.
 async fn read_every_list(shop: &Shop) {
     let store = &shop.store;
     let none = ConversationFilter::default();
@@ -125,12 +125,12 @@ async fn read_every_list(shop: &Shop) {
     assert_eq!(placing.await.unwrap(), None);
 }
 
-/// Whether the statement looks for the request that placed a call.
+/// Whether the statement looks up the request that placed a call.
 fn is_placing(statement: &str) -> bool {
     statement.contains("request_logs.method = 'POST'")
 }
 
-/// What the workers do every second, and what every call does.
+/// The work of the workers every second, and of every call.
 async fn work(shop: &Shop) {
     let store = &shop.store;
     let endpoint = shop.endpoint().await;
@@ -259,7 +259,7 @@ pub(crate) mod only_sqlite {
         let mut raw = Raw::open(&database).await;
         recorder.take();
         work(&shop).await;
-        // Indexes that hold nothing but rows with work, and tables of a few rows.
+        // Indexes that only hold rows with work, and tables with few rows.
         let small = [
             "conversations_queued",
             "conversations_claims",
@@ -286,7 +286,7 @@ pub(crate) mod only_sqlite {
 pub(crate) mod only_postgres {
     use super::*;
 
-    /// The statement with the values that it was sent with.
+    /// The statement with its bound values filled in.
     pub(crate) fn with_values(statement: &str) -> String {
         let (sql, binds) = statement.split_once(" -- binds: [").unwrap();
         let binds: Vec<_> = binds.trim_end_matches(']').split(", ").collect();
@@ -338,7 +338,7 @@ pub(crate) mod only_postgres {
         .await;
     }
 
-    /// On one thread, so that the pool's connections are opened where the recorder was begun.
+    /// Needs a single thread, so that the pool opens its connections where the recorder began.
     #[tokio::test]
     #[ignore = "needs PostgreSQL: just test"]
     async fn with_20000_rows_every_page_comes_in_order_from_an_index() {

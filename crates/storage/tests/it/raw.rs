@@ -1,4 +1,4 @@
-//! A connection beside the store's, for what the store has no words for.
+//! A direct connection, for statements that the store does not offer.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -38,7 +38,7 @@ impl Raw {
         Self::Postgres(client)
     }
 
-    /// Runs statements; what the database says if it refuses.
+    /// Runs statements; returns the database's error if it refuses.
     pub(crate) async fn try_run(&mut self, sql: &str) -> Result<(), String> {
         match self {
             Self::Sqlite(conn) => conn.batch_execute(sql).map_err(|error| error.to_string()),
@@ -53,7 +53,7 @@ impl Raw {
         self.try_run(sql).await.unwrap();
     }
 
-    /// The rows of a query with one column of text that is called `line`.
+    /// The rows of a query with one text column named `line`.
     pub(crate) async fn lines(&mut self, sql: &str) -> Vec<String> {
         match self {
             Self::Sqlite(conn) => {
@@ -71,14 +71,14 @@ impl Raw {
         }
     }
 
-    /// The one line of a query.
+    /// The only line of a query.
     pub(crate) async fn line(&mut self, sql: &str) -> String {
         let lines = self.lines(sql).await;
         assert_eq!(lines.len(), 1, "{sql}: {lines:?}");
         lines.into_iter().next().unwrap()
     }
 
-    /// A number that a query counts.
+    /// The number of rows of a query.
     pub(crate) async fn count(&mut self, from: &str) -> i64 {
         let sql = format!("SELECT CAST(count(*) AS TEXT) AS line FROM {from}");
         self.line(&sql).await.parse().unwrap()
@@ -107,7 +107,7 @@ impl Raw {
         id
     }
 
-    /// An id as this database writes it.
+    /// An id in this database's notation.
     pub(crate) fn id(&self, id: Uuid) -> String {
         match self {
             Self::Sqlite(_) => format!("x'{}'", id.simple()),
@@ -115,7 +115,7 @@ impl Raw {
         }
     }
 
-    /// An instant as this database writes it.
+    /// An instant in this database's notation.
     pub(crate) fn at(&self, at: Timestamp) -> String {
         match self {
             Self::Sqlite(_) => at.micros().to_string(),

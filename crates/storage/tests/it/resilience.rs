@@ -1,4 +1,4 @@
-//! Callers that go away, work that panics, writes that share a commit, databases that go away.
+//! Dropped callers, panicking work, writes that share a commit, and lost databases.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use offhook_testkit::{TestDatabase, contract};
 use crate::it::raw::Raw;
 use crate::it::shop::{Shop, T0, after, entry, new_key};
 
-/// Polls until `done`; no test of a condition takes longer than this.
+/// Polls until `done`, with a time limit longer than any condition takes.
 async fn until(mut done: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !done().await {
@@ -22,7 +22,7 @@ async fn until(mut done: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// A write whose work panics: the next version's number does not fit.
+/// A write that panics: the next version number overflows.
 fn panicking() -> AgentChange {
     AgentChange {
         head_version: i32::MAX,
@@ -34,7 +34,7 @@ fn panicking() -> AgentChange {
     }
 }
 
-/// Overflows are not told with the stack that they come from: to find its lines takes seconds, for which nothing else runs.
+/// Suppresses the backtraces of overflow panics: resolving their lines takes seconds and blocks everything else.
 fn overflow_in_silence() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -51,7 +51,7 @@ contract! {
         for _ in 0..20 {
             let call = shop.call(T0);
             ids.push(call.id);
-            // One poll hands the work over; then the caller is gone.
+            // One poll hands the work over; then the caller is dropped.
             let dropped = store.place_call(call).now_or_never();
             assert!(dropped.is_none() || matches!(dropped, Some(Ok(Placed::Accepted(_)))));
         }
@@ -77,7 +77,7 @@ contract! {
     }
 
     async fn work_that_panics_leaves_the_store_usable(store: Store) {
-        // Overflow is a panic in builds with debug assertions alone.
+        // Overflow only panics in builds with debug assertions.
         if !cfg!(debug_assertions) {
             return;
         }
@@ -258,7 +258,7 @@ mod only_postgres {
         assert!(outages > 0, "connections were cut while they worked");
 
         until(async || store.ping().await.is_ok()).await;
-        // Every pooled connection is sound again, not only the first.
+        // Every pooled connection works again, not only the first.
         let pings = join_all((0..16).map(|_| store.ping())).await;
         assert!(pings.iter().all(Result::is_ok), "{pings:?}");
         shop.place(T0).await;
@@ -295,7 +295,7 @@ mod only_postgres {
         .await;
         terminate(&mut maintenance, url).await;
         let cut = waiting.await.unwrap();
-        // A server that is slow to answer others meanwhile is told apart as silent.
+        // A server that is slow for others meanwhile counts as silent.
         let is_outage = matches!(
             cut,
             Err(StoreError::Unavailable(_) | StoreError::UnknownCommit(_))

@@ -1,4 +1,4 @@
-//! What is kept of deliveries, and for how long.
+//! The retention of deliveries.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn delivery(shop: &Shop, endpoint: EndpointId, at: Timestamp) -> DeliveryI
     }
 }
 
-/// Makes the first attempt of everything that is due; the last one.
+/// Makes the first and only attempt of everything that is due.
 async fn attempt(shop: &Shop, endpoint: EndpointId, success: bool, at: Timestamp) {
     let slots = vec![ClaimSlots {
         endpoint,
@@ -78,7 +78,7 @@ contract! {
         assert_eq!(recover(last).await.unwrap(), Recovered::Asked(0));
         let again = store.resend_delivery(shop.account, missed, last).await.unwrap();
         assert!(matches!(again, Resent::BodyGone), "{again:?}");
-        // Nothing is looked at twice.
+        // No row is processed twice.
         assert_eq!(Raw::open(&database).await.count("resends").await, 0);
         assert!(!store.clear_old_bodies(last.plus(MOMENT)).await.unwrap());
     }
@@ -114,7 +114,7 @@ contract! {
         assert_eq!(kept.delivery.state, DeliveryState::Pending);
         assert_eq!(raw.count("deliveries").await, 1);
         assert_eq!(raw.count("attempts").await, 0);
-        // The call's event is its conversation's.
+        // The call's event belongs to its conversation.
         assert_eq!(raw.count("events").await, 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Both migration folders say the same, and what `schema.rs` says.
+//! Both migration folders match each other and `schema.rs`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn migrations(database: &str, file: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The statements of a folder in one line each, without comments.
+/// The statements of a folder, each in one line, without comments.
 fn statements(database: &str, file: &str) -> Vec<String> {
     let mut all = Vec::new();
     for (_, text) in migrations(database, file) {
@@ -44,10 +44,10 @@ fn statements(database: &str, file: &str) -> Vec<String> {
     all
 }
 
-/// A statement of PostgreSQL in SQLite's types.
+/// A PostgreSQL statement with SQLite's types.
 fn in_sqlite(statement: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
-    // Collations and room in the pages are PostgreSQL's alone.
+    // Only PostgreSQL has collations and fill factors.
     let plain = statement
         .replace(" COLLATE \"C\"", "")
         .replace(" WITH (fillfactor = 50)", "")
@@ -58,7 +58,7 @@ fn in_sqlite(statement: &str) -> String {
             "FLOOR(EXTRACT(EPOCH FROM started_at) / 86400)",
             "started_at / 86400000000",
         )
-        // The code point of a text's first character, and the place of a text in another.
+        // The code point of a text's first character, and the position of a text in another.
         .replace("ascii(", "unicode(")
         .replace("strpos(", "instr(");
     let is_table = plain.starts_with("CREATE TABLE");
@@ -99,7 +99,7 @@ fn both_folders_say_the_same_in_their_own_types() {
             .iter()
             .map(|s| in_sqlite(s))
             .collect();
-        // Tables that are all key are laid out by it on SQLite.
+        // On SQLite, tables whose columns are all in the key have no row id.
         let sqlite: Vec<_> = statements("sqlite", file)
             .iter()
             .map(|s| s.replace(") STRICT, WITHOUT ROWID", ") STRICT"))
@@ -111,7 +111,7 @@ fn both_folders_say_the_same_in_their_own_types() {
     }
 }
 
-/// Why a migration that is applied beside a running service would do it harm.
+/// Why a migration would disrupt a running service.
 fn harm(up: &str, in_transaction: bool) -> Option<&'static str> {
     const TAKES: [&str; 6] = [
         "DROP TABLE",
@@ -171,7 +171,7 @@ fn a_migration_does_no_harm_to_versions_that_run_beside_it() {
     assert_eq!(harm("CREATE INDEX CONCURRENTLY b ON a (c)", false), None);
 }
 
-/// `table.column type`, with ` not null` where it is, as `schema.rs` has it, in the database's types.
+/// `table.column type`, with ` not null` if so: the columns of `schema.rs`, in the database's types.
 fn declared_columns(embedded: bool) -> BTreeSet<String> {
     let mut table = "";
     let mut renamed = None;

@@ -1,4 +1,4 @@
-//! Every sealed column is known to the exchange of the master key.
+//! The exchange of the master key covers every encrypted column.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::it::shop::{Shop, T0};
 
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 
-/// Columns of bytes that hold no secret: digests, what is compared, what is sent out, and what was sent in.
+/// Binary columns without secrets: digests, compared values, outgoing bodies, and incoming bodies.
 const PLAIN: [&str; 16] = [
     "api_keys.digest",
     "chat_messages.digest",

@@ -1,4 +1,4 @@
-//! Work that two processes on one database look for at the same moment: one of them does it.
+//! Two processes on one database look for the same work at the same moment: only one of them does it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn two(database: &TestDatabase) -> [Store; 2] {
     [database.open().await, database.open().await]
 }
 
-/// What eight attempts, half of them by each process, came to.
+/// The results of eight attempts, four by each process.
 async fn race<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     stores: &[Store; 2],
     attempt: impl Fn(Store) -> F,
@@ -30,7 +30,7 @@ contract! {
     async fn a_turn_is_one_processes(database: TestDatabase) {
         let stores = two(&database).await;
         for seconds in [0, 100] {
-            // The second time the first holder's lease has run out.
+            // The second time, the first holder's lease has expired.
             let now = stores.each_ref().map(|store| pass(store, seconds))[0];
             let taken = race(&stores, |store| async move {
                 let me = node();

@@ -22,7 +22,7 @@ pub(crate) const CUSTOMER: &str = "+5215512345678";
 pub(crate) const OURS: &str = "+15005550100";
 pub(crate) const OPERATION: &str = "calls.place";
 
-/// The start, and so many seconds.
+/// The start plus `seconds`.
 pub(crate) fn after(seconds: u64) -> Timestamp {
     T0.plus(Duration::from_secs(seconds))
 }
@@ -35,13 +35,13 @@ pub(crate) fn node() -> NodeId {
     mint(T0)
 }
 
-/// Lets `seconds` pass by whichever clock leases and keys are judged by; returns the time of the process's own.
+/// Advances the clock of leases and keys by `seconds`; returns the process's own time.
 pub(crate) fn pass(store: &Store, seconds: u64) -> Timestamp {
     store.turn_lease_clock(i64::try_from(seconds).unwrap() * 1_000_000);
     after(seconds)
 }
 
-/// What each of so many that begin at once comes to.
+/// The results of `many` concurrent attempts.
 pub(crate) async fn race<T, F>(many: usize, begin: impl Fn(usize) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -52,7 +52,7 @@ where
     done.into_iter().map(Result::unwrap).collect()
 }
 
-/// Every row of a list, page by page of `limit`; `read` has one row more where there is a next page.
+/// Every row of a list, page by page of `limit`; `read` returns one more row if there is a next page.
 pub(crate) async fn paged<T, K>(
     limit: usize,
     key: impl Fn(&T) -> K,
@@ -109,7 +109,7 @@ impl Shop {
         }
     }
 
-    /// The same account seen by another node.
+    /// The same account on another node.
     pub(crate) fn on(&self, store: &Store) -> Self {
         Self {
             store: store.clone(),
@@ -117,7 +117,7 @@ impl Shop {
         }
     }
 
-    /// A call that holds ten credits.
+    /// A call that reserves ten credits.
     pub(crate) fn call(&self, at: Timestamp) -> NewCall {
         NewCall {
             id: mint(at),
@@ -210,7 +210,7 @@ impl Shop {
         view.unwrap().unwrap().conversation
     }
 
-    /// Balance and reserved.
+    /// The balance and the reserved credits.
     pub(crate) async fn wallet(&self) -> (Credits, Credits) {
         let wallet = self.store.wallet(self.account).await.unwrap().unwrap();
         let Wallet {
@@ -229,7 +229,7 @@ impl Shop {
         id
     }
 
-    /// Every id that the filter shows, page by page of `limit`.
+    /// Every id that matches the filter, page by page of `limit`.
     pub(crate) async fn every(
         &self,
         filter: &ConversationFilter,
@@ -245,7 +245,7 @@ impl Shop {
         all.iter().map(|view| view.conversation.id).collect()
     }
 
-    /// One page's ids, and where the next begins.
+    /// One page's ids, and the start of the next.
     pub(crate) async fn page(
         &self,
         filter: &ConversationFilter,

@@ -1,4 +1,4 @@
-//! Spoken conversations of web pages: taken in one transaction, counted by their widget.
+//! Spoken conversations of web pages: stored in one transaction, and counted by their widget.
 
 use offhook_domain::{CallState, Channel, NodeId, Price};
 use offhook_storage::{Fenced, NewTalk, Settlement, Store, TalkTaken, WidgetSettings, mint};
@@ -10,7 +10,7 @@ use crate::it::shop::{Shop, T0, after, end, node, settlement};
 const ORIGIN: &str = "https://shop.example";
 const DAY: u64 = 86_400;
 
-/// A shop whose agent has its widget on.
+/// A shop whose agent has its widget enabled.
 async fn furnished(store: &Store, cap: Option<i64>) -> Shop {
     let shop = Shop::new(store).await;
     let settings = WidgetSettings {
@@ -54,7 +54,7 @@ async fn taken(shop: &Shop, talk: NewTalk) -> &'static str {
     }
 }
 
-/// A talk that was begun, answered, ended and settled like this.
+/// A conversation that began, was answered, ended and was settled like this.
 async fn spoken(shop: &Shop, talk: NewTalk, settlement: Settlement) {
     let id = talk.id;
     let TalkTaken::Claimed(row) = shop.store.take_talk(talk).await.unwrap() else {
@@ -107,7 +107,7 @@ contract! {
         assert_eq!(taken(&shop, NewTalk { reserve: 11, ..new() }).await, "cap");
         assert_eq!(taken(&shop, new()).await, "claimed");
         assert_eq!(taken(&shop, NewTalk { reserve: 0, ..new() }).await, "claimed");
-        // The refused ones count for nothing; these three are what a minute has.
+        // Refused ones do not count; these three use up the minute.
         assert_eq!(taken(&shop, NewTalk { reserve: 0, ..new() }).await, "too many");
         assert_eq!(taken(&shop, NewTalk { reserve: 0, at: after(60), ..new() }).await, "claimed");
 
@@ -149,7 +149,7 @@ contract! {
 
     async fn what_a_talk_cost_and_did_not_hold_counts_for_the_day_as_well(store: Store) {
         let shop = furnished(&store, Some(25)).await;
-        // 10 held, 17 spent: 8 of 25 are left.
+        // 10 reserved, 17 spent: 8 of 25 are left.
         spoken(&shop, talk(&shop, node()), settlement(CallState::Completed, 17)).await;
         assert_eq!(shop.wallet().await, (983, 0));
         assert_eq!(taken(&shop, NewTalk { reserve: 9, ..talk(&shop, node()) }).await, "cap");

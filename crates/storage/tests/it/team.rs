@@ -34,7 +34,7 @@ fn invitation(shop: &Shop, email: &str, at: Timestamp) -> Invitation {
     }
 }
 
-/// A digest that no other has.
+/// A unique digest.
 fn digest(of: &Invitation) -> [u8; 32] {
     let mut digest = [7; 32];
     digest[..16].copy_from_slice(of.id.uuid().as_bytes());
@@ -66,12 +66,12 @@ contract! {
         assert_eq!(used(&shop, after(50)).await, 3);
         assert_eq!(add(&shop, "d@x.mx", after(50), Some(3)).await, SeatTaken::Full(3));
         assert_eq!(invite(&shop, "d@x.mx", after(50), Some(3)).await, SeatTaken::Full(3));
-        // At the very end of the invitation its seat is free.
+        // At the exact end of the invitation its seat is free.
         assert_eq!((used(&shop, after(99)).await, used(&shop, after(100)).await), (3, 2));
         assert_eq!(invite(&shop, "d@x.mx", after(99), Some(3)).await, SeatTaken::Full(3));
         assert_eq!(invite(&shop, "d@x.mx", after(100), Some(3)).await, SeatTaken::Done);
         assert_eq!(used(&shop, after(100)).await, 3);
-        // Without a limit there is always one; and what is refused takes none.
+        // Without a limit there is always a seat; a refusal takes none.
         assert_eq!(add(&shop, "e@x.mx", after(100), None).await, SeatTaken::Done);
         assert_eq!((used(&shop, after(100)).await, used(&stranger, T0).await), (4, 0));
     }
@@ -84,9 +84,9 @@ contract! {
         assert_eq!(invite(&shop, "eva@x.mx", T0, None).await, SeatTaken::Done);
         let again = invite(&shop, "EVA@x.mx", after(1), None).await;
         assert_eq!(again, SeatTaken::Invited(after(100)));
-        // What has expired is no obstacle.
+        // An expired invitation does not count.
         assert_eq!(invite(&shop, "eva@x.mx", after(100), None).await, SeatTaken::Done);
-        // A member takes the seat of the invitation, also where there is no other.
+        // A member takes the seat of the invitation, even if no other seat is free.
         assert_eq!(add(&shop, "eva@x.mx", after(101), Some(2)).await, SeatTaken::Done);
         assert_eq!(used(&shop, after(101)).await, 2);
         for email in ["ana@x.mx", "eva@x.mx"] {

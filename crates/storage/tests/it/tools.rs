@@ -1,4 +1,4 @@
-//! Tools, and what versions pin of them.
+//! Tools, and the tools that versions pin.
 
 use std::collections::HashSet;
 

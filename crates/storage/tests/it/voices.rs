@@ -78,7 +78,7 @@ contract! {
 
     async fn thousands_of_voices_are_read_whole_and_in_order(store: Store) {
         use VoiceProvider::{A, B, C};
-        // Some pages are full to the row.
+        // Some pages are exactly full.
         let of = |provider, count: usize| (0..count).map(|n| voice(provider, &format!("{n:04}"))).collect::<Vec<_>>();
         let all = [of(A, 512), of(B, 1), of(C, 255)];
         for (provider, rows) in [A, B, C].into_iter().zip(all.clone()) {

@@ -1,4 +1,4 @@
-//! The wallet's invariants, whatever happens in whatever order.
+//! The wallet's invariants, for any steps in any order.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::it::billing::{assert_books, audited};
 use crate::it::raw::Raw;
 use crate::it::shop::{CANCELLED, Shop, T0, after, end, entry, node, race, settlement};
 
-/// One step of an account's life.
+/// A step in an account's life.
 #[derive(Debug, Clone)]
 enum Step {
     Credit(i64),
@@ -41,15 +41,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the test knows of an account's calls.
+/// The account's calls, as the test tracks them.
 #[derive(Default)]
 struct Calls {
     queued: VecDeque<(ConversationId, i64)>,
     owned: VecDeque<(ConversationId, ClaimId, i64)>,
 }
 
-/// Takes a step, if there is a call to take it with. Credits that a call costs are within what it holds, as the engine
-/// tops up before.
+/// Takes a step, if there is a call for it. A call's cost stays within its reservation, because the engine tops up
+/// first.
 async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
     let store = &shop.store;
     match step {
@@ -61,7 +61,7 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
         }
         Step::Debit(credits) => {
             let audited = audited("wallet.credit");
-            // Refused where calls hold what it would take.
+            // Refused if calls have reserved the credits.
             store
                 .credit_wallet(shop.account, entry("manual_debit", -credits), None, audited)
                 .await
@@ -131,7 +131,8 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
     }
 }
 
-/// Balance = sum of the ledger = newest `balance_after`; reserved = sum of reservations; never more held than there is.
+/// Balance = sum of the ledger = newest `balance_after`; reserved = sum of reservations; never more reserved than
+/// there is.
 async fn check(raw: &mut Raw, shop: &Shop) {
     assert_books(shop).await;
     let (balance, reserved) = shop.wallet().await;
@@ -185,7 +186,7 @@ contract! {
             let steps = prop::collection::vec(step(), 25).new_tree(&mut runner).unwrap().current();
             let shop = shop.clone();
             tokio::spawn(async move {
-                // Claimed calls are the settler's.
+                // Only the settling task uses claimed calls.
                 let mut calls = Calls::default();
                 for step in steps {
                     if !matches!(step, Step::Claim | Step::Settle(_) | Step::TopUp(_)) {
@@ -202,7 +203,7 @@ contract! {
                     for call in shop.claim_at(1_000, node(), T0).await {
                         let (id, claim) = (call.id, call.claim_id.unwrap());
                         let (store, account) = (shop.store.clone(), shop.account);
-                        // Topping up while the call is being settled.
+                        // Tops up while the call is being settled.
                         let topping = tokio::spawn({
                             let store = store.clone();
                             async move { store.top_up(id, 1, T0).await.unwrap() }

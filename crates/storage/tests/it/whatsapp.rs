@@ -1,4 +1,4 @@
-//! Messages on WhatsApp: taken in once, answered under a claim, sent at most once.
+//! Messages on WhatsApp: stored once, answered under a claim, sent at most once.
 
 use offhook_domain::{ConversationId, NodeId, Price, SentStatus, Timestamp, WhatsAppThreadId};
 use offhook_storage::{
@@ -101,7 +101,7 @@ async fn open(shop: &Shop, hold: WhatsAppHold, at: Timestamp) -> ConversationId 
     id
 }
 
-/// A thread under a claim, with an answer of two parts to send.
+/// A claimed thread with a reply of two parts to send.
 async fn answered(shop: &Shop, at: Timestamp) -> (WhatsAppHold, ConversationId) {
     let store = &shop.store;
     receive(shop, "m1", at).await;
@@ -143,7 +143,7 @@ contract! {
         assert_eq!(waiting(&store, hold, after(10)).await, "early");
         store.drop_whatsapp(hold, "early".to_owned(), None, after(10)).await.unwrap();
         assert_eq!(waiting(&store, hold, after(10)).await, "late");
-        // Put off, it is due again when it is, and not before.
+        // A postponed message becomes due at its time, and not before.
         store.put_off_whatsapp(hold, "late".to_owned(), after(30), true).await.unwrap();
         assert!(rests(&store, hold, after(11)).await);
         assert_eq!(store.release_whatsapp(hold).await.unwrap(), Fenced::Done);
@@ -161,7 +161,7 @@ contract! {
         assert_eq!(first.content.as_deref(), Some("One."));
         assert_eq!(store.begin_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Done);
         assert_eq!(store.begin_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Lost, "once");
-        // The process dies; another one takes over when the lease is over, on SQLite at once.
+        // The process dies; another one takes over when the lease has expired, on SQLite at once.
         let now = pass(&store, 60);
         let taken = claimed(&store, there(), now).await;
         assert_ne!(taken.claim, hold.claim);
@@ -170,7 +170,7 @@ contract! {
         assert_eq!(second.content.as_deref(), Some("Two."), "the first one may have left");
         assert_eq!(statuses(&shop, conversation).await, [SentStatus::Unknown, SentStatus::Queued]);
         assert_eq!(notes(&store, conversation).await.len(), 1);
-        // Whoever sent it lived after all: what it learned counts, and does not bring it back.
+        // The sender survived after all: its result counts, but does not queue the message again.
         store.ended_whatsapp(first.id, WhatsAppOutcome::Later(now), now).await.unwrap();
         assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Unknown);
         store.ended_whatsapp(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), now).await.unwrap();
@@ -216,7 +216,7 @@ contract! {
         let written = store.remark_on_whatsapp(hold, id, "m1".to_owned(), remark, times(after(1)));
         assert_eq!(written.await.unwrap(), Some(true));
         assert_eq!(queued(&store, hold, after(1)).await.content.as_deref(), Some("Only text."));
-        // Silent for long by a page's measure, not by WhatsApp's.
+        // Idle by a page's limit, but not by WhatsApp's.
         assert_eq!(store.idle_chats(false, after(9_999), 10).await.unwrap(), []);
         assert_eq!(store.idle_chats(true, after(9_999), 10).await.unwrap(), [id]);
         assert_eq!(shop.wallet().await, (100, 1));
@@ -232,7 +232,7 @@ contract! {
         let mut raw = Raw::open(&database).await;
         assert_eq!(raw.count("whatsapp_received").await, 1, "m2 waits");
         assert_eq!(raw.count("whatsapp_threads").await, 1);
-        // A database that was restored sends nothing that may have been sent.
+        // A restored database sends nothing that may have been sent.
         store.hold_restored(after(2)).await.unwrap();
         assert_eq!(due(&store, here(), after(9_999)).await, []);
         assert_eq!(statuses(&shop, conversation).await, [SentStatus::Unknown, SentStatus::Unknown]);

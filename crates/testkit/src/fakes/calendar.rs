@@ -1,4 +1,4 @@
-//! Google Calendar, API v3: the primary calendar, as far as free times and appointments go.
+//! Google Calendar, API v3: free times and appointments of the primary calendar.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use serde_json::{Value, json};
 use super::oauth::Authority;
 use crate::upstream::{Answer, Asked, Upstream};
 
-/// Where its interface is.
+/// The path of its API.
 pub const API_PATH: &str = "/calendar/v3";
 
-/// What it calls its events.
+/// The path of its events.
 pub const EVENTS_PATH: &str = "/calendar/v3/calendars/primary/events";
 
-/// Where it says what is taken.
+/// The path of its busy times.
 pub const BUSY_PATH: &str = "/calendar/v3/freeBusy";
 
 pub const TIME_ZONE: &str = "America/Mexico_City";
 
 #[derive(Default)]
 struct State {
-    /// With their `id` and `status`. A deleted one stays, as `cancelled`.
+    /// With their `id` and `status`. A deleted event stays, as `cancelled`.
     events: Vec<Value>,
     forgets: bool,
 }
 
-/// A calendar that listens.
+/// A running fake calendar.
 pub struct FakeCalendar {
-    /// Where it listens, and how it misbehaves.
+    /// Its HTTP server, for its address and faults.
     pub upstream: Upstream,
-    /// Who may come in.
+    /// The authorization server that issues its tokens.
     pub authority: Authority,
     state: Arc<Mutex<State>>,
 }
 
 impl FakeCalendar {
-    /// An empty one.
+    /// An empty calendar.
     pub async fn start() -> Self {
         let authority = Authority::default();
         let state = Arc::<Mutex<State>>::default();
@@ -49,7 +49,7 @@ impl FakeCalendar {
         }
     }
 
-    /// Every event that stands in it, as it was written.
+    /// Every event that is not cancelled, as it was written.
     pub fn events(&self) -> Vec<Value> {
         let mut events = self.state.lock().events.clone();
         events.retain(is_standing);
@@ -61,20 +61,20 @@ impl FakeCalendar {
         events
     }
 
-    /// Puts an event into it, from and to these instants (RFC 3339).
+    /// Adds an event between these instants (RFC 3339).
     pub fn put(&self, start: &str, end: &str) {
         let event = json!({"start": {"dateTime": start}, "end": {"dateTime": end}});
         keep(&mut self.state.lock().events, event);
     }
 
-    /// Somebody deletes every event; their ids stay known.
+    /// Cancels every event; their ids stay known.
     pub fn cancel_all(&self) {
         for event in &mut self.state.lock().events {
             event["status"] = "cancelled".into();
         }
     }
 
-    /// From now on it accepts events, and forgets them; or no more.
+    /// From now on accepts events without storing them, or stores them again.
     pub fn forget(&self, forgets: bool) {
         self.state.lock().forgets = forgets;
     }
@@ -130,7 +130,7 @@ fn insert(event: Value, state: &mut State) -> Answer {
     }
 }
 
-/// The event as it stands there.
+/// Stores the event and returns it as stored.
 fn keep(events: &mut Vec<Value>, mut event: Value) -> Value {
     if event["id"].is_null() {
         event["id"] = format!("event{}", events.len() + 1).into();

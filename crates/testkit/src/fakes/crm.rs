@@ -1,4 +1,4 @@
-//! HubSpot's CRM API, as far as finding contacts and logging calls goes.
+//! HubSpot's CRM API: finding contacts and logging calls.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::oauth::Authority;
 use crate::upstream::{Answer, Asked, Upstream};
 
-/// Where contacts are looked for.
+/// The path of the contact search.
 pub const SEARCH_PATH: &str = "/crm/v3/objects/contacts/search";
 
-/// Where calls are logged.
+/// The path for logging calls.
 pub const CALLS_PATH: &str = "/crm/v3/objects/calls";
 
 #[derive(Default)]
@@ -20,17 +20,17 @@ struct State {
     calls: Vec<Value>,
 }
 
-/// A CRM that listens.
+/// A running fake CRM.
 pub struct FakeCrm {
-    /// Where it listens, and how it misbehaves.
+    /// Its HTTP server, for its address and faults.
     pub upstream: Upstream,
-    /// Who may come in.
+    /// The authorization server that issues its tokens.
     pub authority: Authority,
     state: Arc<Mutex<State>>,
 }
 
 impl FakeCrm {
-    /// An empty one.
+    /// An empty CRM.
     pub async fn start() -> Self {
         let authority = Authority::default();
         let state = Arc::<Mutex<State>>::default();
@@ -43,7 +43,7 @@ impl FakeCrm {
         }
     }
 
-    /// Puts a contact into it.
+    /// Adds a contact.
     pub fn put(&self, id: &str, first_name: &str, last_name: &str, phone: &str) {
         let properties = json!({
             "firstname": first_name,
@@ -56,7 +56,7 @@ impl FakeCrm {
         self.state.lock().contacts.push(contact);
     }
 
-    /// Every call that was logged, as it was written.
+    /// Every logged call, as it was written.
     pub fn calls(&self) -> Vec<Value> {
         self.state.lock().calls.clone()
     }

@@ -1,5 +1,5 @@
-//! ElevenLabs' agents: the operations on agents, numbers, calls and conversations that the legacy runtime uses, in the
-//! shapes that its documentation of November 2026 shows.
+//! ElevenLabs' agents: the operations on agents, numbers, calls and conversations that the legacy runtime uses, in
+//! the shapes of its documentation of November 2026.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Upstream};
 
-/// The key that opens the workspace which is there from the start.
+/// The API key of the initial workspace.
 pub const KEY: &str = "xi_key_of_the_tests";
 
-/// The agent that is there from the start.
+/// The initial agent.
 pub const AGENT: &str = "agent_0001";
 
-/// Its number, of a Twilio account.
+/// The initial agent's number, from a Twilio account.
 pub const NUMBER: &str = "+15005560001";
 
-/// A number that no agent has, of a SIP trunk.
+/// A number without an agent, from a SIP trunk.
 pub const TRUNK_NUMBER: &str = "+15005560002";
 
-/// A recording as the service has them: 1.5 s of sound in an MP3 file.
+/// A recording in the provider's format: 1.5 s of audio in an MP3 file.
 pub const RECORDING: &[u8] = include_bytes!("../../../media/tests/it/mono.mp3");
 
-/// The second at which every call begins, since 1970.
+/// The Unix second at which every call begins.
 pub const BEGAN_AT: i64 = 1_777_573_940;
 
 /// A running fake.
@@ -34,59 +34,59 @@ pub struct ElevenLabs {
     state: Arc<Mutex<State>>,
 }
 
-/// What it knows.
+/// The fake's state.
 #[derive(Default)]
 pub struct State {
-    /// Workspaces by the keys that open them.
+    /// Workspaces by API key.
     pub workspaces: BTreeMap<String, Workspace>,
-    /// Every call that it was asked for, oldest first.
+    /// Every requested call, oldest first.
     pub calls: Vec<Call>,
-    /// The most that a page holds, whatever is asked for.
+    /// The largest page size, whatever the request asks for.
     pub page_size: usize,
-    /// Whether a new call is in no list and cannot be read.
+    /// Whether a new call is hidden: in no list, and unreadable.
     pub hides_calls: bool,
-    /// Whether it refuses to place calls, in the words of an answer that is otherwise good.
+    /// Whether it refuses to place calls, in the message of an otherwise successful response.
     pub refuses: bool,
-    /// Whether its list does not know the parameter `user_id`, and holds everybody's conversations.
+    /// Whether its list ignores the parameter `user_id` and returns the conversations of all users.
     pub lists_everybody: bool,
-    /// Whether its list holds no conversation, though each can be read.
+    /// Whether its list is empty, though each conversation can be read.
     pub lists_none: bool,
-    /// What `/audio` answers, with its media type.
+    /// The response of `/audio`, with its media type.
     pub recording: Option<(&'static str, Vec<u8>)>,
-    /// Whether recordings that are told of are not there yet.
+    /// Whether announced recordings do not exist yet.
     pub hides_recordings: bool,
-    /// Whether everybody answers at once and hangs up after half a minute.
+    /// Whether every callee answers at once and hangs up after half a minute.
     pub finishes: bool,
 }
 
-/// What a key opens.
+/// The contents of a workspace.
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
-    /// Agents by id, each as `GET /v1/convai/agents/{id}` answers.
+    /// Agents by id, each as `GET /v1/convai/agents/{id}` returns it.
     pub agents: BTreeMap<String, Value>,
     /// Numbers, each as `GET /v1/convai/phone-numbers` lists it.
     pub numbers: Vec<Value>,
 }
 
-/// A call that it was asked for.
+/// A requested call.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Its conversation.
+    /// The id of its conversation.
     pub id: String,
-    /// Whose key asked.
+    /// The API key of the request.
     pub key: String,
-    /// `twilio` or `sip-trunk`: the operation.
+    /// The operation: `twilio` or `sip-trunk`.
     pub kind: String,
     /// The body of the request.
     pub request: Value,
-    /// Whether it is in no list and cannot be read.
+    /// Whether the call is in no list and cannot be read.
     pub hidden: bool,
-    /// As `GET /v1/convai/conversations/{id}` answers.
+    /// As `GET /v1/convai/conversations/{id}` returns it.
     pub conversation: Value,
 }
 
 impl ElevenLabs {
-    /// A service with one workspace: one agent, its number, and another number.
+    /// Starts with one workspace: one agent, its number, and another number.
     pub async fn start() -> Self {
         let mut state = State {
             page_size: 100,
@@ -107,30 +107,28 @@ impl ElevenLabs {
         Self { upstream, state }
     }
 
-    /// Where it is.
     #[must_use]
     pub fn base_url(&self) -> String {
         self.upstream.base_url()
     }
 
-    /// What listens: by it the fake misbehaves and tells what it was asked.
+    /// Its HTTP server, for faults and recorded requests.
     #[must_use]
     pub const fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
-    /// What it knows.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 
-    /// Every call that it was asked for, oldest first.
+    /// Every requested call, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.state().calls.clone()
     }
 
-    /// The calls with this handle of ours as their user.
+    /// The calls whose user is this handle of ours.
     #[must_use]
     pub fn calls_of(&self, handle: &str) -> Vec<Call> {
         let mut calls = self.calls();
@@ -138,7 +136,7 @@ impl ElevenLabs {
         calls
     }
 
-    /// A conversation begins that it was not asked for: of this agent, with this `metadata.phone_call`, or in a page.
+    /// Begins a conversation that no request placed: with this agent and `metadata.phone_call`, or in a page.
     pub fn begins(&self, id: &str, agent: &str, phone_call: Value, text_only: bool) {
         let conversation = json!({
             "agent_id": agent,
@@ -169,7 +167,7 @@ impl ElevenLabs {
         });
     }
 
-    /// Somebody answers, and this is said: role, words, second.
+    /// Answers the call and adds these turns: role, words, second.
     pub fn talk(&self, id: &str, said: &[(&str, &str, i64)]) {
         let turns: Vec<Value> = said
             .iter()
@@ -181,7 +179,7 @@ impl ElevenLabs {
         });
     }
 
-    /// A call that was answered ends after `seconds`, with a summary and for this reason.
+    /// Ends an answered call after `seconds`, with a summary and this reason.
     pub fn end(&self, id: &str, seconds: i64, reason: &str) {
         let has_audio = self.state().recording.is_some();
         self.change(id, |conversation| {
@@ -201,7 +199,7 @@ impl ElevenLabs {
         });
     }
 
-    /// A call that nobody answered is over, with this `call_result`.
+    /// Fails an unanswered call with this `call_result`.
     pub fn fail(&self, id: &str, result: &str) {
         self.change(id, |conversation| {
             conversation["status"] = json!("failed");
@@ -209,19 +207,19 @@ impl ElevenLabs {
         });
     }
 
-    /// Sets the status alone, as `processing`.
+    /// Sets only the status, such as `processing`.
     pub fn set_status(&self, id: &str, status: &str) {
         self.change(id, |conversation| conversation["status"] = json!(status));
     }
 
-    /// Forgets every call: it was taken, and there never was one.
+    /// Hides every call, as if the provider had accepted and then lost it.
     pub fn forget(&self) {
         for call in &mut self.state().calls {
             call.hidden = true;
         }
     }
 
-    /// Lists the calls that it has hidden.
+    /// Makes the hidden calls visible.
     pub fn appear(&self) {
         let mut state = self.state();
         state.hides_calls = false;
@@ -230,10 +228,10 @@ impl ElevenLabs {
         }
     }
 
-    /// Changes what is told of a call.
+    /// Changes a call's conversation.
     ///
     /// # Panics
-    /// If there is none of this id.
+    /// If there is no call with this id.
     pub fn change(&self, id: &str, change: impl FnOnce(&mut Value)) {
         let mut state = self.state();
         let call = state.calls.iter_mut().find(|call| call.id == id);
@@ -241,7 +239,7 @@ impl ElevenLabs {
         change(&mut call.conversation);
     }
 
-    /// The body of the webhook that tells of a call's end.
+    /// The body of the webhook for an ended call.
     #[must_use]
     pub fn transcription(&self, id: &str) -> String {
         let call = self.calls().into_iter().find(|call| call.id == id);
@@ -250,7 +248,7 @@ impl ElevenLabs {
             .to_string()
     }
 
-    /// The body of the webhook that tells of a call which was never begun. It names the call by its own id alone.
+    /// The body of the webhook for a call that did not start. It only holds the provider's id of the call.
     #[must_use]
     pub fn initiation_failure(&self, id: &str, reason: &str) -> String {
         json!({
@@ -267,7 +265,7 @@ impl ElevenLabs {
     }
 }
 
-/// The value of `ElevenLabs-Signature` for a body sent at this second since 1970.
+/// The value of `ElevenLabs-Signature` for a body sent at this Unix second.
 #[must_use]
 pub fn signature(secret: &str, at: i64, body: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
@@ -275,7 +273,7 @@ pub fn signature(secret: &str, at: i64, body: &str) -> String {
     format!("t={at},v0={}", hex::encode(tag))
 }
 
-/// An agent as it is read by its id.
+/// An agent as a read by its id returns it.
 #[must_use]
 pub fn agent(id: &str, name: &str) -> Value {
     json!({
@@ -355,7 +353,7 @@ impl State {
         )
     }
 
-    /// Which of `count` rows are on the page, and the cursor of the next one.
+    /// The range of rows on the page out of `count`, and the cursor of the next page.
     fn page(&self, count: usize, asked: &Asked) -> (std::ops::Range<usize>, Option<String>) {
         let asked_for = |name| {
             asked

@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Upstream};
 
-/// The client that it knows.
+/// The id of its only client.
 pub const CLIENT_ID: &str = "the-client";
 
 /// That client's secret.
 pub const CLIENT_SECRET: &str = "the-client-s3cret";
 
-/// Where members give their consent.
+/// The path where members give their consent.
 pub const AUTHORIZE_PATH: &str = "/oauth/authorize";
 
-/// Where tokens are had.
+/// The path of the token endpoint.
 pub const TOKEN_PATH: &str = "/oauth/token";
 
-/// Where tokens are taken out of use.
+/// The path of the revocation endpoint.
 pub const REVOKE_PATH: &str = "/oauth/revoke";
 
 #[derive(Default)]
 struct State {
     made: usize,
-    /// Codes, each with its challenge and its redirect URI.
+    /// Codes, each with its challenge and redirect URI.
     codes: HashMap<String, (String, String)>,
     access: Vec<String>,
     refresh: Vec<String>,
@@ -35,7 +35,7 @@ struct State {
     allowed: Option<String>,
 }
 
-/// What an authorization server remembers; a fake of an application asks it who may come in.
+/// The state of an authorization server; the fake of an application checks access tokens with it.
 #[derive(Clone)]
 pub struct Authority(Arc<Mutex<State>>);
 
@@ -49,10 +49,10 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// The member's yes on the page at `authorize_url`: the query with which they are sent back.
+    /// The member consents on the page at `authorize_url`. Returns the query of the redirect.
     ///
     /// # Panics
-    /// If the URL lacks what RFC 6749 and RFC 7636 want there.
+    /// If the URL lacks a parameter that RFC 6749 and RFC 7636 require.
     pub fn consent(&self, authorize_url: &str) -> String {
         let asked = asked(authorize_url);
         let of = |name: &str| {
@@ -70,7 +70,7 @@ impl Authority {
         format!("state={}&code={code}", of("state"))
     }
 
-    /// The member's no, or another error: the query with which they are sent back.
+    /// The member refuses, or another error occurs. Returns the query of the redirect.
     ///
     /// # Panics
     /// If the URL has no state.
@@ -80,47 +80,48 @@ impl Authority {
         format!("state={state}&error={error}")
     }
 
-    /// From now on a refresh token is good once.
+    /// From now on each refresh token works once.
     pub fn rotate(&self) {
         self.0.lock().rotates = true;
     }
 
-    /// From now on access tokens are good for so many seconds, if that is said.
+    /// From now on access tokens expire after `seconds`; `None`: the response omits the lifetime.
     pub fn expire_in(&self, seconds: Option<u64>) {
         self.0.lock().expires_in = seconds;
     }
 
-    /// From now on members allow these scopes, parted by spaces, and it says so; `None`: it says nothing of them.
+    /// From now on members grant these scopes, separated by spaces, and the response names them. `None`: it omits
+    /// them.
     pub fn allow(&self, scopes: Option<&str>) {
         self.0.lock().allowed = scopes.map(str::to_owned);
     }
 
-    /// The member withdraws everything that they consented to.
+    /// The member revokes all their consents.
     pub fn withdraw(&self) {
         let mut state = self.0.lock();
         state.access.clear();
         state.refresh.clear();
     }
 
-    /// Access tokens are good no more; refresh tokens are.
+    /// Invalidates all access tokens; refresh tokens stay valid.
     pub fn lapse(&self) {
         self.0.lock().access.clear();
     }
 
-    /// The access and refresh tokens that are good.
+    /// The valid access and refresh tokens.
     pub fn good(&self) -> (Vec<String>, Vec<String>) {
         let state = self.0.lock();
         (state.access.clone(), state.refresh.clone())
     }
 
-    /// Whether a request carries a good access token.
+    /// Whether a request carries a valid access token.
     pub fn lets_in(&self, asked: &Asked) -> bool {
         let bearer = asked.header("authorization").unwrap_or_default();
         let token = bearer.strip_prefix("Bearer ").unwrap_or_default();
         self.0.lock().access.iter().any(|good| good == token)
     }
 
-    /// A service that listens behind it, for those whom it lets in; everybody else gets a 401 with this body.
+    /// Starts a service that requires an access token; requests without one get a 401 with this body.
     pub(super) async fn guard<S: Send + 'static>(
         &self,
         state: &Arc<Mutex<S>>,
@@ -140,7 +141,7 @@ impl Authority {
         .await
     }
 
-    /// Answers what is asked at its own paths; `None` for all others.
+    /// Answers requests to its own paths; `None` for all others.
     pub fn answer(&self, asked: &Asked) -> Option<Answer> {
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", AUTHORIZE_PATH) => Some(self.page(asked)),
@@ -150,7 +151,7 @@ impl Authority {
         }
     }
 
-    /// Its own page, where a member says yes or no by a link.
+    /// Its own page, with one link to consent and one to refuse.
     fn page(&self, asked: &Asked) -> Answer {
         let url = format!("http://authority.example{AUTHORIZE_PATH}?{}", asked.query);
         let back = asked.parameter("redirect_uri").unwrap_or_default();
@@ -178,7 +179,7 @@ impl Authority {
         let mut state = self.0.lock();
         match of("grant_type") {
             "authorization_code" => {
-                // A code is good once, whoever brings it.
+                // A code works once, for any client.
                 let Some((challenge, redirect_uri)) = state.codes.remove(of("code")) else {
                     return refusal(400, "invalid_grant");
                 };
@@ -243,7 +244,7 @@ fn refusal(status: u16, error: &str) -> Answer {
     Answer::json(status, &json!({"error": error, "error_description": words}))
 }
 
-/// What stands in a URL, as the application's page sees it.
+/// A request for this URL, as the application's page receives it.
 fn asked(url: &str) -> Asked {
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
     Asked {

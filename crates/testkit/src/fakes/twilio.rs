@@ -1,5 +1,5 @@
-//! Twilio: its REST interface over an [`Upstream`], and what Twilio does of its own accord: it signs and posts callbacks,
-//! opens a call's WebSocket, speaks, listens, and sends marks back.
+//! Twilio: its REST API over an [`Upstream`], and its own actions: it signs and posts callbacks, opens a call's
+//! WebSocket, sends and receives audio, and returns marks.
 
 mod forms;
 mod stream;
@@ -17,38 +17,37 @@ use crate::upstream::{Answer, Asked, Upstream};
 pub use forms::{Scheme, SignedForm, incoming_form, sign, status_form, verdict_form};
 pub use stream::{Stream, beginning, echo, key, sound, stop};
 
-/// The deployment's account, its token, and a key of it.
+/// The deployment's Twilio account.
 pub const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
 /// The token of [`ACCOUNT`].
 pub const TOKEN: &str = "deployment-token";
-/// A shared key that callbacks may be signed with.
+/// A shared key that may sign callbacks.
 pub const SIGNING_KEY: &str = "shared-signing-key";
-/// An account of a customer's own, and its token.
+/// A customer's own Twilio account.
 pub const OWN_ACCOUNT: &str = "ACfedcba9876543210fedcba9876543210";
 /// The token of [`OWN_ACCOUNT`].
 pub const OWN_TOKEN: &str = "own-token";
-/// A key of [`ACCOUNT`], and its secret.
+/// An API key of [`ACCOUNT`], and its secret.
 pub const KEY: (&str, &str) = ("SK00112233445566778899aabbccddeeff", "key-secret");
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedCall {
-    /// Its id.
     pub sid: String,
-    /// Whose call it is: [`ACCOUNT`], or [`OWN_ACCOUNT`].
+    /// The call's account: [`ACCOUNT`] or [`OWN_ACCOUNT`].
     pub account: &'static str,
-    /// Everything that was asked.
+    /// Every member of the request.
     pub form: Vec<(String, String)>,
-    /// Where it is, in Twilio's words.
+    /// Its status, in Twilio's words.
     pub status: String,
-    /// What it was told later: `Status` or `Twiml`, and the value.
+    /// Later updates: `Status` or `Twiml`, and the value.
     pub changes: Vec<(String, String)>,
 }
 
 impl PlacedCall {
-    /// A call of an account that came in, and that this TwiML answered.
+    /// An incoming call of an account, answered with this TwiML.
     pub fn answered(account: &'static str, sid: &str, twiml: &str) -> Self {
         Self {
             sid: sid.to_owned(),
@@ -59,7 +58,7 @@ impl PlacedCall {
         }
     }
 
-    /// A member of the request that placed it.
+    /// A member of the request that placed the call.
     pub fn asked(&self, name: &str) -> Option<&str> {
         let found = self.form.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -71,12 +70,12 @@ impl PlacedCall {
         of.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The secret that its stream is to show.
+    /// The token that its stream must present.
     pub fn stream_token(&self) -> String {
         self.between("value=\"")
     }
 
-    /// The address of its stream.
+    /// The URL of its stream.
     pub fn stream_url(&self) -> String {
         self.between("Stream url=\"")
     }
@@ -98,28 +97,28 @@ impl PlacedCall {
 /// A number of [`OWN_ACCOUNT`].
 struct OwnNumber {
     number: String,
-    /// Whether it can be called by.
+    /// Whether calls can use it.
     voice: bool,
-    /// Where calls to it are asked about.
+    /// The webhook URL for incoming calls to it.
     voice_url: String,
 }
 
 #[derive(Default)]
 struct State {
     calls: Vec<PlacedCall>,
-    /// All others are of [`ACCOUNT`].
+    /// The numbers of [`OWN_ACCOUNT`]. Every other number belongs to [`ACCOUNT`].
     numbers: Vec<OwnNumber>,
     page_size: usize,
 }
 
-/// The service. It stops when it is dropped.
+/// A running fake. It stops when dropped.
 pub struct FakeTwilio {
     upstream: Upstream,
     state: Arc<Mutex<State>>,
 }
 
 impl FakeTwilio {
-    /// A service with one active account, and another one that has the numbers given.
+    /// Starts with [`ACCOUNT`], and with [`OWN_ACCOUNT`], which has no numbers yet.
     pub async fn start() -> Self {
         let state = Arc::<Mutex<State>>::default();
         state.lock().page_size = 2;
@@ -128,12 +127,12 @@ impl FakeTwilio {
         Self { upstream, state }
     }
 
-    /// The service's own side.
+    /// Its HTTP server.
     pub const fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
-    /// Gives [`OWN_ACCOUNT`] numbers; `false` of one that can only send texts.
+    /// Gives [`OWN_ACCOUNT`] numbers; `false` marks a number that can only send texts.
     pub fn own_numbers(&self, numbers: &[(&str, bool)]) {
         let numbers = numbers.iter();
         self.state.lock().numbers = numbers
@@ -145,22 +144,22 @@ impl FakeTwilio {
             .collect();
     }
 
-    /// Where calls to a number of [`OWN_ACCOUNT`] are asked about.
+    /// The webhook URL for incoming calls to a number of [`OWN_ACCOUNT`].
     pub fn voice_url(&self, number: &str) -> Option<String> {
         let state = self.state.lock();
         let found = state.numbers.iter().find(|own| own.number == number);
         found.map(|own| own.voice_url.clone())
     }
 
-    /// The calls that were placed, in their order.
+    /// The placed calls, in order.
     pub fn calls(&self) -> Vec<PlacedCall> {
         self.state.lock().calls.clone()
     }
 
-    /// The call of this id, as it is now.
+    /// The call with this id, as it is now.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such call.
     pub fn call(&self, sid: &str) -> PlacedCall {
         let calls = self.calls();
         let found = calls.into_iter().find(|call| call.sid == sid);
@@ -175,7 +174,7 @@ impl FakeTwilio {
         self.until("a call", |calls| calls.get(n).cloned()).await
     }
 
-    /// Waits for what the calls come to.
+    /// Waits until `look` finds a value in the calls.
     ///
     /// # Panics
     /// If it never does.
@@ -192,7 +191,7 @@ impl FakeTwilio {
         found.unwrap_or_else(|_| panic!("{what} never came"))
     }
 
-    /// From now on the call is there.
+    /// Sets a call's status.
     pub fn set_status(&self, sid: &str, status: &str) {
         for call in &mut self.state.lock().calls {
             if call.sid == sid {
@@ -201,7 +200,7 @@ impl FakeTwilio {
         }
     }
 
-    /// What Twilio posts when a call comes to be in this state; it is there then.
+    /// Sets the call's status and returns Twilio's callback for it.
     pub fn tells(&self, call: &PlacedCall, status: &str, number: u64) -> SignedForm {
         self.set_status(&call.sid, status);
         let number = number.to_string();
@@ -218,7 +217,7 @@ fn answer(state: &mut State, asked: &Asked) -> Answer {
         return missing();
     };
     match (asked.method.as_str(), rest) {
-        // A standard key opens what is below the account, and not the account itself.
+        // A standard key opens what is below the account, but not the account itself.
         ("GET", ".json") if user != account => unopened(),
         ("GET", ".json") => Answer::json(200, &json!({"sid": account, "status": "active"})),
         ("GET", "/Calls.json") => Answer::json(200, &json!({"calls": [], "page": 0})),
@@ -255,7 +254,7 @@ fn missing() -> Answer {
     refusal(404, 20_404, "not found")
 }
 
-/// Who a request's login says that it is, and the account that it opens.
+/// The user of a request's login, and the account that it opens.
 fn login(asked: &Asked) -> Option<(&'static str, &'static str)> {
     let basic = asked.header("authorization")?.strip_prefix("Basic ")?;
     let pair = String::from_utf8(STANDARD.decode(basic).ok()?).ok()?;
@@ -321,7 +320,7 @@ fn change(call: &mut PlacedCall, asked: &Asked) -> Answer {
         if is_over.contains(&call.status.as_str()) {
             return refusal(400, 21_220, "not in-progress");
         }
-        // What is answered is taken back no more.
+        // An answered call can no longer be canceled.
         if name == "Status" && !(value == "canceled" && call.status == "in-progress") {
             call.status = value;
         }

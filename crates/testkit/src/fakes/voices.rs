@@ -1,6 +1,6 @@
-//! The catalogs of the three voice providers, each below the same address: `provider_a` at
-//! `/v2/voices`, `/v1/shared-voices`, `/v1/voices/add/{owner}/{voice}` and `/v1/voices/{voice}`, `provider_b` at `/voices`,
-//! `provider_c` at `/v1/models`. Pages have at most 100 voices, as the providers' have.
+//! The catalogs of the three voice providers, all at one address: `provider_a` at `/v2/voices`, `/v1/shared-voices`,
+//! `/v1/voices/add/{owner}/{voice}` and `/v1/voices/{voice}`, `provider_b` at `/voices`, `provider_c` at
+//! `/v1/models`. Pages have at most 100 voices, like the providers' own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Fault, Upstream};
 
-/// The most voices of a page.
+/// The most voices on a page.
 const PAGE: usize = 100;
 
 #[derive(Default)]
 struct State {
-    /// What each key lists as its own.
+    /// The voices that each API key lists.
     workspaces: HashMap<String, Vec<Value>>,
     /// The shared library.
     shared: Vec<Value>,
-    /// Voices that may still be added to a workspace.
+    /// How many more voices a workspace may add.
     room: usize,
-    /// Whether every page is the first, and says that more follow.
+    /// Whether every page is the first one and says that more follow.
     goes_round: bool,
-    /// Whether the next page begins where this one did, and says that more follow.
+    /// Whether the next page begins where this one did and says that more follow.
     repeats_token: bool,
-    /// Whether pages say that more follow, and not where.
+    /// Whether pages say that more follow without a next-page token.
     hides_next: bool,
-    /// Whether there is always another page, of voices that nobody has seen.
+    /// Whether another page with new voices always follows.
     is_endless: bool,
-    /// What goes wrong with everything after so many more answers.
+    /// The fault of all requests after so many more responses.
     fails_after: Option<(usize, Fault)>,
 }
 
@@ -41,7 +41,7 @@ pub struct VoiceCatalog {
 }
 
 impl VoiceCatalog {
-    /// One without voices, and with room for ten more.
+    /// A catalog without voices, with room for ten.
     pub async fn start() -> Self {
         let state = State {
             room: 10,
@@ -64,38 +64,38 @@ impl VoiceCatalog {
         Self { upstream, state }
     }
 
-    /// Its address: requests, and what goes wrong with them.
+    /// Its HTTP server, for recorded requests and faults.
     pub fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
-    /// Makes these what a key lists: in the shape of the provider, whatever it is.
+    /// Sets the voices that an API key lists, in the provider's own shape.
     pub fn set(&self, key: &str, voices: Vec<Value>) {
         self.state.lock().workspaces.insert(key.to_owned(), voices);
     }
 
-    /// Makes these the shared library.
+    /// Sets the shared library.
     pub fn share(&self, voices: Vec<Value>) {
         self.state.lock().shared = voices;
     }
 
-    /// Has room for so many voices more.
+    /// Sets how many more voices may be added.
     pub fn have_room(&self, room: usize) {
         self.state.lock().room = room;
     }
 
-    /// What a key lists, from the first on.
+    /// All voices that an API key lists.
     pub fn listed(&self, key: &str) -> Vec<Value> {
         let state = self.state.lock();
         state.workspaces.get(key).cloned().unwrap_or_default()
     }
 
-    /// After so many answers, one at least, everything goes wrong in this way, until [`Upstream::behave`].
+    /// After so many responses, at least one, every request fails with this fault, until [`Upstream::behave`].
     pub fn fail_after(&self, answers: usize, fault: Fault) {
         self.state.lock().fails_after = Some((answers, fault));
     }
 
-    /// From now on every page is the first, and says that more follow.
+    /// From now on every page is the first one and says that more follow.
     pub fn go_round(&self) {
         self.state.lock().goes_round = true;
     }
@@ -105,19 +105,19 @@ impl VoiceCatalog {
         self.state.lock().repeats_token = true;
     }
 
-    /// From now on pages say that more follow, and not where.
+    /// From now on pages say that more follow without a next-page token.
     pub fn hide_next(&self) {
         self.state.lock().hides_next = true;
     }
 
-    /// From now on there is always another page.
+    /// From now on another page always follows.
     pub fn never_end(&self) {
         self.state.lock().is_endless = true;
     }
 }
 
 impl State {
-    /// The fault that begins behind this answer.
+    /// The fault that begins after this response.
     fn count_down(&mut self) -> Option<Fault> {
         let (left, fault) = self.fails_after?;
         self.fails_after = (left > 1).then_some((left - 1, fault));

@@ -1,5 +1,4 @@
-//! WhatsApp's Cloud API: it takes messages, and tells by webhooks what customers write and what became of what they were
-//! sent.
+//! WhatsApp's Cloud API: it accepts messages, and its webhooks carry customers' messages and delivery statuses.
 
 use std::sync::Arc;
 
@@ -9,39 +8,39 @@ use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Upstream};
 
-/// The access token that opens it.
+/// The access token of its API.
 pub const ACCESS_TOKEN: &str = "EAAB-access";
 
-/// What webhooks are signed with.
+/// The secret that signs webhooks.
 pub const APP_SECRET: &str = "app-s3cret";
 
-/// What the webhook's address is verified by.
+/// The token that verifies the webhook's address.
 pub const VERIFY_TOKEN: &str = "v3rify";
 
 /// WhatsApp's id of the business's number.
 pub const PHONE_NUMBER_ID: &str = "106540352242922";
 
-/// A message that it took.
+/// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenText {
-    /// The id that it gave it.
+    /// The id that WhatsApp assigned.
     pub wamid: String,
-    /// Who is to get it.
+    /// The recipient.
     pub to: String,
-    /// What it says.
+    /// The text.
     pub text: String,
     /// `biz_opaque_callback_data`.
     pub reference: String,
 }
 
-/// The service.
+/// A running fake.
 pub struct FakeWhatsApp {
     upstream: Upstream,
     taken: Arc<Mutex<Vec<TakenText>>>,
 }
 
 impl FakeWhatsApp {
-    /// One that has taken nothing yet.
+    /// Starts without messages.
     pub async fn start() -> Self {
         let taken = Arc::<Mutex<Vec<TakenText>>>::default();
         let state = taken.clone();
@@ -49,19 +48,19 @@ impl FakeWhatsApp {
         Self { upstream, taken }
     }
 
-    /// The service as an upstream, to have it misbehave.
+    /// Its HTTP server, for faults.
     pub const fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
-    /// Every message that it took, oldest first.
+    /// Every accepted message, oldest first.
     #[must_use]
     pub fn taken(&self) -> Vec<TakenText> {
         self.taken.lock().clone()
     }
 }
 
-/// An error as the Graph API tells it.
+/// An error in the Graph API's format.
 fn fault(status: u16, code: i64) -> Answer {
     let error = json!({
         "message": format!("(#{code}) told by the fake"), "type": "OAuthException", "code": code,
@@ -106,7 +105,7 @@ fn take(asked: &Asked, taken: &Mutex<Vec<TakenText>>) -> Answer {
     )
 }
 
-/// The secret that an account stores for this service: its number is `number`.
+/// The secret that an account stores for WhatsApp, with `number` as its number.
 pub fn credential(number: &str) -> String {
     json!({
         "access_token": ACCESS_TOKEN, "app_secret": APP_SECRET, "verify_token": VERIFY_TOKEN,
@@ -139,7 +138,7 @@ pub fn status(wamid: &str, status: &str, reference: Option<&str>) -> Value {
     told
 }
 
-/// An item of `statuses` that tells of a failure with this code.
+/// An item of `statuses` for a failure with this code.
 pub fn failure(wamid: &str, code: i64) -> Value {
     let mut told = status(wamid, "failed", None);
     told["errors"] =
@@ -147,7 +146,7 @@ pub fn failure(wamid: &str, code: i64) -> Value {
     told
 }
 
-/// The body of a webhook that tells of these, for the number with this id.
+/// The body of a webhook with these items, for the number with this id.
 pub fn webhook(phone_number_id: &str, messages: &[Value], statuses: &[Value]) -> Vec<u8> {
     let mut value = json!({
         "messaging_product": "whatsapp",
@@ -168,7 +167,7 @@ pub fn webhook(phone_number_id: &str, messages: &[Value], statuses: &[Value]) ->
     .into_bytes()
 }
 
-/// `X-Hub-Signature-256` of a body, by the app with this secret.
+/// `X-Hub-Signature-256` of a body, for the app with this secret.
 pub fn signature(secret: &str, body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     format!("sha256={}", hex::encode(hmac::sign(&key, body)))

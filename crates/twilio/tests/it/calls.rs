@@ -1,4 +1,4 @@
-//! Calls from the dialing to their end.
+//! Calls from dialing to their end.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ async fn who_is_interrupted_is_not_heard_to_the_end() {
     leg.playout.pause();
     let cleared = leg.playout.clear();
     assert_eq!(cleared.len(), 1);
-    // Of what was sent, up to 200 ms had not been played.
+    // Up to 200 ms of the sent audio had not been played.
     let played = cleared[0].played / 160;
     assert!(cleared[0].played > 0 && cleared[0].played < cleared[0].enqueued);
     let mut events = Vec::new();
@@ -145,7 +145,7 @@ async fn the_agent_hangs_up_when_its_last_words_were_played() {
 async fn the_end_of_what_was_said_is_marked_also_when_it_is_known_after_its_sound_was_sent() {
     let desk = Desk::open().await;
     let (mut leg, _call, mut connection) = desk.answered().await;
-    // Of a sentence that comes bit by bit, the end comes last: here once all was played, there while it is.
+    // A sentence may arrive in pieces, and its end last: here after all was played, below during playback.
     leg.playout.enqueue(ONE, &[1_000; 160]);
     assert_eq!(said(&mut connection).await.unwrap()["event"], "media");
     while leg.ticks.recv().await.unwrap().said.is_none() {}
@@ -158,7 +158,7 @@ async fn the_end_of_what_was_said_is_marked_also_when_it_is_known_after_its_soun
     assert_eq!(ends(&mut connection).await, "s2");
 }
 
-/// What ends by the next mark.
+/// The segment that the next mark ends.
 async fn ends(connection: &mut Box<dyn MediaConnection>) -> String {
     loop {
         let message = said(connection).await.unwrap();
@@ -256,7 +256,7 @@ async fn a_stream_is_known_by_a_token_that_is_good_once() {
     assert!(!second.take(&start), "the token was used");
     drop(second);
     assert!(desk.media(&call).is_none(), "its sound has begun");
-    // What a known stream says amiss is passed over, up to a point.
+    // Invalid messages of a known stream are ignored, up to a limit.
     assert!(connection.take("no JSON"));
     assert!(connection.take(&json!({"event": "news", "news": 1}).to_string()));
     assert!(connection.take(&json!({"event": "media", "media": {"payload": "%"}}).to_string()));
@@ -322,7 +322,7 @@ async fn a_customer_is_handed_over_by_twilio_and_is_the_agents_no_more() {
     assert_eq!(said(&mut connection).await, None);
     let dial = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response>\
                 <Dial callerId=\"+15005550100\">+15005550123</Dial></Response>";
-    // The agent's limit is not the customer's and the other's.
+    // The agent's time limit does not apply to the customer's call with the other party.
     let changes = [("Twiml", dial), ("TimeLimit", "14400")];
     desk.was_told(&call.sid, &changes).await;
     let (leg, call) = {
@@ -357,7 +357,7 @@ async fn a_customer_who_was_handed_over_stays_so_though_twilios_answer_was_lost(
         let asked = |calls: &[PlacedCall]| (!calls[0].changes.is_empty()).then_some(());
         desk.twilio.until("the transfer", asked).await;
         assert!(connection.take(&stop(&call)));
-        // Sooner than an engine gives a line up.
+        // Sooner than an engine gives up a line.
         let handed = tokio::time::timeout(Duration::from_secs(5), handing).await;
         assert_eq!(handed.unwrap().unwrap(), Ok(()), "{fault:?}");
         drop(leg);
@@ -377,7 +377,7 @@ async fn a_customer_who_was_not_handed_over_is_the_agents_and_is_hung_up_by_it()
         .fail("POST", "/2010", Fault::Status(500), 1);
     let to = "+15005550123".parse().unwrap();
     assert_eq!(leg.signalling.transfer(&to).await, Err(LineError::Refused));
-    // Nobody waits for this one.
+    // The caller stops waiting for this one.
     let late = Fault::Slow(Duration::from_secs(5));
     desk.twilio.upstream().fail("POST", "/2010", late, 1);
     let given_up = tokio::time::timeout(Duration::from_millis(50), leg.signalling.transfer(&to));
@@ -481,7 +481,7 @@ async fn a_call_of_a_process_that_died_is_ended_by_its_id_or_as_soon_as_it_shows
             .await
             .is_err()
     );
-    // Of one that was being placed nothing is known but the handle.
+    // Only the handle is known of a call that was being placed.
     after.carrier.hang_up_orphan(handle(1)).await.unwrap();
     let form = after.twilio.tells(&call, "ringing", 1);
     assert!(after.post(&form));

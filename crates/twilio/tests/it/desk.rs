@@ -1,4 +1,4 @@
-//! A carrier beside a fake of Twilio, and what tests do with both.
+//! A carrier next to a fake of Twilio, with test helpers for both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use offhook_twilio::{TwilioCarrier, TwilioSettings};
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const AT: Timestamp = Timestamp::from_micros(0);
@@ -52,7 +52,7 @@ pub(crate) fn request(n: u8) -> DialRequest {
     }
 }
 
-/// The next event but the sign of life.
+/// The next event, except keep-alives.
 pub(crate) async fn event(leg: &mut AudioLeg) -> Option<AudioEvent> {
     loop {
         let event = timeout(PATIENCE, leg.events.recv()).await;
@@ -77,12 +77,12 @@ impl Desk {
         Self { twilio, carrier }
     }
 
-    /// Hands a form in, as whoever serves HTTP does.
+    /// Passes a form to the carrier, as the HTTP layer does.
     pub(crate) fn post(&self, form: &SignedForm) -> bool {
         self.with(form, |callback| self.carrier.callback(callback))
     }
 
-    /// The form as whoever serves HTTP hands it in.
+    /// Passes the form to `take`, as the HTTP layer does.
     pub(crate) fn with<T>(&self, form: &SignedForm, take: impl FnOnce(&Callback<'_>) -> T) -> T {
         take(&Callback {
             path: &form.path,
@@ -92,7 +92,7 @@ impl Desk {
         })
     }
 
-    /// Tells that the n-th status of the call is this one.
+    /// Posts this as the n-th status of the call.
     pub(crate) fn tell(&self, call: &PlacedCall, status: &str, number: u64) {
         assert!(
             self.post(&self.twilio.tells(call, status, number)),
@@ -120,7 +120,7 @@ impl Desk {
         connection
     }
 
-    /// A call that was answered.
+    /// An answered call.
     pub(crate) async fn answered(&self) -> (AudioLeg, PlacedCall, Box<dyn MediaConnection>) {
         let mut leg = self.dial(1).await.unwrap();
         let call = self.twilio.placed(0).await;
@@ -132,7 +132,7 @@ impl Desk {
         (leg, call, connection)
     }
 
-    /// Waits till Twilio was told this of the call.
+    /// Waits until Twilio got these updates of the call.
     pub(crate) async fn was_told(&self, sid: &str, changes: &[(&str, &str)]) {
         let told = self.twilio.until("the end of the call", |calls| {
             let call = calls.iter().find(|call| call.sid == sid)?;

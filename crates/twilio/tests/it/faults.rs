@@ -1,4 +1,4 @@
-//! Every operation, whatever goes wrong with it: nothing that may have had an effect is asked again.
+//! Every operation with every fault: no request that may have had an effect is repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::it::desk::{Desk, carrier, event, handle, request};
 
-/// What goes wrong, and what an operation is known to have come to then.
+/// A fault, and the operation's result.
 const FAULTS: [(Fault, DialError); 14] = [
     (Fault::Close, Unknown),
     (Fault::LoseAnswer, Unknown),
@@ -65,14 +65,14 @@ async fn what_is_not_known_to_have_failed_is_not_asked_again() {
         let answer = ask(&carrier(twilio.upstream().base_url()), operation).await;
         let asked = twilio.upstream().asked().len();
         match (operation, fault) {
-            // There is no such call, whatever else is said: it is over.
+            // The call does not exist, whatever else the response says: it is over.
             (Operation::End, Fault::Status(404) | Fault::CutBody) => assert_eq!(answer, Ok(())),
             _ => assert_eq!(answer, Err(expected), "{fault:?}"),
         }
         match operation {
-            // To end a call twice does no harm.
+            // Ending a call twice does no harm.
             Operation::End => assert!(asked <= 3, "{fault:?}: {asked}"),
-            // Nothing was done, and Twilio does not say how long it will go on so.
+            // The request had no effect, and Twilio does not say how long to wait.
             Operation::Dial if fault == Fault::Status(429) => assert!((2..=9).contains(&asked)),
             _ => assert_eq!(asked, 1, "{fault:?}"),
         }
@@ -103,18 +103,18 @@ async fn a_call_that_twilio_is_too_busy_for_is_not_asked_for_when_nobody_waits_a
     }
     let gone = tokio::time::timeout(Duration::from_secs(1), carrier.dial(request(1)));
     assert!(gone.await.is_err());
-    // By the time of this one's second request the other's would have been made.
+    // By the time of this one's second request, the other's would have been sent.
     let leg = carrier.dial(request(2)).await;
     assert!(leg.is_ok());
     assert_eq!(twilio.upstream().asked_of("POST", "/2010").len(), 3);
     assert_eq!(twilio.calls().len(), 1);
 }
 
-/// A carrier with an open connection, and the clock stopped: it moves on when nothing else can happen.
+/// A carrier with an open connection and a paused clock, which only advances when nothing else can happen.
 async fn in_no_time(twilio: &FakeTwilio) -> Arc<TwilioCarrier> {
     let carrier = carrier(twilio.upstream().base_url());
     assert_eq!(ask(&carrier, Operation::Numbers).await, Ok(()));
-    // The connection is given back by a task of its own.
+    // A separate task returns the connection to the pool.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -226,7 +226,7 @@ async fn what_cannot_be_connected_to_was_not_asked() {
     let twilio = FakeTwilio::start().await;
     let in_the_clear = twilio.upstream().base_url();
     let by_tls = carrier(in_the_clear.replace("http://", "https://"));
-    // Nobody listens on port 1.
+    // No server listens on port 1.
     let refused = carrier("http://127.0.0.1:1".to_owned());
     let operations = [Operation::Dial, Operation::End, Operation::Numbers];
     let cases = [by_tls, refused].into_iter();
@@ -267,7 +267,7 @@ async fn twilio_is_down_when_a_call_finds_no_connection_until_anything_is_answer
 
 #[tokio::test]
 async fn a_call_may_find_out_after_a_while_whether_twilio_is_back() {
-    // Nobody listens on port 1.
+    // No server listens on port 1.
     let refused = carrier("http://127.0.0.1:1".to_owned());
     assert_eq!(ask(&refused, Operation::Dial).await, Err(NotConnected));
     tokio::time::pause();
@@ -314,7 +314,7 @@ async fn a_call_that_twilio_forgets_fails() {
     let asked = twilio.upstream().asked();
     let looks = asked.iter().filter(|asked| asked.method == "GET").count();
     assert_eq!(looks, 3, "what is not found once may be there");
-    // Should there be something of it after all, it is ended.
+    // If the call exists after all, it is ended.
     let ended = |calls: &[PlacedCall]| (!calls[0].changes.is_empty()).then_some(());
     twilio.until("the end of the call", ended).await;
 }

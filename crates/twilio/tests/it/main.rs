@@ -1,6 +1,6 @@
-//! Calls over Twilio, against a service that speaks as Twilio does.
+//! Calls over Twilio, against a fake of Twilio.
 
-// It tells clippy that helpers of tests are tests.
+// Tells clippy that test helpers are tests.
 #![cfg(test)]
 
 mod calls;

@@ -1,4 +1,4 @@
-//! Calls by accounts of others than the deployment's: their own numbers, out and in.
+//! Calls of accounts' own Twilio accounts: with their own numbers, outgoing and incoming.
 
 use offhook_domain::{E164, FailureReason};
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent};
@@ -54,7 +54,7 @@ async fn an_accounts_own_number_is_called_from_with_its_own_login_alone() {
     let mut leg = own.dial(request()).await.unwrap();
     let call = desk.twilio.placed(0).await;
     assert_eq!(call.account, OWN_ACCOUNT);
-    // What the deployment's account signs tells nothing of it.
+    // A callback signed by the deployment's account does not count for it.
     let url = call.asked("StatusCallback").unwrap();
     let members = [
         ("CallSid", call.sid.as_str()),
@@ -67,7 +67,7 @@ async fn an_accounts_own_number_is_called_from_with_its_own_login_alone() {
     desk.tell(&call, "in-progress", 2);
     drop(desk.stream(&call));
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
-    // It is ended with the same login: nobody else's finds it.
+    // The same credential ends it: no other one finds it.
     drop(leg);
     desk.was_told(&call.sid, &[("Status", "completed")]).await;
     assert!(own.hang_up_dialog(handle(2), &call.sid).await.is_ok());
@@ -82,7 +82,7 @@ async fn calls_to_the_numbers_asked_for_come_in_here_and_the_others_stay() {
     }
     assert_eq!(desk.twilio.voice_url(NUMBER).as_deref(), Some(INCOMING));
     assert_eq!(desk.twilio.voice_url("+15005550112").as_deref(), Some(""));
-    // What is set is not set again.
+    // A webhook that is already set is not set again.
     let asked = desk.twilio.upstream().asked();
     let sets = asked.iter().filter(|asked| asked.method == "POST").count();
     assert_eq!(sets, 1);
@@ -146,7 +146,7 @@ async fn whoever_is_not_answered_hears_why() {
 async fn a_call_comes_in_only_by_the_account_that_has_the_number() {
     let desk = desk().await;
     let own = credential();
-    // The deployment's account does not vouch for a number of another one, nor the other way round.
+    // The deployment's account cannot vouch for another account's number, nor the other way round.
     assert!(come_in(&desk, &incoming(), None).is_none());
     let another = format!("{OWN_ACCOUNT}:another-token");
     assert!(come_in(&desk, &incoming(), Some(&another)).is_none());
@@ -167,7 +167,7 @@ async fn a_call_comes_in_only_by_the_account_that_has_the_number() {
     assert!(come_in(&desk, &elsewhere, Some(&own)).is_none());
     let nameless = incoming_form(INCOMING, "CA1", CALLER, NUMBER);
     assert!(come_in(&desk, &nameless, Some(&own)).is_none());
-    // A caller who withholds the number calls all the same.
+    // A caller who withholds the number is accepted all the same.
     let withheld = incoming_form(INCOMING, SID, "anonymous", NUMBER);
     let came_in = come_in(&desk, &withheld, Some(&own)).unwrap();
     assert_eq!(came_in.from, None);

@@ -1,4 +1,4 @@
-//! Calls that show themselves before Twilio has answered the request that places them.
+//! Calls whose callbacks arrive before Twilio has responded to the request that places them.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use tokio::time::timeout;
 
 use crate::it::desk::{Desk, carrier, event, handle, said};
 
-/// Sooner than an answer, or a call that does not show itself, is given up.
+/// Sooner than the time limit for a response, or for a call without callbacks.
 const SOON: Duration = Duration::from_secs(8);
 
-/// The call that shows itself, and another one.
+/// The call with callbacks, and another one.
 const SHOWN: &str = "CA0000000000000000000000000000000a";
 const OTHER: &str = "CA0000000000000000000000000000000b";
 
-/// A desk where the next call is placed, and the answer that says so does not come.
+/// A desk where the next call is placed, but the response does not come.
 async fn silent() -> Desk {
     let desk = Desk::open().await;
     let late = Fault::Slow(Duration::from_secs(3_600));
@@ -27,7 +27,7 @@ async fn silent() -> Desk {
     desk
 }
 
-/// What is told of a call that the fake knows nothing of.
+/// A callback about a call that the fake does not know.
 fn told(status: &str) -> SignedForm {
     let call = format!("/callbacks/twilio/{}", handle(1));
     let url = format!("https://n1.voice.example.com{call}/status");
@@ -39,7 +39,7 @@ fn told(status: &str) -> SignedForm {
     sign(&url, &members, Scheme::Token)
 }
 
-/// Waits till something was asked for so often.
+/// Waits for this many requests to a path.
 async fn asked(upstream: &Upstream, path: &str, times: usize) {
     let enough = async {
         while upstream.asked_of("POST", path).len() < times {
@@ -140,7 +140,7 @@ async fn a_call_that_is_hung_up_and_whose_answer_is_lost_is_not_waited_for() {
     let (leg, (call, ended)) = timeout(SOON, placing).await.unwrap();
     assert_eq!(leg.err(), Some(DialError::Unknown));
     assert_eq!(ended, Ok(()));
-    // It is ended when it shows itself.
+    // It is ended when its first callback arrives.
     desk.tell(&call, "ringing", 1);
     desk.was_told(&call.sid, &[("Status", "canceled")]).await;
     assert_eq!(desk.twilio.calls().len(), 1);
@@ -174,7 +174,7 @@ async fn a_call_that_shows_itself_goes_on_whatever_the_answer_says_then() {
         assert_eq!(event(&mut leg).await, Some(AudioEvent::Ringing));
         let more = timeout(Duration::from_secs(3), event(&mut leg));
         assert!(more.await.is_err(), "the call goes on: {status}");
-        // The call that nobody has is ended, and no other.
+        // Only the call without an owner is ended.
         let of_other = format!("/2010-04-01/Accounts/{ACCOUNT}/Calls/{OTHER}.json");
         asked(&odd, &of_other, others).await;
         assert_eq!(odd.asked_of("POST", "/2010").len(), 1 + others);

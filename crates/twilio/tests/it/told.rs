@@ -1,4 +1,4 @@
-//! What callbacks tell: believed, ordered, forged, told again.
+//! Callbacks: accepted, ordered, forged, repeated.
 
 use offhook_domain::FailureReason;
 use offhook_engine::ports::audio::AudioEvent;
@@ -122,7 +122,7 @@ async fn what_is_not_twilios_is_refused_and_nothing_is_done() {
     }
     desk.tell(&call, "ringing", 1);
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Ringing));
-    // A call that is not, or no more, of this process is nobody's; that is all that is said.
+    // A callback about a call that is not, or no longer, in this process is accepted without any effect.
     let gone = url.replace(&handle(1).to_string(), &handle(7).to_string());
     let members = [
         ("AccountSid", ACCOUNT),
@@ -160,7 +160,7 @@ async fn the_query_is_a_part_of_what_is_signed_and_what_is_no_form_is_not_believ
         assert!(post(&form, Some(query), &form.body));
     }
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Ringing));
-    // Of JSON Twilio signs the address alone, with the body's digest in it; a call's callbacks are none.
+    // For JSON, Twilio only signs the URL, which contains the body's digest. A call's callbacks are not JSON.
     let json =
         json!({"AccountSid": ACCOUNT, "CallSid": call.sid, "CallStatus": "busy"}).to_string();
     let digest = "bodySHA256=5ccde7145dfb8f56479710896586cb9d5911809d83afbe34627818790db0aec9";

@@ -1,4 +1,4 @@
-//! The bare loop: posts the bodies of open deliveries, and records results in batches of 64 by one UPDATE and one
+//! The bare loop: posts the bodies of open deliveries, and records results in batches of 64 with one UPDATE and one
 //! INSERT. No claims, leases, fairness, signatures, guarded addresses or retries.
 
 use futures_util::{StreamExt as _, stream};

@@ -1,4 +1,4 @@
-//! An answer that is always the same.
+//! A fixed response.
 
 use actix_web::HttpResponse;
 

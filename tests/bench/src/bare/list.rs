@@ -1,4 +1,4 @@
-//! One page query, serialised: the newest 20 calls of an account.
+//! One page query, serialized: the newest 20 calls of an account.
 
 use actix_web::error::ErrorInternalServerError;
 use actix_web::web::{Data, Path};

@@ -14,18 +14,18 @@ use uuid::Uuid;
 
 use crate::database::Place;
 
-/// What is written: ids, texts, microseconds, and the event's body.
+/// The written row: ids, texts, microseconds, and the event's body.
 struct Row {
     /// Conversation, account, agent, key.
     ids: [Uuid; 4],
-    /// The agent as it was asked for, the number, the metadata.
+    /// The requested agent, the number, the metadata.
     texts: [String; 3],
     at: i64,
     event: Uuid,
     body: Vec<u8>,
 }
 
-/// Writes as durably as the service does.
+/// Writes as durably as the service.
 pub(crate) enum Writer {
     Sqlite(sqlite::Writer),
     Postgres(postgres::Writer),

@@ -1,4 +1,4 @@
-//! Draining a backlog, beside the bare loop, on PostgreSQL.
+//! Draining a backlog, compared with the bare loop, on PostgreSQL.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::seed;
 const BACKLOG: usize = 50_000;
 /// Bytes of each body.
 const SIZE: usize = 400;
-/// Endpoints of one account, which may have 64 attempts under way.
+/// Endpoints of one account, which may have 64 attempts in flight.
 const OF_ONE_ACCOUNT: usize = 20;
 const WINDOW: usize = 64;
-/// Rounds at most.
+/// The maximum of rounds.
 const ROUNDS: usize = 5;
-/// What the rate must be of the bare loop's. To many endpoints a claim writes the delivery and its attempt, so that a crash finds
-/// the attempt, and a result writes both again: twice what the bare loop writes.
+/// The minimum rate, as a fraction of the bare loop's. With many endpoints a claim writes the delivery and its
+/// attempt, so that a crash finds the attempt, and a result writes both again: twice what the bare loop writes.
 const TO_ONE: f64 = 0.6;
 const TO_MANY: f64 = 0.45;
 const MOST: Duration = Duration::from_secs(300);
@@ -56,14 +56,14 @@ struct Drain {
     bare: RefCell<Vec<Cost>>,
 }
 
-/// What draining a backlog took.
+/// The cost of draining a backlog.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
-    /// Deliveries a second.
+    /// Deliveries per second.
     rate: f64,
-    /// Processor time, in seconds, of the process that delivers.
+    /// Processor time, in seconds, of the delivering process.
     cpu: f64,
-    /// Statements of the database, BEGIN and COMMIT among them.
+    /// Database statements, including BEGIN and COMMIT.
     statements: f64,
 }
 
@@ -136,7 +136,7 @@ impl Drain {
     }
 
     async fn statements(&self) -> anyhow::Result<f64> {
-        // Not this connection's own.
+        // Excludes this connection's own statements.
         let sql = "SELECT coalesce(sum(calls), 0)::float8 FROM pg_stat_statements \
              WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) \
                AND query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%count(*)%'";
@@ -144,7 +144,7 @@ impl Drain {
     }
 
     async fn by_service(&self) -> anyhow::Result<f64> {
-        // Filled first: what a look at the beginning finds is what a process finds that was away.
+        // Filled before the start, like a process that was away and finds a backlog.
         self.fill().await?;
         let (child, _) = Child::service(&self.database.place, true).await?;
         let time = self.receiver.wait_for(BACKLOG, MOST).await?;

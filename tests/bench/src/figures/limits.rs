@@ -1,4 +1,4 @@
-//! What the rate limits cost.
+//! The cost of the rate limits.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -41,7 +41,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         "",
         &format!("{} and {} requests/s", number(cost.a), number(cost.b)),
     );
-    // The one request a minute that these limits admit.
+    // The one request per minute that these limits admit.
     let mut first = load::Client::connect(ports.refusing).await?;
     first.exchange(&me).await?;
     let refusal = compare(

@@ -1,4 +1,4 @@
-//! `GET /v1/calls?limit=20` of 100,000 conversations, beside the bare handler.
+//! `GET /v1/calls?limit=20` of 100,000 conversations, compared with the bare handler.
 
 use super::Bench;
 use crate::child::Child;

@@ -1,4 +1,4 @@
-//! Pages of an account of 1,000,000 conversations, the first and deep ones, beside the first page of one of 10,000.
+//! First and deep pages of an account with 1,000,000 conversations, compared with the first page of one with 10,000.
 
 use anyhow::Context as _;
 
@@ -13,7 +13,7 @@ use crate::seed::{self, Agents, CUSTOMERS, Tenant};
 const MANY: usize = 1_000_000;
 const FEW: i64 = 10_000;
 
-/// Filters, and how many conversations of a hundred each leaves.
+/// Filters, and how many of a hundred conversations match each.
 const FILTERS: [(&str, i64); 4] = [
     ("no filter", 100),
     ("agent 1 %", 1),
@@ -37,7 +37,7 @@ pub(super) async fn run(kind: Kind, bench: &Bench, report: &mut Report) -> anyho
     }
     let (child, ports) = Child::service(&database.place, false).await?;
     let mut client = Client::connect(ports.unlimited).await?;
-    // A page takes a tenth of a millisecond: less time tells it as well.
+    // A page takes a tenth of a millisecond, so less time is enough.
     let until = Until::Elapsed(bench.turn() / 5);
     let p50 = async |page: &[u8]| {
         let send = |_: usize, _: usize, out: &mut Vec<u8>| out.extend_from_slice(page);
@@ -51,7 +51,7 @@ pub(super) async fn run(kind: Kind, bench: &Bench, report: &mut Report) -> anyho
             (*tenant, query(filter, agents))
         });
         let reference = page(few, &reference, 20, "");
-        // Two thirds of what the filter leaves are before a deep page.
+        // A deep page comes after two thirds of the matching rows.
         let before = count * hundredths / 150;
         let cursor = walk(&mut client, many, &first, before).await?;
         let pages = [
@@ -82,7 +82,7 @@ pub(super) async fn run(kind: Kind, bench: &Bench, report: &mut Report) -> anyho
     database.remove().await
 }
 
-/// How a filter is asked for.
+/// The query parameter of a filter.
 fn query(filter: &str, agents: &Agents) -> String {
     match filter {
         "agent 1 %" => format!("&agent_id={}", agents[1]),
@@ -97,7 +97,7 @@ fn page(tenant: &Tenant, query: &str, limit: i64, cursor: &str) -> Vec<u8> {
     load::request("GET", &path, &tenant.headers(), "")
 }
 
-/// Reads so many rows of a list; where the next page begins.
+/// Reads `rows` rows of a list; returns the cursor of the next page.
 async fn walk(
     client: &mut Client,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! `POST /v1/calls` with Idempotency-Keys, beside a bare transaction of two inserts.
+//! `POST /v1/calls` with Idempotency-Keys, compared with a bare transaction of two inserts.
 
 use std::cell::{Cell, RefCell};
 
@@ -23,7 +23,7 @@ pub(super) async fn run(kind: Kind, bench: &Bench, report: &mut Report) -> anyho
     let of = |connection: usize, sent: usize| (connection + sent * CONNECTIONS) % ACCOUNTS;
     let placed: Vec<_> = tenants.iter().map(|it| (it.headers(), it.call())).collect();
     let bare: Vec<_> = tenants.iter().map(bare).collect();
-    // The keys of each turn are different.
+    // Each turn uses different keys.
     let turn = Cell::new(0);
     let (ours, theirs) = (Spreads::default(), Spreads::default());
     let many = compare(
@@ -77,7 +77,7 @@ fn bare(tenant: &Tenant) -> Vec<u8> {
     load::request("POST", &path, headers, &tenant.call())
 }
 
-/// Of each turn p50 and p99, in milliseconds.
+/// p50 and p99 of each turn, in milliseconds.
 #[derive(Default)]
 struct Spreads(RefCell<Vec<(f64, f64)>>);
 

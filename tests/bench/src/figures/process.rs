@@ -16,7 +16,7 @@ const STARTS: usize = 7;
 const IDLE: Duration = Duration::from_secs(10);
 const CALLS: usize = 1_000;
 
-/// A configuration in which one account may have 1,000 calls at once, with no limit in the way.
+/// A configuration in which one account may have 1,000 concurrent calls, without other limits.
 const CONFIG: &str = "\
 [limits]
 enabled = false
@@ -78,7 +78,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Places the calls; how many live at once, and the most memory that is then held.
+/// Places the calls; returns how many are live at once, and the peak memory.
 async fn calls(serving: &Serving, token: &str) -> anyhow::Result<(i64, f64)> {
     let headers = binary::headers(token);
     let config = serde_json::json!({

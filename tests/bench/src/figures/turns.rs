@@ -1,5 +1,5 @@
-//! Fifty spoken calls of the release binary over SIP and RTP on the loopback: what a turn takes, and what a call costs. The
-//! providers are the built-in ones, which take no time; every call is recorded.
+//! Fifty spoken calls of the release binary over SIP and RTP on the loopback: the latency of a turn, and the cost of
+//! a call. The built-in providers take no time; every call is recorded.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::report::{Report, Target, number};
 
 const CALLS: usize = 50;
 
-/// The time between two calls: 20 a second.
+/// The time between two calls: 20 per second.
 const APART: Duration = Duration::from_millis(50);
 
 /// The pause that ends a turn, in milliseconds: the default of `turns.endpointing_ms`.
@@ -28,19 +28,19 @@ const ENDPOINTING_MS: u32 = 700;
 const PLAIN: usize = 4;
 const INTERRUPTED: usize = 3;
 
-/// A reply that is to be interrupted: 6 s.
+/// A reply to interrupt: 6 s.
 const LONG: &str = "aria aria aria aria aria aria aria aria aria aria aria aria aria aria";
 
-/// How long the agent has been heard when somebody speaks: behind its own first 300 ms, which count as its echo.
+/// How long the agent has been heard before the caller speaks: past its first 300 ms, which count as its echo.
 const INTO_IT: Duration = Duration::from_secs(1);
 
-/// The processor is looked at for so long, while all calls last.
+/// How long processor time is measured while all calls are live.
 const WINDOW: Duration = Duration::from_secs(20);
 
-/// How long a call may take to begin, and to end once the other side has hung up.
+/// How long a call may take to begin, and to end after the other side has hung up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What came of the turns, in milliseconds.
+/// The measured turns, in milliseconds.
 #[derive(Default)]
 struct Measured {
     answered: Vec<f64>,
@@ -71,7 +71,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         let taken = taken.context("a call did not begin")??;
         ensure!(taken.number == to, "another number than {to} was called");
         waited.push(ms(taken.invited_at.saturating_duration_since(answered_at)));
-        // The answer starts the other side's clock: lines begin in different places of its 20 ms.
+        // The answer starts the other side's clock, so lines begin at different points of its 20 ms.
         let apart = Duration::from_micros(20_000 * call as u64 / calls as u64);
         let begins = Instant::now() + Duration::from_millis(20) + apart;
         let (line, bye) = (Line::new(taken.sound, taken.to, begins), taken.bye);
@@ -162,7 +162,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Sorts times and tells the rest of them.
+/// Sorts the times and describes them.
 fn spread(times: &mut [f64]) -> String {
     times.sort_by(f64::total_cmp);
     let at = |share| number(percentile(times, share));
@@ -179,7 +179,7 @@ fn config(callee: &Callee) -> String {
     )
 }
 
-/// Who is called by: short replies, and long ones to be interrupted.
+/// The calling agent: short replies, and long ones to interrupt.
 fn agent() -> Value {
     let mut script = "say: Yes.\n".repeat(PLAIN);
     script += &format!("say: {LONG}.\nsay: Yes.\n").repeat(INTERRUPTED);
@@ -197,7 +197,7 @@ fn agent() -> Value {
     })
 }
 
-/// Waits until all calls are written down as such that the customer ended.
+/// Waits until all calls are stored as ended by the customer.
 async fn completed(client: &mut Client, headers: &str, calls: usize) -> anyhow::Result<()> {
     let list = load::request("GET", "/v1/calls?limit=100&status=completed", headers, "");
     let last = Instant::now() + PATIENCE;
@@ -230,7 +230,7 @@ async fn talk(mut line: Line) -> anyhow::Result<Measured> {
         measured.answered.push(ask(&mut line).await?);
         line.silent(INTO_IT).await?;
         let (first, last) = line.say(phrase()).await?;
-        // The reply comes behind the turn's end; all before it is what was interrupted.
+        // The reply comes after the turn's end; all audio before it belongs to the interrupted reply.
         let silent_since = line.last_sound().context("the agent was not heard")?;
         measured.silenced.push(ms(silent_since - first));
         let answered = line.answered(last).await?;
@@ -241,7 +241,7 @@ async fn talk(mut line: Line) -> anyhow::Result<Measured> {
     Ok(measured)
 }
 
-/// Says something; how long the answer took.
+/// Says a phrase; returns the time until the answer.
 async fn ask(line: &mut Line) -> anyhow::Result<f64> {
     let (_, last) = line.say(phrase()).await?;
     Ok(ms(line.answered(last).await? - last))

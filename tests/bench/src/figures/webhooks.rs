@@ -1,4 +1,4 @@
-//! How long an event takes to its receiver, alone and beside an endpoint that never answers.
+//! The time from an event to its receiver, alone and next to an endpoint that never responds.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::report::{Report, Target, number};
 use crate::seed::{self, Tenant};
 use crate::service::Ports;
 
-/// Between two events: 10 a second.
+/// The time between two events: 10 per second.
 const APART: Duration = Duration::from_millis(100);
 /// Events of one turn.
 const EVENTS: usize = 150;
@@ -82,7 +82,7 @@ pub(super) async fn run(
     database.remove().await
 }
 
-/// Milliseconds to the first byte: from when the request was sent, and from when it was answered.
+/// Milliseconds to the first byte: since the request was sent, and since its response.
 #[derive(Debug, Default)]
 struct Times(Vec<(f64, f64)>);
 

@@ -1,4 +1,4 @@
-//! Whoever is called: answers each INVITE at once, and tells when it came.
+//! The callee: answers each INVITE at once, and reports when it arrived.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,25 +10,25 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// A server on a port of its own. It ends with the value.
+/// A server on a free port; dropping it ends it.
 pub(crate) struct Callee {
     pub(crate) address: SocketAddr,
     taken: mpsc::UnboundedReceiver<Taken>,
     task: JoinHandle<()>,
 }
 
-/// A call that was answered.
+/// An answered call.
 pub(crate) struct Taken {
-    /// The number that was called.
+    /// The called number.
     pub(crate) number: String,
     pub(crate) invited_at: Instant,
-    /// The socket for its sound, and where the other side listens.
+    /// The socket for its audio, and the other side's address.
     pub(crate) sound: UdpSocket,
     pub(crate) to: SocketAddr,
     pub(crate) bye: Bye,
 }
 
-/// The way to end a call.
+/// Ends a call.
 pub(crate) struct Bye {
     socket: Arc<UdpSocket>,
     to: SocketAddr,
@@ -68,7 +68,6 @@ impl Callee {
         })
     }
 
-    /// The next call.
     pub(crate) async fn taken(&mut self) -> anyhow::Result<Taken> {
         self.taken.recv().await.context("the callee ended")
     }
@@ -84,7 +83,7 @@ struct Server {
     socket: Arc<UdpSocket>,
     address: SocketAddr,
     told: mpsc::UnboundedSender<Taken>,
-    /// The answer of each call, for an INVITE that comes again.
+    /// The answer of each call, for a repeated INVITE.
     answers: HashMap<String, String>,
 }
 
@@ -98,7 +97,7 @@ impl Server {
             let method = message.split(' ').next().unwrap_or_default();
             match method {
                 "INVITE" => self.invited(&message, from, at).await?,
-                // The latter is an answer to a BYE of ours.
+                // The latter is a response to our BYE.
                 "ACK" | "SIP/2.0" => {}
                 _ => {
                     let answer = self.answer(&message, "");
@@ -207,7 +206,7 @@ fn header<'a>(message: &'a str, name: &str) -> &'a str {
     values.next().unwrap_or_default()
 }
 
-/// The number that a request is for.
+/// The called number of a request.
 fn number(request: &str) -> &str {
     let uri = request.split(' ').nth(1).unwrap_or_default();
     let user = uri.strip_prefix("sip:").unwrap_or(uri);

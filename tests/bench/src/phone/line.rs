@@ -1,4 +1,4 @@
-//! One call's sound, as the other side has it.
+//! One call's audio, on the callee's side.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use tokio::time::{Instant, sleep_until};
 
 use super::speech::{Codes, SILENCE, is_audible};
 
-/// Sound that stays away for longer is over: the agent holds its tongue for 0.6 s where somebody else made a sound.
+/// A longer pause ends the agent's audio: the agent holds back for 0.6 s when the other side makes a sound.
 const OVER_AFTER: Duration = Duration::from_millis(900);
 
-/// Longer than anything here takes.
+/// Longer than any step here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A line: it sends a packet every 20 ms, whatever happens.
+/// A line that sends a packet every 20 ms, whatever happens.
 pub(crate) struct Line {
     socket: UdpSocket,
     to: SocketAddr,
     stream: Outgoing,
     due: Instant,
     datagram: Vec<u8>,
-    /// When the packets came that something was to be heard in.
+    /// When packets with audible sound arrived.
     sounds: Vec<Instant>,
     pub(crate) came: Came,
 }
 
-/// Packets that came, by their numbers.
+/// Received packets, by their sequence numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Came {
     packets: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Came {
     newest: Option<(Sequence, Instant)>,
     /// Milliseconds from each packet to the next.
     pub(crate) gaps: Vec<f64>,
-    /// Packets that this side sent more than 20 ms late: then it is not a fair peer.
+    /// Packets that this side sent more than 20 ms late, which makes the peer unfair.
     pub(crate) sent_late: u64,
 }
 
@@ -58,7 +58,7 @@ impl Came {
         }
     }
 
-    /// Packets that did not come.
+    /// Packets that did not arrive.
     pub(crate) const fn lost(&self) -> u64 {
         self.span.saturating_sub(self.packets)
     }
@@ -78,7 +78,7 @@ impl Line {
         }
     }
 
-    /// Says this, frame by frame; when its first and its last packet left.
+    /// Plays this audio frame by frame; returns when its first and its last packet left.
     pub(crate) async fn say(&mut self, sound: &[Codes]) -> anyhow::Result<(Instant, Instant)> {
         let mut times = None;
         for frame in sound {
@@ -89,7 +89,7 @@ impl Line {
         times.context("nothing to say")
     }
 
-    /// Says nothing for so long.
+    /// Sends silence for `time`.
     pub(crate) async fn silent(&mut self, time: Duration) -> anyhow::Result<()> {
         for _ in 0..time.as_millis() / FRAME_TIME.as_millis() {
             self.send(&SILENCE).await?;
@@ -97,7 +97,7 @@ impl Line {
         Ok(())
     }
 
-    /// Waits for the first sound that comes behind an instant.
+    /// Waits for the first sound after an instant.
     pub(crate) async fn answered(&mut self, behind: Instant) -> anyhow::Result<Instant> {
         loop {
             if let Some(at) = self.sounds.iter().find(|at| **at > behind) {
@@ -108,7 +108,7 @@ impl Line {
         }
     }
 
-    /// Waits for the end of what the other side says, and forgets it.
+    /// Waits for the end of the other side's audio, and clears it.
     pub(crate) async fn heard_out(&mut self) -> anyhow::Result<()> {
         let began = Instant::now();
         while self.last_sound().unwrap_or(began).elapsed() < OVER_AFTER {
@@ -119,7 +119,7 @@ impl Line {
         Ok(())
     }
 
-    /// When sound was heard last.
+    /// When sound last arrived.
     pub(crate) fn last_sound(&self) -> Option<Instant> {
         self.sounds.last().copied()
     }

@@ -1,4 +1,4 @@
-//! The books, the recipients of batches, and what is left when all is calm.
+//! The ledger, the recipients of batches, and work left over after the faults.
 
 use std::collections::HashMap;
 

@@ -1,11 +1,11 @@
-//! What became of calls: dialed at most once, ended once, one answer for each key.
+//! The results of calls: dialed at most once, ended once, one response for each key.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::promise::{Promise, Verdict};
 use crate::evidence::{Asked, Conversation, Evidence, Meant, Words};
 
-/// The handle that an answer of POST /v1/calls tells.
+/// The handle in a response of POST /v1/calls.
 pub(super) fn told(asked: &Asked) -> Option<String> {
     let body: serde_json::Value = serde_json::from_str(&asked.body).ok()?;
     body["id"].as_str().map(str::to_owned)
@@ -82,7 +82,7 @@ pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
     verdict.count(Promise::Ends, count);
 }
 
-/// How far the clocks of those who write evidence may be apart, and how late an end is seen.
+/// How far the clocks of the evidence may differ, and how late an end is noticed.
 const SLACK_US: i64 = 2_000_000;
 
 pub(super) fn interruptions(evidence: &Evidence, verdict: &mut Verdict) {
@@ -97,7 +97,7 @@ pub(super) fn interruptions(evidence: &Evidence, verdict: &mut Verdict) {
     for call in interrupted {
         count += 1;
         let (handle, (claimed, ended)) = (call.handle(), call.times);
-        // Of one that was not dialed nobody knows who had it.
+        // The node of an undialed call is unknown.
         let node = nodes.get(handle.as_str());
         let mut deaths = evidence.deaths.iter();
         let died = deaths.any(|death| {
@@ -115,7 +115,7 @@ pub(super) fn interruptions(evidence: &Evidence, verdict: &mut Verdict) {
     );
 }
 
-/// All words of one side of each call, by handle and role: a turn may have been heard in several pieces.
+/// All words of one side of each call, by handle and role. A turn may have been heard in several pieces.
 fn words_of(all: &[Words]) -> HashMap<(&str, &str), Vec<&str>> {
     let mut words: HashMap<(&str, &str), Vec<&str>> = HashMap::new();
     for one in all {

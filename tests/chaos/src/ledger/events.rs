@@ -1,4 +1,4 @@
-//! What receivers got of events.
+//! The events that receivers got.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +68,7 @@ pub(super) fn deliveries(evidence: &Evidence, verdict: &mut Verdict) {
     verdict.count(Promise::Frozen, count);
 }
 
-/// When an event came to be, as its body tells.
+/// When an event was created, by its body.
 fn created(body: &str) -> Option<String> {
     let body = hex::decode(body).ok()?;
     let body: serde_json::Value = serde_json::from_slice(&body).ok()?;

@@ -1,4 +1,4 @@
-//! The promises, and what is said of one that was broken.
+//! The promises, and their violations.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Promise {
         Self::Sound,
     ];
 
-    /// As the table has it.
+    /// The promise in the table's words.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::DialedOnce => "a call is dialed at most once",
@@ -78,7 +78,7 @@ impl Promise {
         }
     }
 
-    /// What of the run attacks it.
+    /// The part of the run that attacks it.
     pub(crate) const fn attacked_by(self) -> &'static str {
         match self {
             Self::DialedOnce => "kills between claim, dial and record; stopped nodes; cuts",
@@ -105,14 +105,14 @@ impl Promise {
     }
 }
 
-/// A promise that was not kept, with what shows it.
+/// A broken promise, with its evidence.
 #[derive(Debug, Clone)]
 pub(crate) struct Violation {
     pub(crate) promise: Promise,
     pub(crate) shown_by: String,
 }
 
-/// What was looked at, and what was found.
+/// What was checked, and the violations.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) counts: BTreeMap<Promise, String>,
@@ -120,7 +120,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Looks at whether a promise was kept; `shown_by` says what shows that it was not.
+    /// Records whether a promise was kept; `shown_by` describes the violation.
     pub(super) fn holds(
         &mut self,
         promise: Promise,

@@ -1,11 +1,11 @@
-//! What others try with the portal of somebody who is signed in.
+//! Attacks on the portal session of a signed-in person.
 
 use offhook_tests::{Answer, both};
 
 use super::session::{COOKIE, Session, cookie_of, form, set_cookie, sign_in};
 use super::stage::{OWNER, PASSWORD, Stage};
 
-/// The form that an attacker would like to send: a key of every scope.
+/// The form that an attacker wants to send: it creates a key with every scope.
 const KEY: (&str, &[(&str, &str)]) = (
     "/portal/developers",
     &[("name", "theirs"), ("scopes", "all")],
@@ -23,7 +23,7 @@ async fn keys(stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-/// What every answer of the portal carries, whatever it is.
+/// Checks the security headers that every portal response carries.
 fn is_guarded(answer: &Answer) {
     let policy = answer.header("content-security-policy").unwrap_or_default();
     for rule in [
@@ -54,19 +54,19 @@ both! {
         let before = keys(&stage).await;
         let (path, fields) = KEY;
 
-        // Another site's form, sent by the owner's browser: cookie and no token.
+        // Another site's form, sent by the owner's browser: with the cookie but without a token.
         let refused = owner.forged(path, fields).await;
         assert_eq!(refused.status, 403, "{}", refused.text());
         is_guarded(&refused);
-        // With a token that was taken from another session, even one of the same person.
+        // With a token from another session, even one of the same person.
         let stolen = [fields, &[("_token", other.token.as_str())]].concat();
         assert_eq!(owner.forged(path, &stolen).await.status, 403);
-        // Nor is it done where a page of ours has sent it: the member is asked.
+        // A form from our own page with a stale token is not executed either: the member has to confirm it.
         let ours = owner.forged(path, &stolen).header("Sec-Fetch-Site", "same-origin");
         let asked = ours.await;
         assert_eq!(asked.status, 422, "{}", asked.text());
         is_guarded(&asked);
-        // With everything right but the origin that browsers say.
+        // With everything right except the origin headers of the browser.
         for (header, value) in [
             ("Origin", "https://evil.example"),
             ("Origin", "null"),
@@ -76,7 +76,7 @@ both! {
             let forged = owner.post(path, fields).header(header, value).await;
             assert_eq!(forged.status, 403, "{header}: {value}: {}", forged.text());
         }
-        // Signing somebody in from elsewhere, so that they work in the attacker's account.
+        // A cross-site sign-in, which would make the victim work in the attacker's account.
         let foreign = sign_in(&stage.server.client(), OWNER, PASSWORD);
         let foreign = foreign.header("Origin", "https://evil.example").await;
         assert_eq!(foreign.status, 403);
@@ -100,7 +100,7 @@ both! {
         };
         assert_eq!((with(planted).await, with(&given).await), (401, 200));
 
-        // Signing in once more ends nothing, signing out ends this session for good.
+        // Signing in again ends nothing; signing out ends this session for good.
         let session = Session::of(stage.server.client(), given.clone()).await;
         let again = stage.signed_in().await;
         assert_ne!(again.cookie, given);

@@ -1,11 +1,11 @@
-//! What each page is for, done in a browser: in English on SQLite and in Spanish on PostgreSQL ([`Person::on`]), so that each
-//! deed is done in each language and on each database. Each module says of which pages its tests do the main deed; [`every`]
-//! holds that against the router.
+//! The main task of each page, done in a browser: in English on SQLite and in Spanish on PostgreSQL ([`Person::on`]),
+//! so that the tasks cover both languages and both databases. Each module names the pages whose main task its tests
+//! do; [`every`] compares that with the router.
 
-/// Says which test does the main deed of which page. A test that is not there does not compile.
+/// Names the test for the main task of each page. A missing test does not compile.
 macro_rules! deeds {
     ($($deed:ident: $($page:literal),+;)+) => {
-        /// Pages of the router, and the test that does what each is for.
+        /// Pages of the router, and the test of their main task.
         pub(super) const DONE: &[(&str, &str)] = &[$($(($page, { let _ = $deed; stringify!($deed) })),+),+];
     };
 }
@@ -27,7 +27,7 @@ use super::session::COOKIE;
 use super::stage::{OWNER, PASSWORD, Stage};
 use crate::legacy;
 
-/// What the first page may cost on the wire, with its style and scripts.
+/// The largest size of the first page on the wire, with its style and scripts.
 const FIRST_PAGE_BYTES: u64 = 100 * 1024;
 
 deeds! {
@@ -41,7 +41,7 @@ deeds! {
     the_first_page_comes_in_100_kib: "/portal", "/portal/";
 }
 
-/// The page of the stage's agent, in the editor.
+/// Opens the stage's agent in the editor.
 async fn edit(browser: &Browser, agent: &str) {
     browser.open(&format!("/portal/agents/{agent}/edit")).await;
     browser.sees(("What it says", "Qué dice")).await;
@@ -111,7 +111,7 @@ both! {
         let browser = stage.owner(Person::english()).await;
         edit(&browser, &agent).await;
         browser.fill("First message", "Nothing of this is lost.").await;
-        // Another form of the page leaves what was changed no more than a link does.
+        // Submitting another form of the page, like following a link, must not lose changes.
         let leave = "const other = document.querySelector('form[action$=\"/language\"]');
             other.dispatchEvent(new Event('submit', {bubbles: true, cancelable: true}));
             return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))";
@@ -197,7 +197,7 @@ both! {
         browser.axe().await;
         browser.click(("Call 2 people now", "Llamar ahora a 2 personas")).await;
         browser.sees(("The batch was taken.", "El lote fue aceptado.")).await;
-        // The page tells its end by itself.
+        // The page shows the end without a reload.
         browser.sees(("2 of 2", "2 de 2")).await;
         browser.sees(("Completed", "Completado")).await;
         browser.no_violations().await;

@@ -1,11 +1,11 @@
-//! A session that ends while somebody is typing: nothing of it is lost, however the page would have sent it.
+//! A session that ends while a person types: no input is lost, however the page would have sent it.
 
 use offhook_tests::{Browser, Person, both, must, needs_browser};
 use serde_json::json;
 
 use super::stage::{OWNER, PASSWORD, Stage};
 
-/// Signs in on the page that is shown.
+/// Signs in on the current page.
 async fn sign_in(browser: &Browser) {
     browser.fill("E-mail", OWNER).await;
     browser.fill("Password", PASSWORD).await;
@@ -53,7 +53,7 @@ both! {
         browser.sees("What it says").await;
         assert_eq!(browser.filled("First message").await, "Good evening.");
         assert_eq!(browser.filled("Find documents").await, "hours");
-        // It was looked for, not saved.
+        // The form was sent as a search, not saved.
         let kept = stage.account.read(&format!("/v1/agents/{agent}")).await;
         assert_eq!(kept["config"]["version"], 1, "{kept}");
         browser.no_violations().await;
@@ -124,7 +124,7 @@ both! {
         let make = ["account", "create", "--name", "Lighthouse", "--plan", "scale", "--owner-email", OWNER];
         let lighthouse = stage.server.cli(&make).await;
         let lighthouse = stage.server.key(lighthouse["id"].as_str().unwrap_or_default(), &["--scopes", "all"]).await;
-        // Wherever a session begins, the form is filled in elsewhere.
+        // Whichever account a session starts in, the form belongs to the other one.
         for (name, elsewhere) in [("Harbour Hotel", &lighthouse), ("Lighthouse", &stage.account)] {
             let browser = stage.owner(Person::english()).await;
             browser.open("/portal/profile").await;

@@ -1,4 +1,4 @@
-//! An account that has one of everything, and whose every text was written by somebody who means harm.
+//! An account with one of everything, whose every text comes from an attacker.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::session::Session;
 use super::stage::{Stage, page};
 use crate::legacy;
 
-/// What would run if it became part of a page.
+/// Runs if it becomes part of a page.
 pub(super) const SCRIPT: &str = "<img src=x onerror=alert(1)>";
 
 /// A member who has not signed in yet.
@@ -17,7 +17,7 @@ const EVE: &str = "eve@harbour.example";
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The ids of everything.
+/// The ids of all resources.
 pub(super) struct Furnished {
     pub(super) agent: String,
     pub(super) legacy: String,
@@ -31,7 +31,7 @@ pub(super) struct Furnished {
     pub(super) document: String,
     pub(super) folder: String,
     pub(super) log: String,
-    /// The pages of a link to set a password, and of an invitation.
+    /// The pages of a password link and of an invitation.
     welcome: String,
     join: String,
 }
@@ -45,7 +45,7 @@ impl Furnished {
         };
         let id = |made: &Value| text(&made["id"]).to_owned();
 
-        // It answers what it was sent, and refuses it: the answer is shown with each attempt.
+        // Responds with the text and an error: the portal shows the response with each attempt.
         let receiver = Receiver::saying(500, SCRIPT).await;
         let endpoint = json!({"url": receiver.url("/hook"), "description": SCRIPT});
         let endpoint = id(&make("/v1/webhooks", endpoint, 201).await);
@@ -138,10 +138,10 @@ impl Furnished {
         }
     }
 
-    /// The path of one of these, where the router has a placeholder.
+    /// A router path with its placeholders filled in.
     ///
     /// # Panics
-    /// For one that is not known yet: a page with a new kind of id needs one here.
+    /// For an unknown placeholder: a page with a new kind of id needs an entry here.
     pub(super) fn fill(&self, path: &str) -> String {
         let of = |id: &str| path.replace("{id}", id);
         let section = path

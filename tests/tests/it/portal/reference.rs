@@ -1,4 +1,4 @@
-//! `/docs`: the reference that the service draws of its own interface.
+//! `/docs`: the reference page that the service renders.
 
 use offhook_tests::{Browser, Database, Options, Person, Server, needs_browser};
 

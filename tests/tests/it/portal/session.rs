@@ -1,15 +1,15 @@
-//! The portal as a program that is no browser speaks to it: what an attacker sends.
+//! The portal without a browser, as an attacker's program uses it.
 
 use offhook_tests::{Answer, Client, Request, must};
 use url::form_urlencoded::Serializer;
 
-/// The cookie of a session.
+/// The session cookie.
 pub(crate) const COOKIE: &str = "offhook_session";
 
-/// The field that proves that a form is of its session.
+/// The form field that proves that a form belongs to its session.
 pub(crate) const TOKEN: &str = "_token";
 
-/// Somebody who is signed in, without a browser.
+/// A signed-in person, without a browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     client: Client,
@@ -26,7 +26,7 @@ impl Session {
         Self::of(client, cookie).await
     }
 
-    /// With the cookie of a session that is there already.
+    /// Uses the cookie of an existing session.
     pub(crate) async fn of(client: Client, cookie: String) -> Self {
         let mut session = Self {
             client,
@@ -39,7 +39,7 @@ impl Session {
         session
     }
 
-    /// A page that is looked at.
+    /// A GET of a page.
     pub(crate) fn get(&self, path: &str) -> Request {
         let cookie = format!("{COOKIE}={}", self.cookie);
         self.client.get(path).header("Cookie", cookie)
@@ -51,14 +51,14 @@ impl Session {
         self.forged(path, &[fields, &[token]].concat())
     }
 
-    /// A form without the token, as the browser of this person would send it for somebody else's page.
+    /// A form without the token, as this person's browser would send it for another site's page.
     pub(crate) fn forged(&self, path: &str, fields: &[(&str, &str)]) -> Request {
         let cookie = format!("{COOKIE}={}", self.cookie);
         form(&self.client, path, fields).header("Cookie", cookie)
     }
 }
 
-/// The form of signing in.
+/// The sign-in form.
 pub(crate) fn sign_in(client: &Client, email: &str, password: &str) -> Request {
     let fields = [("email", email), ("password", password)];
     form(client, "/portal/sign-in", &fields)
@@ -72,7 +72,7 @@ pub(crate) fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Requ
         .body(body)
 }
 
-/// The value that an answer sets a cookie to.
+/// The value that a response sets a cookie to.
 pub(crate) fn set_cookie(answer: &Answer, name: &str) -> Option<String> {
     let lines = answer
         .headers
@@ -84,12 +84,12 @@ pub(crate) fn set_cookie(answer: &Answer, name: &str) -> Option<String> {
         .map(|(_, value)| value.to_owned())
 }
 
-/// The session that an answer begins.
+/// The session that a response begins.
 pub(crate) fn cookie_of(answer: &Answer) -> String {
     must("a session", set_cookie(answer, COOKIE).ok_or(answer))
 }
 
-/// The token of the forms of a page.
+/// The form token of a page.
 fn token_in(page: &str) -> String {
     let field = format!("name=\"{TOKEN}\" value=\"");
     let rest = page.split_once(&field).map(|(_, rest)| rest);

@@ -1,28 +1,27 @@
-//! A service with an account whose people can sign in.
+//! A service with an account whose members can sign in.
 
 use offhook_tests::{Account, Browser, Database, Options, Person, Server, can_browse, must, text};
 
 use super::session::{COOKIE, Session, cookie_of, form};
 
-/// Everybody's password.
+/// The password of all members.
 pub(crate) const PASSWORD: &str = "a long walk along the quay";
 
-/// The owner's address.
+/// The owner's e-mail address.
 pub(crate) const OWNER: &str = "ana@harbour.example";
 
-/// A server and an account on it that has an owner.
+/// A server with an account that has an owner.
 pub(crate) struct Stage {
     pub(crate) server: Server,
     pub(crate) account: Account,
 }
 
 impl Stage {
-    /// On this database.
     pub(crate) async fn open(database: Database) -> Self {
         Self::with(Options::on(database)).await
     }
 
-    /// On this database, and somebody who looks at it; nothing, loudly, where there is no browser.
+    /// A stage and a person with a browser; `None`, with a message, if there is no browser.
     pub(crate) async fn seen(database: Database) -> Option<(Self, Person)> {
         if !can_browse() {
             return None;
@@ -31,7 +30,6 @@ impl Stage {
         Some((Self::open(database).await, person))
     }
 
-    /// With these settings.
     pub(crate) async fn with(options: Options) -> Self {
         let server = Server::start(options).await;
         let make = ["account", "create", "--name", "Harbour Hotel"];
@@ -52,7 +50,7 @@ impl Stage {
         page(text(&made["sign_in_url"])).to_owned()
     }
 
-    /// Sets the password of a member, who is signed in by that.
+    /// Sets the password of a member, which signs them in.
     async fn welcome(&self, email: &str) -> Session {
         let page = self.link(email).await;
         let fields = [("new_password", PASSWORD)];
@@ -67,7 +65,7 @@ impl Stage {
         Session::begin(self.server.client(), OWNER, PASSWORD).await
     }
 
-    /// A new member of this role, signed in; their address begins with the role.
+    /// A new signed-in member with this role, whose e-mail address begins with the role.
     pub(crate) async fn member(&self, role: &str) -> Session {
         let email = address(role);
         let add = ["member", "add", "--account", &self.account.id];
@@ -76,21 +74,21 @@ impl Stage {
         self.welcome(&email).await
     }
 
-    /// A browser in which this person is signed in.
+    /// A browser with this session.
     pub(crate) async fn browser(&self, person: Person, session: &Session) -> Browser {
         let browser = Browser::of(person, self.server.address()).await;
         browser.plant(COOKIE, &session.cookie, "/portal").await;
         browser
     }
 
-    /// A browser in which the owner is signed in.
+    /// A browser with the owner's session.
     pub(crate) async fn owner(&self, person: Person) -> Browser {
         let session = self.signed_in().await;
         self.browser(person, &session).await
     }
 }
 
-/// The address of a member of this role.
+/// The e-mail address of a member with this role.
 pub(crate) fn address(role: &str) -> String {
     format!("{role}@harbour.example")
 }

@@ -1,5 +1,5 @@
-//! Every page that the router has: in both languages, light and dark, on a telephone, for those who do not see it, and
-//! with texts that mean harm.
+//! Every page of the router: in both languages, light and dark, on a phone, for screen readers, and with malicious
+//! texts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::furnished::{Furnished, SCRIPT};
 use super::stage::Stage;
 
-/// Sentences of the page that are the portal's own: not what was typed, and not code.
+/// The portal's own sentences on the page: neither user input nor code.
 const SENTENCES: &str = "
     const sentences = new Set();
     const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -20,7 +20,7 @@ const SENTENCES: &str = "
     }
     return [...sentences]";
 
-/// A name for pictures of a page.
+/// A name for screenshots of a page.
 fn name(path: &str) -> String {
     let name = path.trim_start_matches("/portal").trim_matches('/');
     match name {
@@ -38,7 +38,7 @@ async fn sentences(browser: &Browser) -> BTreeSet<String> {
         .collect()
 }
 
-/// Nothing of what was written became an element, and the page is in this language.
+/// The page's faults: user text that became an element, or another language.
 async fn faults(browser: &Browser, path: &str, lang: &str) -> Vec<String> {
     let script =
         "return [document.documentElement.lang, document.querySelectorAll('img[src=x]').length]";
@@ -60,7 +60,7 @@ both! {
         let browser = stage.browser(Person::english(), &owner).await;
         let pages = offhook_portal::pages().into_iter().filter(|page| page.whole);
         let pages = pages.map(|page| (name(&page.path), furnished.fill(&page.path)));
-        // A legacy agent's page is another than an engine agent's.
+        // A legacy agent's page differs from an engine agent's.
         let legacy = format!("/portal/agents/{}", furnished.legacy);
         let mut wrong = Vec::new();
         for (name, path) in pages.chain([("agents-legacy".to_owned(), legacy)]) {

@@ -1,18 +1,18 @@
-//! What a person does who has never seen the project, from `offhook demo` on, in the browser alone. Its pictures are those
-//! of docs/PORTAL.md (`scripts/pictures`).
+//! A newcomer's first steps from `offhook demo` on, all in the browser. Its screenshots are those of docs/PORTAL.md
+//! (`scripts/pictures`).
 
 use offhook_tests::{
     Address, Browser, Client, Demo, Person, Receiver, must, needs_browser, needs_speech,
 };
 use serde_json::json;
 
-/// Somebody whom the demo's telephone network reaches.
+/// A number that the demo's phone network reaches.
 const CUSTOMER: &str = "+14155550123";
 
-/// What nothing in docs may be larger than.
+/// The largest size of a picture in docs.
 const PICTURE_BYTES: u64 = 150 * 1024;
 
-/// Takes a picture for the documents.
+/// Takes a screenshot for the documents.
 async fn picture(browser: &Browser, name: &str) {
     let Some(path) = browser.screenshot(&format!("walk-{name}")).await else {
         return;
@@ -28,7 +28,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     let demo = Demo::start().await;
     let browser = Browser::of(Person::english(), demo.address).await;
 
-    // Signing in by the link that the demo prints.
+    // Sign in with the link that the demo prints.
     browser.open(&demo.welcome).await;
     browser.sees("Choose the password").await;
     picture(&browser, "welcome").await;
@@ -39,7 +39,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     browser.sees("Newest conversations").await;
     picture(&browser, "overview").await;
 
-    // Hearing and reading the call.
+    // Hear and read the call.
     browser.click("Conversations").await;
     browser.click_first("tbody a").await;
     browser.sees("this is Eva from Harbour Hotel").await;
@@ -54,7 +54,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
         .await;
     picture(&browser, "conversation").await;
 
-    // Making a key, which works.
+    // Create a key, and use it.
     browser.click("API keys").await;
     browser.fill("Name", "CRM").await;
     browser.click("calls:read").await;
@@ -68,7 +68,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     browser.click("I have kept it").await;
     browser.sees("CRM").await;
 
-    // Making a webhook, which is told of a test event.
+    // Create a webhook, and send a test event.
     let receiver = Receiver::start().await;
     browser.click("Webhooks").await;
     browser
@@ -85,7 +85,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     browser.sees("Delivered").await;
     picture(&browser, "deliveries").await;
 
-    // Changing what the agent says, and publishing it.
+    // Change what the agent says, and publish it.
     browser.click("Agents").await;
     browser.click("Eva").await;
     browser.click("Edit").await;
@@ -102,7 +102,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     browser.sees("serves now").await;
     picture(&browser, "versions").await;
 
-    // The next call has it, and grows while it is watched.
+    // The next call uses it, and grows on the page.
     browser.click("Conversations").await;
     browser.click("Place a test call").await;
     browser.choose("Agent", "Eva").await;

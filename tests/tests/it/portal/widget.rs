@@ -1,4 +1,4 @@
-//! The widget on somebody else's page, on an origin of its own.
+//! The widget on a third-party page, on its own origin.
 
 mod voice;
 
@@ -9,10 +9,10 @@ use offhook_tests::{
 };
 use serde_json::{Value, json};
 
-/// What a visitor writes who means harm.
+/// A malicious visitor's message.
 const SCRIPT: &str = "<img src=x onerror=alert(1)>";
 
-/// An agent that answers in writing, with its widget on for this origin; returns its id.
+/// An agent that answers in text, with its widget enabled for this origin; returns its id.
 async fn agent(account: &Account, origin: &str) -> String {
     let config = json!({
         "system_prompt": "You are Eva.\nsay: We open at nine.\nsay: <b>Until eight.</b>",
@@ -22,7 +22,7 @@ async fn agent(account: &Account, origin: &str) -> String {
     agent_with(account, config, origin).await
 }
 
-/// An agent of this configuration, with its widget on for this origin; returns its id.
+/// An agent with this configuration, with its widget enabled for this origin; returns its id.
 async fn agent_with(account: &Account, config: Value, origin: &str) -> String {
     let agent = account.agent_with(config).await;
     let widget = json!({"enabled": true, "allowed_origins": [origin]});
@@ -32,12 +32,12 @@ async fn agent_with(account: &Account, config: Value, origin: &str) -> String {
     agent
 }
 
-/// A page of a careful owner: its policy allows the widget and nothing else.
+/// A page with a strict policy that only allows the widget.
 fn page(server: &Server, agent: &str) -> String {
     page_with(server, agent, "")
 }
 
-/// The same, with these attributes on the widget.
+/// As [`page`], with these attributes on the widget.
 fn page_with(server: &Server, agent: &str, attributes: &str) -> String {
     let service = format!("http://{}", server.address());
     format!(
@@ -70,14 +70,14 @@ both! {
         browser.screenshot("widget").await;
         browser.axe().await;
 
-        // Nothing that anybody says becomes part of the page.
+        // No message becomes part of the page.
         browser.fill("Your message", SCRIPT).await;
         browser.click("Send").await;
         browser.sees("<b>Until eight.</b>").await;
         browser.sees(SCRIPT).await;
         browser.no_violations().await;
 
-        // The visitor turns the page: the conversation goes on.
+        // The visitor reloads the page: the conversation continues.
         browser.reload().await;
         browser.click("Open chat").await;
         browser.sees("<b>Until eight.</b>").await;

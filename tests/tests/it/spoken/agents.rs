@@ -1,4 +1,4 @@
-//! Another user agent than our telephone: baresip, which people use. What SIPp says and hears is told in `crates/sip`.
+//! Another user agent than our telephone: baresip, a real one. `crates/sip` tests against SIPp.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn baresip_asks_and_is_answered() {
         pause(12),
     ];
     let baresip = Baresip::start(CUSTOMER, &asks.concat()).await;
-    // It names an address of the machine and sends from the loopback.
+    // baresip names an address of the machine but sends from the loopback.
     let stage = Stage::with(|options| {
         options
             .set("sip.trunks.carrier.server", baresip.address())

@@ -1,4 +1,4 @@
-//! A line on which packets are lost and late.
+//! A line with lost and late packets.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::is;
 use super::stage::{CUSTOMER, GREETING, REPLY, Stage, config};
 
-/// The ear hears a line of its script for what was said: what a recogniser makes of a torn sound is not ours.
+/// The scripted recognizer returns a line of its script: recognizing damaged audio is not the service's task.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_loses_every_fifth_packet_carries_the_call() {
     needs_speech!();

@@ -1,4 +1,4 @@
-//! What is kept of calls as sound.
+//! Recordings of calls.
 
 use offhook_tests::{Listener, eventually, needs_speech, read_channels, speech};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::stage::{AGENT, CUSTOMER, GREETING, PATIENCE, QUESTION, REPLY, Stage, 
 
 const CONSENT: &str = "this call is recorded";
 
-/// The rate and the sides of a call's recording.
+/// The rate and the channels of a call's recording.
 async fn recording(stage: &Stage, call: &Value) -> (u32, Vec<Vec<i16>>) {
     let url = eventually("the recording", PATIENCE, || async {
         let (conversation, _) = stage.transcript(call).await;
@@ -33,7 +33,7 @@ async fn both_sides_of_a_call_are_recorded_after_the_customer_was_told() {
     let call = stage.phone.answers().await;
     let listener = Listener::of(&[AGENT, &[CONSENT]].concat());
     let mut heard = listener.understands(&call.hears().await.samples).await;
-    // Between the two somebody may take a breath.
+    // There may be a pause between the two.
     if heard == CONSENT {
         heard = format!(
             "{heard} {}",
@@ -70,7 +70,7 @@ async fn a_process_that_dies_leaves_a_call_interrupted_and_what_was_recorded() {
         .await;
     assert_eq!(stage.hears(&call).await, REPLY);
     stage.server.crash_and_restart().await;
-    // The phone learns that nobody is there any more.
+    // The phone learns that the other side is gone.
     call.ends().await;
     let ended = stage.ended(&handle).await;
     is(&ended, "failed", "interrupted");

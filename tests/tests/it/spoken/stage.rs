@@ -1,4 +1,4 @@
-//! A server on a trunk, the telephone at its other end, and agents that listen and speak by local programs.
+//! A server on a trunk, the telephone at the other end, and agents that listen and speak with local programs.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use offhook_tests::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The account's number.
 pub(super) const NUMBER: &str = "+15005550199";
 
-/// Whom the tests call.
+/// The number that the tests call.
 pub(super) const CUSTOMER: &str = "+5215512345678";
 
-/// What the service's recogniser understands, and nothing else. Whoever takes a breath is heard in two utterances: each
-/// of these is said in one.
+/// All that the service's recognizer understands. A pause would split a sentence into two utterances, so each of
+/// these is spoken without one.
 pub(super) const QUESTION: &[&str] = &[
     "when is my appointment",
     "what time do you open",
@@ -27,7 +27,7 @@ pub(super) const QUESTION: &[&str] = &[
     "goodbye",
 ];
 
-/// What the telephone's ear understands.
+/// All that the telephone's recognizer understands.
 pub(super) const AGENT: &[&str] = &[
     GREETING,
     REPLY,
@@ -42,7 +42,7 @@ pub(super) const PARTING: &str = "we wish you a good evening";
 
 pub(super) const REPLY: &str = "your appointment is on monday at ten";
 
-/// An agent that answers three times, and is not curious about machines.
+/// An agent that speaks three times, and ignores answering machines.
 pub(super) fn config() -> Value {
     json!({
         "system_prompt": "say: Your appointment is on Monday at ten.\nsay: We wish you a good evening.",
@@ -56,14 +56,14 @@ pub(super) fn config() -> Value {
     })
 }
 
-/// Everything that a spoken call needs.
+/// Everything for a spoken call.
 pub(super) struct Stage {
     pub(super) server: Server,
     pub(super) account: Account,
     pub(super) phone: Phone,
     pub(super) events: Receiver,
     listener: Listener,
-    /// The grammars of the service's recogniser.
+    /// The grammars of the service's recognizer.
     _grammars: TempDir,
 }
 
@@ -109,18 +109,18 @@ impl Stage {
         }
     }
 
-    /// What the agent says next, as the telephone's ear understands it.
+    /// The agent's next words, as the telephone's recognizer understands them.
     pub(super) async fn hears(&self, call: &PhoneCall) -> String {
         let heard = call.hears().await;
         self.listener.understands(&heard.samples).await
     }
 
-    /// Waits for the end of a call; returns how it reads then.
+    /// Waits for the end of a call; returns it.
     pub(super) async fn ended(&self, handle: &str) -> Value {
         self.account.ended_within(handle, PATIENCE).await
     }
 
-    /// A call's conversation, and its turns as `role: text`, with ` --` behind one that was interrupted.
+    /// A call's conversation, and its turns as `role: text`, with ` --` after an interrupted one.
     pub(super) async fn transcript(&self, call: &Value) -> (Value, Vec<String>) {
         let target = format!("/v1/conversations/{}", text(&call["conversation_id"]));
         let conversation = self.account.read(&target).await;
@@ -139,7 +139,7 @@ impl Stage {
     }
 }
 
-/// What one of them said.
+/// The words of one role.
 pub(super) fn said<'a>(turns: &'a [String], role: &str) -> Vec<&'a str> {
     let beginning = format!("{role}: ");
     turns

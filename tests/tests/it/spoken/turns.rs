@@ -1,4 +1,4 @@
-//! Who has the floor: an interruption, keys and a transfer, as they are heard.
+//! Turn taking: an interruption, keys and a transfer, as they are heard.
 
 use offhook_tests::{eventually, needs_speech, speech};
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::stage::{CUSTOMER, GREETING, PARTING, PATIENCE, REPLY, Stage, config, 
 const LONG: &str = "The rooms are on the first floor and the breakfast is at seven in the morning and the pool is open \
                     all day and the garden is open too and the beach is not far away.";
 
-/// Packets of 20 ms that have sound in them.
+/// The number of 20 ms packets with sound.
 fn loud(samples: &[i16]) -> usize {
     samples
         .chunks(160)
@@ -93,7 +93,7 @@ async fn keys_go_both_ways_and_a_customer_is_handed_over() {
         (call.keys() == "12#").then_some(())
     })
     .await;
-    // Keys take no longer than a breath.
+    // Keys take no longer than a pause in speech.
     if heard == REPLY {
         heard = format!("{heard} {}", stage.hears(&call).await);
     }

@@ -1,4 +1,4 @@
-//! A page that talks: a WebSocket, and behind it a microphone that never falls silent.
+//! A page that talks: a WebSocket, and a microphone that never falls silent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// How long anything may take on a busy machine.
+/// How long any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Bytes of 20 ms.
@@ -25,12 +25,12 @@ const FRAME: usize = 640;
 
 pub(super) type Socket = WebSocketStream<TcpStream>;
 
-/// Shakes hands as a page of this origin does; else the status that refused it.
+/// Performs the handshake as a page of this origin; fails with the status code of a refusal.
 pub(super) async fn connect(address: SocketAddr, agent: &str, origin: &str) -> Result<Socket, u16> {
     connect_speaking(address, agent, (Some(origin), "offhook.voice.v1")).await
 }
 
-/// The same, with what is asked for in the handshake.
+/// As [`connect`], with these handshake headers.
 pub(super) async fn connect_speaking(
     address: SocketAddr,
     agent: &str,
@@ -61,7 +61,7 @@ pub(super) async fn connect_speaking(
     }
 }
 
-/// "Hello, do you have a table for two?", as a page sends it.
+/// "Hello, do you have a table for two?", in a page's format.
 pub(super) fn speech() -> Vec<u8> {
     let mut samples = Vec::new();
     let codes = include_bytes!("../../../../crates/media/tests/it/speech.ulaw");
@@ -73,10 +73,10 @@ pub(super) fn speech() -> Vec<u8> {
     wide.into_iter().flat_map(i16::to_le_bytes).collect()
 }
 
-/// What a page is sent.
+/// What a page receives.
 #[derive(Debug, PartialEq)]
 pub(super) enum Heard {
-    /// Sound, and whether it is loud.
+    /// Audio, and whether it is loud.
     Sound(bool),
     Text(Value),
     /// The socket was closed, with this code and reason.
@@ -91,7 +91,7 @@ pub(super) struct Page {
     microphone: JoinHandle<()>,
 }
 
-/// Sends 20 ms each 20 ms, silence if there is nothing to say.
+/// Sends 20 ms of audio every 20 ms, or silence.
 async fn listen(
     mut sink: SplitSink<Socket, Message>,
     mut says: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -128,7 +128,7 @@ impl Page {
         (page, id)
     }
 
-    /// A page that has asked for a conversation.
+    /// A page that has requested a conversation.
     pub(super) async fn starts(address: SocketAddr, agent: &str, origin: &str) -> Self {
         let socket = must("a socket", connect(address, agent, origin).await);
         let (sink, events) = socket.split();
@@ -152,7 +152,7 @@ impl Page {
         let _ = self.says.send(sound);
     }
 
-    /// What it is sent next.
+    /// The next item that it receives.
     pub(super) async fn next(&mut self) -> Heard {
         loop {
             let message = within("a message", PATIENCE, self.events.next()).await;
@@ -176,7 +176,7 @@ impl Page {
         }
     }
 
-    /// The next text, which is of this type. Sound is passed over.
+    /// The next text, which must have this type. Skips audio.
     pub(super) async fn text(&mut self, kind: &str) -> Value {
         loop {
             match self.next().await {
@@ -190,7 +190,7 @@ impl Page {
         }
     }
 
-    /// So many frames of loud sound.
+    /// Waits for this many frames of loud audio.
     pub(super) async fn hears(&mut self, frames: usize) {
         let mut heard = 0;
         while heard < frames {
@@ -201,7 +201,7 @@ impl Page {
         }
     }
 
-    /// The end of the socket, with all else passed over.
+    /// The close of the socket. Skips everything else.
     pub(super) async fn closed(&mut self) -> (u16, String) {
         loop {
             if let Heard::Closed(code, reason) = self.next().await {
@@ -211,7 +211,7 @@ impl Page {
     }
 }
 
-/// The connection breaks, without a word.
+/// The connection breaks without a close frame.
 impl Drop for Page {
     fn drop(&mut self) {
         self.microphone.abort();

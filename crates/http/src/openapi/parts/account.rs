@@ -1,4 +1,4 @@
-//! Who asks, and the public model catalog.
+//! The caller's account, and the public model catalog.
 
 use offhook_services::ModelKind;
 use serde_json::{Value, json};

@@ -97,7 +97,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The agent config object. In a write every member may be left out, so none is required.
+/// The agent config object. A write may omit any member, so none is required.
 fn config() -> Value {
     let open = |members: Members<'_>| json!({"type": "object", "properties": properties(members)});
     let model = [("provider", string()), ("model", string())];

@@ -1,4 +1,4 @@
-//! What is extracted from conversations that have ended.
+//! The data extracted from ended conversations.
 
 use offhook_domain::{AnalysisStatus, Scope};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What was extracted from a conversation.
+/// The data extracted from one conversation.
 pub(super) fn analysis() -> Value {
     object(&[
         ("status", words(AnalysisStatus::ALL)),

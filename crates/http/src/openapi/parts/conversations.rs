@@ -1,4 +1,4 @@
-//! Conversations, and the shapes of calls.
+//! Conversations, and the schemas of calls.
 
 use offhook_domain::{
     Channel, ConversationStatus, FailureReason, Runtime, Scope, TerminationReason,

@@ -1,4 +1,4 @@
-//! A model on loopback that thinks, says "All right.", and remembers what it was asked.
+//! A model on loopback that pauses, says "All right.", and records its requests.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::it::client::must;
 
-/// How long the model thinks.
+/// How long the model pauses.
 const THINKS: Duration = Duration::from_millis(100);
 
-/// The name under which [`Model::client`] finds it.
+/// The host name under which [`Model::client`] finds it.
 const HOST: &str = "models.example.com";
 
 /// The model, over plain HTTP and over TLS.
 pub(super) struct Model {
-    /// The base URL of a provider that is set up.
+    /// The base URL of a configured provider.
     pub(super) plain: String,
-    /// What `llm.endpoint` may be.
+    /// A value for `llm.endpoint`.
     pub(super) endpoint: String,
-    /// Trusts the model's certificate, and takes every name for this machine's.
+    /// Trusts the model's certificate, and resolves every name to this machine.
     pub(super) client: GuardedClient,
     asked: Asked,
 }
@@ -67,7 +67,7 @@ impl Model {
         model
     }
 
-    /// The requests for replies of the model of this name.
+    /// The reply requests to the model with this name.
     pub(super) fn asked(&self, name: &str) -> Vec<Value> {
         let asked = self.asked.lock();
         let is_reply = |body: &&Value| {
@@ -88,7 +88,7 @@ async fn answer(mut socket: impl AsyncRead + AsyncWrite + Unpin, asked: Asked) {
         }
         let text = String::from_utf8_lossy(&request);
         let body = text.split_once("\r\n\r\n").map(|(_, body)| body);
-        // A whole body is JSON, and a part of one is not.
+        // A complete body is JSON, and a part of one is not.
         if let Some(Ok(body)) = body.map(serde_json::from_str) {
             break body;
         }
@@ -102,7 +102,7 @@ async fn answer(mut socket: impl AsyncRead + AsyncWrite + Unpin, asked: Asked) {
     let _ = socket.shutdown().await;
 }
 
-/// Both sides of TLS with a certificate that this client alone trusts.
+/// Both sides of TLS with a certificate that only this client trusts.
 fn tls() -> (TlsAcceptor, GuardedClient) {
     let issued = must(rcgen::generate_simple_self_signed([HOST.to_owned()]));
     let certificate = issued.cert.der().clone();

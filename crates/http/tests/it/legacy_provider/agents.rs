@@ -1,4 +1,4 @@
-//! Legacy agents as their provider lists them: brought in step, renamed there, and with the numbers that they call from.
+//! Legacy agents as their provider lists them: synchronized, renamed there, and with the numbers that they call from.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ both! {
         })
         .await;
         stop.cancel();
-        // One question alone would be waited for longer.
+        // A single request alone would take longer.
         let stopped = tokio::time::timeout(Duration::from_secs(10), running).await;
         assert!(stopped.is_ok(), "it waits for the provider");
     }
@@ -113,7 +113,7 @@ both! {
             let handle = text(&place(agent).await.assert(201)["id"]);
             text(&world.app.read(&format!("/v1/calls/{handle}")).await["from"])
         };
-        // The provider's number is the account's oldest, and none that calls go out from here.
+        // The provider's number is the account's oldest, but calls of this service do not use it.
         let ours = world.app.agent().await;
         assert_eq!(from(&ours).await, "+15005550100");
         assert_eq!(from("agent_0002").await, NUMBER, "another agent's there is the provider's too");

@@ -1,4 +1,4 @@
-//! Conversations that the provider has by itself: they are told of as those that were placed here, and cost nothing here.
+//! Conversations that the provider starts by itself: reported like those placed here, but free of charge.
 
 use offhook_testkit::TestDatabase;
 use offhook_testkit::fakes::elevenlabs::{AGENT, NUMBER};
@@ -8,7 +8,7 @@ use super::{BRISK, World, until};
 use crate::it::app::{CUSTOMER, text};
 use crate::it::client::must;
 
-/// What is known of a caller, and of somebody whom the provider's own list calls.
+/// The phone details of an incoming call, and of an outgoing call that the provider placed.
 fn phone(direction: &str) -> Value {
     json!({
         "type": "twilio", "direction": direction, "phone_number_id": "phnum_1", "agent_number": NUMBER,
@@ -65,7 +65,7 @@ both! {
             let said = if one["credits"] == 0 { 2 } else { 1 };
             assert_eq!(read["transcript"].as_array().map(Vec::len), Some(said), "{read}");
         }
-        // What is written is no call.
+        // A text conversation is not a call.
         let calls = world.app.read("/v1/calls?limit=100").await;
         assert_eq!(calls["data"].as_array().map(Vec::len), Some(4), "{calls}");
         assert_eq!(world.app.read("/v1/billing/credits").await, wallet);
@@ -89,7 +89,7 @@ both! {
         let calls = world.app.read("/v1/calls?limit=100").await;
         assert_eq!(calls["data"], json!([]));
         world.fake.begins("conv_in", AGENT, phone("inbound"), false);
-        // What was said last may still go on.
+        // The last turn may still continue.
         world.fake.talk("conv_in", &[("agent", "Good morning.", 0), ("user", "B", 3)]);
         sync(&world).await;
         let one = until("its first word", || async {

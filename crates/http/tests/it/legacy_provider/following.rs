@@ -1,4 +1,4 @@
-//! Calls that are followed to their ends while the provider forgets them, refuses, or tells of another time.
+//! Calls that are followed to their ends while the provider loses them, refuses, or reports another time.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use super::{BRISK, LIMIT, World, until};
 
 const NEW_KEY: &str = "xi_key_of_another_day";
 
-/// Calls an agent, and ends the call after 12 s at a provider that has still to say what it was about, and was heard to;
-/// returns its handle.
+/// Places a call and ends it after 12 s at a provider that still lacks the summary and reported turns; returns its
+/// handle.
 async fn processed(world: &World) -> String {
     let (handle, call) = world.placed().await;
     world.fake.change(&call.id, |conversation| {
@@ -34,7 +34,7 @@ async fn processed(world: &World) -> String {
     handle
 }
 
-/// That the call of that handle ends as its provider said.
+/// Checks that this call ends as its provider reported.
 async fn ends_as_told(world: &World, handle: &str, case: &str) {
     let ended = world.ended(handle).await;
     for (name, value) in [
@@ -83,7 +83,7 @@ both! {
                 (world.conversation(&handle).await["messages_count"] == 3).then_some(())
             })
             .await;
-            // In one piece: it is asked all the time.
+            // In one change, because the worker polls all the time.
             let turns = last.iter().map(|(role, words, at)| json!({"role": role, "message": words, "time_in_call_secs": at}));
             let turns: Vec<Value> = turns.collect();
             world.fake.change(&call.id, |conversation| conversation["transcript"] = json!(turns));
@@ -92,7 +92,7 @@ both! {
             let read = world.conversation(&handle).await;
             let turns = read["transcript"].as_array().cloned().unwrap_or_default();
             let said: Vec<_> = turns.iter().map(|turn| (turn["role"].as_str().unwrap(), turn["text"].as_str().unwrap())).collect();
-            // One that tells nothing any more takes nothing back.
+            // A report without turns removes none.
             let expected = if last.is_empty() { &same[..3] } else { last };
             let expected: Vec<_> = expected.iter().map(|(role, words, _)| (*role, *words)).collect();
             assert_eq!(said, expected);

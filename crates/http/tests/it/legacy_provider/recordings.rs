@@ -1,4 +1,4 @@
-//! The recordings of legacy agents' calls: fetched once they are over, whatever the provider has as one and whenever.
+//! The recordings of legacy agents' calls: fetched after the call, whatever format the provider has and however late.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{BRISK, World, left, until};
 use crate::it::app::text;
 use crate::it::client::must;
 
-/// Calls an agent, and ends the call as one that was recorded; returns its handle.
+/// Places a call and ends it as a recorded one; returns its handle.
 async fn recorded(world: &World) -> String {
     world.fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
     let (handle, call) = world.placed().await;
@@ -20,7 +20,7 @@ async fn recorded(world: &World) -> String {
     handle
 }
 
-/// How often the provider was asked for recordings.
+/// How often the service requested recordings from the provider.
 fn fetches(world: &World) -> usize {
     let asked = world
         .fake
@@ -36,7 +36,7 @@ both! {
     async fn a_recording_is_asked_for_until_it_comes_and_its_call_ends_without_it(database) {
         let world = World::start(database, BRISK).await;
         let faults = [
-            // It is not there yet.
+            // It does not exist yet.
             Fault::Status(404),
             Fault::Status(500),
             Fault::RetryAfter(429, 1),
@@ -59,7 +59,7 @@ both! {
         until("nothing on its way", || async { (left(&world) == 0).then_some(()) }).await;
         let audio = text(&world.conversation(&handle).await["recording_url"]);
         assert_eq!(world.app.get(&audio).await.status, 200);
-        // It is here: nobody asks again.
+        // It is stored, so it is not requested again.
         must(world.app.services.recording_keeper().sweep().await);
         assert_eq!(fetches(&world), faults.len() + 1);
         world.books_add_up().await;
@@ -76,7 +76,7 @@ both! {
             (fetches(&world) > asked).then_some(())
         })
         .await;
-        // It is remembered, and nothing else is left of a question that is over.
+        // Its note stays, and nothing else of the finished request.
         until("its note alone", || async { (left(&world) == 1).then_some(()) }).await;
         world.app.clock.advance(Duration::from_secs(24 * 3_600));
         until("the end of it", || async {

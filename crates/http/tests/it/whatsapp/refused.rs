@@ -1,4 +1,4 @@
-//! Messages that nobody answers, or no more: for want of credits, of a model, of an agent, of a plan, of time.
+//! Messages that get no answer, or no longer: for lack of credits, a model, an agent, a plan, or time.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{FROM, HOUR, OURS, Shop, said, tell};
 use crate::it::app::{Setup, text};
 use crate::it::client::{eventually, must};
 
-/// A model that costs credits, at a place where nobody listens.
+/// A model that costs credits, at an address without a server.
 fn unreachable() -> Vec<(String, ProviderSettings)> {
     let nobody = ProviderSettings {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
@@ -26,7 +26,7 @@ fn unreachable() -> Vec<(String, ProviderSettings)> {
 }
 
 impl Shop {
-    /// A shop with so many credits, whose agent has the price of a model that another one stands in for.
+    /// A shop with these credits, whose agent has a priced model with a fallback.
     async fn priced(database: TestDatabase, credits: i64) -> Self {
         let setup = Setup {
             credits,
@@ -46,7 +46,7 @@ impl Shop {
         )
     }
 
-    /// Waits for the end of the oldest conversation; how it reads then.
+    /// Waits for the end of the oldest conversation; returns it.
     async fn ended(&self) -> Value {
         let oldest = text(&self.conversations().await.last().unwrap_or(&Value::Null)["id"]);
         let target = format!("/v1/conversations/{oldest}");
@@ -136,7 +136,7 @@ contract! {
         let app = &shop.app;
         let other = app.services.accounts().create("Other", Plan::Scale, None, None, None).await;
         let other = must(other).id;
-        // It says that the number is its own, and that of another phone number id, too.
+        // The other account claims the same number and phone number id.
         let secret = credential(OURS).replace(APP_SECRET, "other-s3cret").replace(VERIFY_TOKEN, "oth3r");
         must(app.services.credentials().set(other, CredentialProvider::WhatsApp, &secret).await);
         let body = webhook(PHONE_NUMBER_ID, &[words("wamid.1", FROM, shop.now(), "Hi")], &[]);
@@ -155,12 +155,12 @@ contract! {
         };
         assert_eq!(verify("oth3r").await.status, 403);
         assert_eq!(verify(VERIFY_TOKEN).await.status, 200);
-        // The same id of a message is another message where the account is another one.
+        // The same message id is another message for another account.
         assert_eq!(tell(app, app.account, &signature(APP_SECRET, &body), &body).await.status, 200);
         let sent = shop.taken(1).await;
         assert_eq!(sent.len(), 1);
         assert_eq!(shop.conversations().await.len(), 1);
-        // What it tells of our message is of none of its own, by whichever name.
+        // The other account's status reports do not affect our message, by either id.
         shop.fares(&["accepted"]).await;
         for (wamid, reference) in [("wamid.OTHER", Some(&*sent[0].reference)), (&*sent[0].wamid, None)] {
             let body = webhook(PHONE_NUMBER_ID, &[], &[status(wamid, "read", reference)]);

@@ -1,4 +1,4 @@
-//! What a webhook may hold: much at once, parts that nobody understands, news in any order.
+//! The contents of a webhook: many items at once, unknown parts, statuses in any order.
 
 use offhook_testkit::fakes::whatsapp::{
     APP_SECRET, PHONE_NUMBER_ID, failure, of_kind, signature, status, text as words, webhook,
@@ -55,7 +55,7 @@ contract! {
         ];
         assert_eq!(shop.turns(7).await, said(&expected));
         assert_eq!(shop.taken(3).await.len(), 3);
-        // The same again is nothing new.
+        // A repeated webhook has no effect.
         assert_eq!(tell(app, app.account, &signature(APP_SECRET, &body), &body).await.status, 200);
         shop.says("wamid.7", "Three").await;
         assert_eq!(shop.taken(4).await.len(), 4);
@@ -97,12 +97,12 @@ contract! {
         let sent = shop.taken(1).await.remove(0);
         shop.fares(&["accepted"]).await;
         let told = |word: &str| status(&sent.wamid, word, Some(&sent.reference));
-        // One that failed for the moment, and arrived.
+        // A message that failed for the moment, and then arrived.
         shop.told(&[], &[failure(&sent.wamid, 131_026), told("delivered"), told("sent")]).await;
         shop.fares(&["delivered"]).await;
         shop.told(&[], &[failure(&sent.wamid, 131_026), told("read"), told("delivered"), told("warned")]).await;
         shop.fares(&["read"]).await;
-        // Of somebody else's message by our id of none, and by no id at all.
+        // About another sender's message, with an unknown id of ours and with an invalid id.
         let strange = status("wamid.OTHER", "failed", Some("019d0000-0000-7000-8000-000000000009"));
         shop.told(&[], &[strange, status("wamid.OTHER", "read", Some("no id of ours"))]).await;
         shop.fares(&["read"]).await;

@@ -1,4 +1,4 @@
-//! Every operation of the applications with every fault.
+//! Every operation of the integrations with every fault.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{BACK, calendar, calendar_at, call, consent, crm, crm_at, settings};
 
-/// What a model is told.
+/// The message to the model.
 #[derive(Clone, Copy)]
 enum Word {
     Done,
@@ -48,18 +48,18 @@ impl Word {
     }
 }
 
-/// What a request is for.
+/// The effect of a request.
 #[derive(Clone, Copy, PartialEq)]
 enum Does {
-    /// It looks something up.
+    /// It only reads.
     Looks,
-    /// It does something, and nobody can tell later whether it did.
+    /// It acts, and no later request can tell whether it did.
     Acts,
-    /// It books, by an id that can be looked up.
+    /// It books, with an id that can be looked up.
     Books,
 }
 
-/// Faults, and what is told of each where something is looked up, done, and booked.
+/// Faults, and the message for a read, an action and a booking.
 const FAULTS: [(Fault, [Word; 3]); 15] = {
     use Word::{Done, Form, Gone, NobodyKnows, Often, Pause, Silent, Status, Unauthorized};
     [
@@ -84,7 +84,7 @@ const FAULTS: [(Fault, [Word; 3]); 15] = {
     ]
 };
 
-/// A request of a function of an application.
+/// A request of an integration's function.
 struct Operation {
     function: &'static str,
     request: (&'static str, &'static str),
@@ -114,7 +114,7 @@ fn operations() -> Vec<Operation> {
     ]
 }
 
-/// One of both, with somebody who was let in.
+/// One of the two fakes, with valid tokens.
 enum World {
     Calendar(FakeCalendar, Arc<dyn Application>, Grant),
     Crm(FakeCrm, Arc<dyn Application>, Grant),
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// How much was done.
+    /// How many actions took effect.
     fn left(&self) -> usize {
         match self {
             Self::Calendar(fake, ..) => fake.events().len(),
@@ -155,7 +155,7 @@ impl World {
         call(&**application, granted, function, arguments).await
     }
 
-    /// As [`World::call`], by an application that waits no longer than this.
+    /// As [`World::call`], with this time limit.
     async fn call_within(&self, limit: Duration, operation: &Operation) -> Result<Value, String> {
         let base = self.upstream().base_url();
         let (toolkit, path, granted) = match self {
@@ -241,7 +241,7 @@ async fn who_takes_too_long_is_not_waited_for() {
 async fn an_answer_without_end_is_not_read_to_its_end() {
     for operation in operations() {
         let world = World::of(&operation).await;
-        // All that any of them asks for is there: it is only too long.
+        // The body has all fields that any operation needs, but is too long.
         let huge = json!({
             "timeZone": "UTC", "calendars": {"primary": {"busy": []}}, "id": "1", "status": "confirmed", "total": 0,
             "results": [], "kind": "x".repeat(1_024 * 1_024),
@@ -267,7 +267,7 @@ async fn where_no_connection_opens_nothing_is_done_and_that_is_said() {
     let plain = FakeCalendar::start().await;
     let base = plain.upstream.base_url();
     plain.upstream.stop();
-    // A server that knows nothing of TLS hangs up.
+    // A server without TLS closes the connection.
     let without_tls = FakeCalendar::start().await;
     let secure = without_tls
         .upstream
@@ -294,7 +294,7 @@ async fn where_no_connection_opens_nothing_is_done_and_that_is_said() {
             let said = told.unwrap_err();
             let expected = match function {
                 "log_call" => "cannot be reached: nothing was logged.",
-                // What is taken is looked up first.
+                // A taken time is looked up first.
                 _ => "did not answer",
             };
             assert!(said.contains(expected), "{function} at {base}: {said}");
@@ -318,7 +318,7 @@ async fn whatever_the_token_endpoint_does_is_told_apart_and_asked_once() {
     for (fault, expected, revoking) in [
         (Fault::Close, Unreachable, Some(Unreachable)),
         (Fault::LoseAnswer, Unreachable, Some(Unreachable)),
-        // Its status says all that there is to say.
+        // The status code says everything.
         (Fault::CutBody, Unreachable, fine),
         (Fault::Malformed, Malformed, fine),
         (Fault::Unknown, Malformed, fine),

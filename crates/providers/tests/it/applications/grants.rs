@@ -1,4 +1,4 @@
-//! Consents and tokens: asked for, exchanged, renewed, rotated and given back.
+//! Consents and tokens: requested, exchanged, renewed, rotated and revoked.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn tokens_are_renewed_rotated_withdrawn_and_revoked() {
 async fn a_consent_to_a_part_is_none_and_ends_no_other_that_was_given() {
     let fake = FakeCalendar::start().await;
     let application = calendar_at(&fake.upstream.base_url());
-    // Whoever gives a token back ends all that the person has granted to this client.
+    // Revoking a token ends all that the person has granted to this client.
     let (code, verifier) = consent(&*application, &fake.authority);
     let whole = application.consents().exchange(&code, &verifier, BACK);
     let refresh = whole.await.unwrap().refresh_token.unwrap();
@@ -112,7 +112,7 @@ async fn a_consent_to_a_part_is_none_and_ends_no_other_that_was_given() {
     }
 }
 
-/// Answers of a token endpoint that grant nothing, whatever their status says.
+/// Responses of a token endpoint that grant nothing, whatever their status code.
 fn no_grants() -> Vec<(Answer, GrantError)> {
     use GrantError::{Answered, Client, Malformed, Refused};
     let granted = |change: Value| {

@@ -1,4 +1,4 @@
-//! Deepgram's shape, speaking.
+//! Deepgram's text-to-speech format.
 
 use offhook_engine::ports::speech::{Speech as _, SpeechError, VoiceSettings};
 use offhook_providers::SpeechProvider;

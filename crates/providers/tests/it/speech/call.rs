@@ -1,4 +1,4 @@
-//! A call held with scripted speech: the engine's own ear, mouth and rules of the floor between.
+//! A call with scripted speech: the engine with its recognizer, synthesizer and turn taking.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use super::{gather, sounding, words};
 /// Both ends of the line.
 struct Wire {
     agent: Speaker,
-    /// What the caller has yet to say.
+    /// The caller's audio that is not sent yet.
     caller: Mutex<Vec<i16>>,
-    /// Frames of the agent that were no silence.
+    /// The agent's frames that were not silent.
     heard: Mutex<usize>,
 }
 
@@ -85,7 +85,7 @@ impl SpeechDetector for Net {
     }
 }
 
-/// Carries a frame each way every 20 ms, until nobody takes them.
+/// Carries a frame each way every 20 ms, until the receiver is gone.
 async fn carry(wire: Arc<Wire>, ticks: mpsc::Sender<Tick>) {
     let mut clock = interval(FRAME_TIME);
     for number in 0.. {
@@ -190,7 +190,7 @@ async fn a_call_is_held_in_sound_and_understood() {
     let frames = u64::try_from(*wire.heard.lock()).unwrap();
     assert!(frames > 50, "{frames} frames were heard");
 
-    // The caller hums, too: what it says is the script's.
+    // The caller hums too: its words come from the script.
     let mouth = voice.open(sounding).await.unwrap();
     let hum = "I would like to have a room for two nights, please.";
     let (hum, _, _) = gather(mouth.speak(words(hum))).await;

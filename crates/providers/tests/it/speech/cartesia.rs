@@ -1,4 +1,4 @@
-//! Cartesia's shape.
+//! Cartesia's format.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Deepgram's shape.
+//! Deepgram's speech-to-text format.
 
 use offhook_engine::ports::speech::{
     RecogniserEvent, RecogniserInput, Speech as _, SpeechError, SpeechToText,

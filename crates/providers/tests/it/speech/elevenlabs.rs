@@ -1,4 +1,4 @@
-//! ElevenLabs' shape.
+//! ElevenLabs' text-to-speech format.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn alignment(text: &str) -> Value {
     json!({"chars": chars, "charStartTimesMs": starts, "charDurationsMs": vec![10; starts.len()]})
 }
 
-/// Reads what asks for one text, and answers its context.
+/// Reads the request for one text, and returns its context.
 async fn asked(peer: &mut Peer, text: &str) -> String {
     let first = peer.json().await;
     let context = first["context_id"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Programs of this machine: small shell scripts, and real ones where they are installed.
+//! Local programs: small shell scripts, and real programs if they are installed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Script {
     }
 
     fn program(&self, arguments: &[&str]) -> SpeechProgram {
-        // By the shell's own name: a file that was just written may still be open in a child of another test.
+        // Runs it through the shell: a file that was just written may still be open in a child of another test.
         let mut command = vec!["/bin/sh".to_owned(), self.path.to_str().unwrap().to_owned()];
         command.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         SpeechProgram {
@@ -84,7 +84,7 @@ async fn heard(registry: &SpeechRegistry) -> Vec<RecogniserEvent> {
     events
 }
 
-/// Waits until a file is there and has something in it.
+/// Waits until a file exists and is not empty.
 async fn appears(path: &Path) -> String {
     let wait = async {
         loop {
@@ -97,12 +97,12 @@ async fn appears(path: &Path) -> String {
     timeout(PATIENCE, wait).await.unwrap()
 }
 
-/// Waits until no process of this number lives.
+/// Waits until the process with this id has ended.
 async fn dies(pid: &str) {
     let stat = PathBuf::from(format!("/proc/{}/stat", pid.trim()));
     let wait = async {
         loop {
-            // A process that nobody has waited for is dead as well.
+            // A zombie process has also ended.
             match std::fs::read_to_string(&stat) {
                 Ok(text) if !text.contains(") Z ") => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -119,7 +119,7 @@ async fn an_utterance_comes_on_standard_input_or_in_a_file() {
     use RecogniserEvent::{Final, Finalized};
     let script = Script::new(r#"echo " $1 $2"; head -c 4; echo; wc -c"#);
     let told = heard(&listens(script.program(&["{model}", "{language}"]))).await;
-    // Twice as many samples of two bytes, and the header; what `head` took ahead is gone.
+    // Twice as many samples of two bytes, and the header; `head` has consumed the beginning.
     match &told[..] {
         [Final(words), Finalized] => assert!(words.starts_with("base.en es RIFF "), "{words}"),
         other => panic!("{other:?}"),
@@ -244,7 +244,7 @@ async fn as_many_programs_run_at_once_as_the_deployment_allows() {
     assert_eq!(log, "in\nout\n".repeat(3));
 }
 
-/// Shell lines that print a WAV file of silence whose length nobody knew.
+/// Shell lines that print a silent WAV file of unknown length.
 fn wav_lines(rate: u32, samples: usize) -> String {
     let bytes = rate
         .to_le_bytes()
@@ -396,7 +396,7 @@ async fn a_command_that_cannot_be_run_stops_the_start() {
     assert_eq!(fault(never).as_deref(), expected);
 }
 
-/// Where a program is, if it is installed.
+/// The path of a program, if it is installed.
 fn installed(name: &str) -> Option<String> {
     let paths = std::env::var_os("PATH")?;
     let mut paths = std::env::split_paths(&paths).map(|folder| folder.join(name));
@@ -404,7 +404,7 @@ fn installed(name: &str) -> Option<String> {
     path.to_str().map(str::to_owned)
 }
 
-/// Speaks a sentence with a real program, where it is installed, and answers its seconds of sound above a whisper.
+/// Speaks a sentence with a real program, if it is installed; returns the seconds of audible sound.
 async fn real(name: &str, arguments: &[&str], voice_id: &str) -> Option<f64> {
     let Some(path) = installed(name) else {
         assert!(
@@ -432,7 +432,7 @@ async fn real(name: &str, arguments: &[&str], voice_id: &str) -> Option<f64> {
     let mouth = voice.open(settings).await.unwrap();
     let text = "Good morning. How can I help you today?";
     let (mut samples, _, mut error) = gather(mouth.speak(words(text))).await;
-    // A program that comes off a cold disk may miss the time that a listener is kept waiting: the next one is at hand.
+    // A program that starts from a cold disk may miss the time limit; the next attempt is fast.
     for _ in 0..2 {
         if error == Some(SpeechError::Timeout) {
             (samples, _, error) = gather(mouth.speak(words(text))).await;

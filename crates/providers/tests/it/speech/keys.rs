@@ -1,4 +1,4 @@
-//! Whose key a voice is asked for with: the account's, if the voice is its own, and the deployment's for all others.
+//! The API key of a voice's request: the account's for its own voices, and the deployment's for all others.
 
 use offhook_engine::ports::speech::{Speech as _, SpeechError, VoiceKey, VoiceSettings};
 use offhook_providers::{SpeechProvider, SpeechTransport};
@@ -7,7 +7,7 @@ use super::service::Service;
 use super::{KEY, endpoint, gather, refused, registry, sounding, words};
 use crate::it::server::{Act, Server};
 
-/// The keys that voices bring along, one after the other, and those that are sent.
+/// The keys of voices, one after another, and the keys that are sent.
 const ASKED: [(Option<&str>, &str); 4] = [
     (None, KEY),
     (Some("own-key-1"), "own-key-1"),
@@ -76,7 +76,7 @@ async fn each_connection_is_opened_with_its_own_voices_key() {
             let (mouth, peer) = tokio::join!(voice.open(with(key)), service.accept());
             let expected = format!("{scheme}{sent}");
             assert_eq!(peer.head.header(header), Some(expected.as_str()));
-            // Those that were opened before stay open beside it.
+            // Connections opened before stay open.
             open.push((mouth.unwrap(), peer));
         }
     }

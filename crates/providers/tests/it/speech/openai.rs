@@ -1,4 +1,4 @@
-//! OpenAI's shape.
+//! OpenAI's format.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ async fn an_utterance_is_sent_as_a_file_and_comes_back_as_words() {
     );
     let (before, file) = body.split_at(fields.len());
     assert_eq!(String::from_utf8_lossy(before), fields);
-    // Ten frames, of 16 kHz.
+    // Ten frames, at 16 kHz.
     assert_eq!(&file[..4], b"RIFF");
     assert_eq!(file[24..28], 16_000_u32.to_le_bytes());
     assert_eq!(file[40..44], (10 * 320 * 2_u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! ElevenLabs' shape, listening.
+//! ElevenLabs' speech-to-text format.
 
 use std::sync::Arc;
 

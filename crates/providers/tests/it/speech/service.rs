@@ -1,4 +1,4 @@
-//! A service whose end of each connection is the test itself.
+//! A service whose connections the test itself handles.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
 
-/// Longer than anything here takes.
+/// Longer than any step here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) struct Service {
@@ -19,7 +19,7 @@ pub(super) struct Service {
     pub(super) base_url: String,
 }
 
-/// What a client asked for when it connected.
+/// The client's handshake request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) path: String,
@@ -45,7 +45,7 @@ impl Service {
         patiently(self.listener.accept()).await.unwrap().0
     }
 
-    /// Whether nobody waits to be accepted.
+    /// Whether no connection waits to be accepted.
     pub(super) fn left_alone(self) -> bool {
         let accepted = self.listener.into_std().unwrap().accept();
         accepted.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
@@ -66,7 +66,7 @@ impl Service {
         Peer { head, socket }
     }
 
-    /// Answers one connection with a status instead of a WebSocket.
+    /// Responds to one connection with a status code instead of a WebSocket.
     pub(super) async fn refuse(&self, status: u16) {
         let mut stream = self.connection().await;
         let mut head = Vec::new();
@@ -110,7 +110,7 @@ impl Head {
 }
 
 impl Peer {
-    /// The next message that is no sign of life; `None` when the client said goodbye or is gone.
+    /// The next message except pings and pongs; `None` when the client has closed or is gone.
     pub(super) async fn next(&mut self) -> Option<Message> {
         loop {
             match patiently(self.socket.next()).await {
@@ -149,12 +149,12 @@ impl Peer {
         self.socket.send(message).await.unwrap();
     }
 
-    /// Cuts the line without a word.
+    /// Drops the connection without a close frame.
     pub(super) fn cut(self) {
         drop(self.socket);
     }
 
-    /// Closes the line as services do.
+    /// Closes the connection as services do.
     pub(super) async fn close(mut self) {
         let _ = self.socket.close(None).await;
         while let Some(Ok(_)) = patiently(self.socket.next()).await {}
@@ -168,7 +168,7 @@ async fn patiently<T>(future: impl Future<Output = T>) -> T {
 }
 
 impl Service {
-    /// Answers one HTTP request; what it said, head and body.
+    /// Responds to one HTTP request; returns its head and body.
     pub(super) async fn answer(&self, status: u16, body: &str) -> (String, Vec<u8>) {
         let mut stream = self.connection().await;
         let mut head = Vec::new();

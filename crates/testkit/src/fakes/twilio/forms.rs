@@ -1,4 +1,4 @@
-//! The forms that Twilio posts, signed as it signs them.
+//! The forms that Twilio posts, with Twilio's signatures.
 
 use std::net::SocketAddr;
 
@@ -11,20 +11,19 @@ use tokio::net::TcpStream;
 
 use super::{OWN_ACCOUNT, OWN_TOKEN, PlacedCall, SIGNING_KEY, TOKEN};
 
-/// A form with its signature, to be posted to a path of ours.
+/// A form with its signature, for one of our routes.
 #[derive(Debug, Clone)]
 pub struct SignedForm {
     pub path: String,
     /// The headers that Twilio sends with it.
     pub headers: Vec<(&'static str, String)>,
-    /// The form.
     pub body: String,
 }
 
 /// How a form is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// With the token of the call's account, by HMAC-SHA1; of a form that is no call's, with the deployment's.
+    /// With the token of the call's account, by HMAC-SHA1. A form without a call uses the deployment's token.
     Token,
     /// With the token of [`OWN_ACCOUNT`].
     OwnToken,
@@ -32,7 +31,7 @@ pub enum Scheme {
     SharedKey,
 }
 
-/// What Twilio posts of a call, with these members besides.
+/// Twilio's status callback for a call, with these additional members.
 pub fn status_form(
     call: &PlacedCall,
     status: &str,
@@ -45,7 +44,7 @@ pub fn status_form(
     signed_form(call, url, &members, scheme)
 }
 
-/// What Twilio posts once it has found out who answered.
+/// Twilio's callback once answering machine detection is done.
 pub fn verdict_form(call: &PlacedCall, verdict: &str) -> SignedForm {
     let url = call.asked("AsyncAmdStatusCallback").unwrap_or_default();
     signed_form(call, url, &[("AnsweredBy", verdict)], Scheme::Token)
@@ -68,7 +67,7 @@ fn signed_form(call: &PlacedCall, url: &str, more: &[(&str, &str)], scheme: Sche
     sign(url, &members, scheme)
 }
 
-/// What Twilio posts to `url` when somebody calls a number of [`OWN_ACCOUNT`].
+/// Twilio's request to `url` when a caller dials a number of [`OWN_ACCOUNT`].
 pub fn incoming_form(url: &str, sid: &str, from: &str, to: &str) -> SignedForm {
     let members = [
         ("CallSid", sid),
@@ -82,7 +81,7 @@ pub fn incoming_form(url: &str, sid: &str, from: &str, to: &str) -> SignedForm {
     sign(url, &members, Scheme::OwnToken)
 }
 
-/// A form of these members for an address of ours.
+/// A signed form with these members for one of our URLs.
 pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
     let mut sorted = members.to_vec();
     sorted.sort_unstable();
@@ -116,18 +115,18 @@ pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
 }
 
 impl SignedForm {
-    /// Posts it to a listener of ours; the status of the answer.
+    /// Posts the form to a local server and returns the response's status code.
     ///
     /// # Panics
-    /// If it does not answer.
+    /// If the server does not respond.
     pub async fn post(&self, to: SocketAddr) -> u16 {
         self.exchange(to).await.0
     }
 
-    /// As [`SignedForm::post`], with the body of the answer.
+    /// As [`SignedForm::post`], with the body of the response.
     ///
     /// # Panics
-    /// If it does not answer.
+    /// If the server does not respond.
     pub async fn exchange(&self, to: SocketAddr) -> (u16, String) {
         let mut request = format!(
             "POST {} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\

@@ -1,4 +1,4 @@
-//! A call's sound as Twilio sends it: messages over a WebSocket.
+//! A call's audio as Twilio sends it: messages over a WebSocket.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::{PATIENCE, PlacedCall};
 
-/// The messages by which Twilio begins a stream.
+/// The messages with which Twilio begins a stream.
 pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
     let start = json!({
         "event": "start", "sequenceNumber": "1", "streamSid": "MZ0123456789abcdef0123456789abcdef",
@@ -28,7 +28,7 @@ pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
     [connected.to_string(), start.to_string()]
 }
 
-/// A message of sound: µ-law, as numbered.
+/// An audio message: µ-law, with this number.
 pub fn sound(codes: &[u8], number: u64) -> String {
     let media = json!({
         "track": "inbound", "chunk": number.to_string(), "timestamp": (number * 20).to_string(),
@@ -38,18 +38,18 @@ pub fn sound(codes: &[u8], number: u64) -> String {
         .to_string()
 }
 
-/// The message that a mark was reached.
+/// The message that playback reached a mark.
 pub fn echo(name: &str) -> String {
     json!({"event": "mark", "sequenceNumber": "4", "mark": {"name": name}}).to_string()
 }
 
-/// The message of a key.
+/// The message that the callee pressed a key.
 pub fn key(digit: char) -> String {
     json!({"event": "dtmf", "dtmf": {"track": "inbound_track", "digit": digit.to_string()}})
         .to_string()
 }
 
-/// The message that a stream is over.
+/// The message that a stream has ended.
 pub fn stop(call: &PlacedCall) -> String {
     json!({"event": "stop", "stop": {"accountSid": call.account, "callSid": call.sid}}).to_string()
 }
@@ -65,14 +65,14 @@ async fn upgrade(to: SocketAddr, path: &str) -> Result<WebSocketStream<TcpStream
     upgraded.unwrap_or_else(|_| panic!("nothing answers at {to}{path}"))
 }
 
-/// A stream's WebSocket, as Twilio has it.
+/// A stream's WebSocket, on Twilio's side.
 pub struct Stream(WebSocketStream<TcpStream>);
 
 impl Stream {
-    /// Opens it at a listener of ours.
+    /// Opens a stream to a local server.
     ///
     /// # Panics
-    /// If it is refused.
+    /// If the server refuses it.
     pub async fn open(to: SocketAddr, path: &str) -> Self {
         match upgrade(to, path).await {
             Ok(socket) => Self(socket),
@@ -80,10 +80,10 @@ impl Stream {
         }
     }
 
-    /// The status by which a listener of ours refuses it.
+    /// The status code with which a local server refuses the stream.
     ///
     /// # Panics
-    /// If it does not refuse it.
+    /// If the server accepts it.
     pub async fn refused(to: SocketAddr, path: &str) -> u16 {
         match upgrade(to, path).await {
             Err(Error::Http(answer)) => answer.status().as_u16(),
@@ -91,15 +91,15 @@ impl Stream {
         }
     }
 
-    /// Sends a message; what is closed takes none.
+    /// Sends a message; `false` if the stream is closed.
     pub async fn send(&mut self, text: String) -> bool {
         self.0.send(Message::Text(text.into())).await.is_ok()
     }
 
-    /// The next message, or `None` once it is closed.
+    /// The next message, or `None` once the stream is closed.
     ///
     /// # Panics
-    /// If nothing comes for long.
+    /// If no message arrives for 30 s.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             let next = tokio::time::timeout(PATIENCE, self.0.next()).await;

@@ -25,7 +25,7 @@ struct Session {
     event: Statement,
 }
 
-/// Sessions that are free.
+/// Idle sessions.
 pub(crate) struct Writer {
     free: Mutex<UnboundedReceiver<Session>>,
     back: UnboundedSender<Session>,

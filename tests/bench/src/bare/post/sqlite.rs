@@ -1,4 +1,4 @@
-//! The transaction on SQLite: one thread writes, and what waits together shares a commit, as the service's does.
+//! The transaction on SQLite: one thread writes, and waiting jobs share a commit, as in the service.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,7 +18,7 @@ const PRAGMAS: &str = "PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL; PR
 
 type Job = (Row, oneshot::Sender<()>);
 
-/// The way to the thread.
+/// The channel to the writer thread.
 pub(crate) struct Writer(Sender<Job>);
 
 impl Writer {
@@ -37,7 +37,7 @@ impl Writer {
     }
 }
 
-/// Ends with the first error: nothing is answered from then on.
+/// Ends with the first error: no request gets a response after that.
 fn write(connection: &mut SqliteConnection, jobs: &Receiver<Job>) -> QueryResult<()> {
     while let Ok(first) = jobs.recv() {
         connection.batch_execute("BEGIN IMMEDIATE")?;

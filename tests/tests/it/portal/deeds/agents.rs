@@ -1,4 +1,4 @@
-//! Making agents, and what is done with their versions.
+//! Creating agents, and working with their versions.
 
 use offhook_tests::{both, must};
 use serde_json::json;

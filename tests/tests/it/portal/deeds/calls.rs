@@ -12,14 +12,14 @@ deeds! {
     a_request_is_found_in_the_log_with_its_story: "/portal/logs", "/portal/logs/{id}";
 }
 
-/// Rings, and nobody answers.
+/// Rings without an answer.
 const RINGS: &str = "+15005550002";
 
 both! {
     async fn a_test_call_is_placed_watched_and_hung_up(database: Database) {
         needs_browser!();
         let person = Person::on(&database);
-        // It rings for minutes: as long as a slow machine needs.
+        // It rings for minutes, long enough for a slow machine.
         let stage = Stage::with(Options::on(database).set("simulator.speed", "0.1")).await;
         stage.account.agent().await;
         let browser = stage.owner(person).await;
@@ -33,7 +33,7 @@ both! {
 
         browser.open("/portal/conversations/live").await;
         browser.sees(RINGS).await;
-        // The list is drawn anew, and the keyboard stays where it was.
+        // The list re-renders, and the keyboard focus stays.
         let stay = "const link = document.querySelector('#live a'); link.focus(); link.dataset.before = ''";
         browser.js(stay, vec![]).await;
         browser.counts("#live a:not([data-before])", 1).await;
@@ -49,7 +49,7 @@ both! {
         browser.click(("Hang up", "Colgar")).await;
         browser.agrees().await;
         browser.sees(("The call is being ended.", "La llamada se está terminando.")).await;
-        // The page tells its end by itself.
+        // The page shows the end without a reload.
         browser.sees(("It was cancelled before it was dialed", "Se canceló antes de marcar")).await;
         browser.misses(("Hang up", "Colgar")).await;
         browser.no_violations().await;
@@ -72,7 +72,7 @@ both! {
         browser.click("Begin").await;
         browser.fill("Your message", "Is anybody there?").await;
         let chat = browser.path().await;
-        // No connection: the page says so, and what was typed stays.
+        // Without a connection, the page says so and keeps the typed text.
         let broken = "const send = XMLHttpRequest.prototype.send;
             XMLHttpRequest.prototype.send = function () {
               XMLHttpRequest.prototype.send = send;
@@ -84,7 +84,7 @@ both! {
         assert_eq!(browser.filled("Your message").await, "Is anybody there?");
         let told = browser.violations().await;
         assert!(told.iter().all(|line| line.contains("htmx:")), "{told:#?}");
-        // An error: the browser sends the form by itself.
+        // On an error, the browser sends the form itself.
         let refused = "const open = XMLHttpRequest.prototype.open;
             XMLHttpRequest.prototype.open = function (verb, path, ...rest) {
               return open.call(this, verb, '/portal/nothing-here', ...rest);

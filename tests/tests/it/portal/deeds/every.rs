@@ -1,8 +1,8 @@
-//! No page without its deed.
+//! Every page has a test of its main task.
 
 use std::collections::BTreeSet;
 
-/// What every module does.
+/// The tasks of all modules.
 const ALL: [&[(&str, &str)]; 9] = [
     super::DONE,
     super::agents::DONE,

@@ -29,7 +29,7 @@ both! {
         browser.click(("Upload a file", "Subir un archivo")).await;
         browser.fill(("Name", "Nombre"), "Lista de precios").await;
         browser.choose(("Folder", "Carpeta"), "Tarifas").await;
-        // One that is too large is refused before it is sent, and another one is taken then.
+        // A too large file is refused before it is sent; then another file is accepted.
         let large = folder.path().join("grande.pdf");
         let made = std::fs::File::create(&large);
         must("a file", made.and_then(|file| file.set_len(20 * 1024 * 1024 + 1)));
@@ -43,7 +43,7 @@ both! {
         browser.click(("Upload", "Subir")).await;
         browser.sees(("Taken in. It is being read now.", "Recibido. Ahora se está leyendo.")).await;
         browser.arrives("/portal/knowledge/documents/").await;
-        // The page says by itself that it has been read.
+        // The page shows that the document was read, without a reload.
         browser.sees("The room by the sea costs ninety.").await;
         browser.sees(("Ready", "Listo")).await;
         browser.axe().await;
@@ -82,7 +82,8 @@ both! {
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
         assert_eq!(browser.filled(("Name", "Nombre")).await, "Prices");
-        // Nobody is at this address, and the page says so in time; that it was taken is what is seen here.
+        // The host does not exist, and the page will say so later; this test only checks that the document was
+        // accepted.
         browser.fill(("Address", "Dirección"), "https://harbour.invalid/prices").await;
         browser.click(("Add", "Agregar")).await;
         browser.sees(("Taken in. It is being read now.", "Recibido. Ahora se está leyendo.")).await;

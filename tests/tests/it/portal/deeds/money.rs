@@ -1,4 +1,4 @@
-//! Credits: what there is, where they went, what is to be paid.
+//! Credits: the balance, the usage, the invoices.
 
 use offhook_tests::both;
 use serde_json::json;

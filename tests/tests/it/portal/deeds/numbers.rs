@@ -1,4 +1,4 @@
-//! Credentials at providers, and the numbers that one of them opens.
+//! Provider credentials, and the numbers that one of them imports.
 
 use offhook_tests::both;
 use serde_json::json;

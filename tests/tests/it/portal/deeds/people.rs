@@ -1,4 +1,4 @@
-//! Coming in: the first account, links, invitations, roles, passwords.
+//! Signing in: the first account, links, invitations, roles, passwords.
 
 use offhook_tests::{Browser, Options, Person, Server, both, needs_browser};
 
@@ -11,7 +11,7 @@ deeds! {
     a_password_is_set_by_a_link_and_changed_as_is_the_name: "/portal/welcome/{token}", "/portal/profile";
 }
 
-/// The password that somebody chooses.
+/// The chosen password.
 const CHOSEN: &str = "un paseo largo por el muelle";
 
 both! {
@@ -20,7 +20,7 @@ both! {
         let person = Person::on(&database);
         let server = Server::start(Options::on(database)).await;
         let browser = Browser::of(person, server.address()).await;
-        // Whoever comes first is led there from wherever they begin.
+        // The first visitor is redirected there from any page.
         browser.open("/").await;
         browser.arrives("/portal/first").await;
         browser.fill(("Code of the log", "Código del registro"), "0000-0000-0000-0000").await;
@@ -32,7 +32,7 @@ both! {
         browser.click(("Make the account", "Crear la cuenta")).await;
         browser.sees(("This is not the code of this service's log", "Este no es el código del registro")).await;
         browser.was_refused(422).await;
-        // Nothing but the two secrets is typed again.
+        // Only the two secrets have to be typed again.
         browser.fill(("Code of the log", "Código del registro"), &first_code(&server)).await;
         browser.fill(("New password", "Contraseña nueva"), CHOSEN).await;
         browser.click(("Make the account", "Crear la cuenta")).await;
@@ -80,7 +80,7 @@ both! {
         ana.choose(("Role of Ben Ortiz", "Rol de Ben Ortiz"), ("Viewer", "Lector")).await;
         ana.click_near("Ben Ortiz", ("Change", "Cambiar")).await;
         ana.sees(("The role is changed.", "El rol cambió.")).await;
-        // A session that was of another role has ended.
+        // A session with the previous role has ended.
         ben.open("/portal/agents").await;
         ben.sees(("E-mail", "Correo electrónico")).await;
         ben.was_refused(401).await;

@@ -1,4 +1,4 @@
-//! Tools, and what else agents work with.
+//! Tools and integrations of agents.
 
 use offhook_testkit::fakes::calendar::FakeCalendar;
 use offhook_tests::{Options, Person, both, needs_browser};

@@ -1,4 +1,4 @@
-//! Webhooks: registered, tried, looked at, sent again.
+//! Webhooks: registered, tested, inspected, sent again.
 
 use offhook_tests::{Receiver, both};
 
@@ -45,7 +45,7 @@ both! {
         browser.click(("Send it again", "Enviar de nuevo")).await;
         browser.sees(("One more attempt is on its way.", "Un intento más va en camino.")).await;
         let received = receiver.count(2).await;
-        // The page tells of it by itself.
+        // The page shows it without a reload.
         browser.sees(("Asked for by hand", "Pedido a mano")).await;
         browser.counts(".attempt", 2).await;
         browser.axe().await;

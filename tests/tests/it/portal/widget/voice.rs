@@ -1,5 +1,5 @@
-//! Talking with the widget: a microphone that hears a file, a loudspeaker that is listened to inside the browser. The
-//! agent's ear and voice are the scripted ones, so that nothing need be installed but the browser.
+//! Talking with the widget: a microphone that plays a file, and a loudspeaker that is measured inside the browser.
+//! The agent uses the scripted recognizer and synthesizer, so that only the browser has to be installed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::{agent_with, page};
 /// How long talking may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the agent's ear hears of whatever is said.
+/// What the scripted recognizer returns for any speech.
 const ASKED: &str = "When do you open?";
 
-/// Listens to what is on its way to the loudspeaker: the loudest sample so far.
+/// Records the loudest sample on its way to the loudspeaker.
 const EAR: &str = "
     window.loudest = 0;
     const connect = AudioNode.prototype.connect;
@@ -38,7 +38,7 @@ const EAR: &str = "
       return connect.call(this, to, ...rest);
     };";
 
-/// Writes the file of a visitor who asks one question, pauses, and asks it again.
+/// Writes the file of a visitor who asks one question, pauses, and repeats it.
 fn visitor(folder: &Path) -> Person {
     let mut said = silence(Duration::from_secs(2));
     let codes = include_bytes!("../../../../../crates/media/tests/it/speech.ulaw");
@@ -53,7 +53,7 @@ fn visitor(folder: &Path) -> Person {
     Person::english().speaking(file)
 }
 
-/// A shop's page whose visitor has a microphone, and the account of the agent that is on it.
+/// A shop's page whose visitor has a microphone, and the account of its agent.
 struct Shop {
     account: Account,
     browser: Browser,
@@ -86,7 +86,7 @@ impl Shop {
         }
     }
 
-    /// Waits until these words can be read on the page.
+    /// Waits until the page shows these words.
     async fn sees(&self, words: &str) {
         eventually(words, PATIENCE, || async {
             self.browser.reads().await.contains(words).then_some(())
@@ -158,7 +158,7 @@ both! {
         browser.click("Close").await;
         browser.misses("Voice call").await;
 
-        // The call goes on while the visitor goes on with the shop.
+        // The call continues while the visitor uses the shop.
         browser.fill("Order number", "4711").await;
         assert_eq!(browser.focused().await, "Order number");
         let id = shop.call().await["id"].clone();
@@ -166,7 +166,7 @@ both! {
         let hang_up = shop.account.post(&format!("/v1/calls/{handle}/hangup"), "{}");
         hang_up.await.assert(202);
         shop.account.ended_within(&handle, PATIENCE).await;
-        // The button says again that it is for writing.
+        // The button is the chat button again.
         let idle = "return !document.querySelector('offhook-widget').shadowRoot.querySelector('.launcher.talking')";
         eventually("a page that has noticed", PATIENCE, || async {
             (browser.js(idle, vec![]).await == json!(true)).then_some(())
