@@ -30,13 +30,11 @@ impl Asset {
     }
 }
 
-/// How the pages look.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let text = include_str!("../assets/portal.css");
     Asset::new("portal", "css", "text/css; charset=utf-8", text)
 });
 
-/// What the pages do beyond links and forms.
 pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
     let text = include_str!("../assets/portal.js");
     Asset::new("portal", "js", "text/javascript; charset=utf-8", text)
@@ -48,7 +46,7 @@ pub(crate) static HTMX: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("htmx", "js", "text/javascript; charset=utf-8", text)
 });
 
-/// `GET /portal/assets/{name}`; another version's name is not found.
+/// `GET /portal/assets/{name}`; a name of another version is not found.
 pub(crate) async fn send(req: HttpRequest) -> HttpResponse {
     let assets = [&*STYLE, &*SCRIPT, &*HTMX];
     let Some(asset) = assets.into_iter().find(|asset| asset.path == req.path()) else {

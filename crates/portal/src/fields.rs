@@ -1,9 +1,9 @@
-//! What a form or a query said.
+//! The fields of a form or a query.
 
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
-/// Fields of a form at most; the largest of ours has some hundreds. What follows is not read.
+/// The largest number of fields read; the largest form has some hundreds. Further fields are ignored.
 const MOST: usize = 5_000;
 
 /// Names and values in the order in which they were sent.
@@ -20,7 +20,6 @@ impl Fields {
         fields
     }
 
-    /// These fields.
     pub(crate) fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut fields = Self::default();
         for (name, value) in pairs {
@@ -50,7 +49,7 @@ impl Fields {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Every value of a field that may be there several times.
+    /// Every value of a repeated field.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.0.iter().filter(move |(field, _)| field == name);
         named.map(|(_, value)| value.as_str())
@@ -68,19 +67,19 @@ impl Fields {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Adds a field. U+0000, which nobody can type and no text of ours may have, is left out.
+    /// Adds a field. U+0000, which cannot be typed and no stored text may have, is removed.
     pub(crate) fn push(&mut self, name: &str, value: &str) {
         self.0
             .push((name.replace('\0', ""), value.replace('\0', "")));
     }
 
-    /// Gives a field this value alone.
+    /// Replaces every value of a field by this one.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.0.retain(|(field, _)| field != name);
         self.push(name, value);
     }
 
-    /// As a query or a form's body.
+    /// Encodes the fields as a query or a form body.
     pub(crate) fn encode(&self) -> String {
         form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&self.0)
@@ -88,13 +87,13 @@ impl Fields {
     }
 }
 
-/// A path of this portal, and nothing that leads elsewhere: `None` for `//host`, `/\host`, schemes and other parts of
-/// the service (open redirects), and for what has control characters in it.
+/// A path of this portal. `None` for anything that leads elsewhere (`//host`, `/\host`, schemes, other parts of the service:
+/// open redirects) and for control characters.
 pub(crate) fn local_path(path: &str) -> Option<&str> {
     let inside = path
         .strip_prefix(crate::PATH)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-    // A query leads nowhere, whatever stands in it encoded.
+    // Nothing in a query can redirect.
     let (way, query) = path.split_once('?').unwrap_or((path, ""));
     let decoded = percent_decode_str(way).decode_utf8().ok()?;
     let is_odd = |sign: char| sign == '\\' || sign.is_control();

@@ -1,12 +1,12 @@
-//! The portal's languages. A text is written where it is used, in all of them: one that is missing does not compile.
+//! The portal's languages. Every text is written in all of them where it is used, so a missing one does not compile.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AcceptLanguage, Header as _};
 
-/// The cookie in which a chosen language is kept.
+/// The cookie that holds the chosen language.
 pub(crate) const COOKIE: &str = "offhook_lang";
 
-/// A sentence with what it names: English and Spanish, always both, with the same arguments.
+/// A formatted sentence in English and Spanish, with the same arguments.
 macro_rules! tell {
     ($lang:expr, $english:literal, $spanish:literal $(, $argument:expr)* $(,)?) => {
         match $lang {
@@ -27,7 +27,7 @@ pub(crate) enum Lang {
 }
 
 impl Lang {
-    /// The text in this language: English and Spanish, always both.
+    /// The text in this language.
     pub(crate) const fn t<T: Copy>(self, en: T, es: T) -> T {
         match self {
             Self::En => en,
@@ -49,7 +49,7 @@ impl Lang {
         }
     }
 
-    /// The chosen language, or the one that the browser likes best.
+    /// The chosen language, or the browser's preferred one.
     pub(crate) fn of(req: &HttpRequest) -> Self {
         let chosen = req
             .cookie(COOKIE)

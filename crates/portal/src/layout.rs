@@ -1,4 +1,4 @@
-//! What stands around every page: head, navigation, notice.
+//! The frame of every page: head, navigation, notice.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -17,11 +17,11 @@ use crate::visit::{self, Visitor};
 /// The overview.
 pub(crate) const HOME: &str = "/portal/";
 
-/// No script and no style that is written into a page; nothing from elsewhere; framed by nobody.
+/// No inline script or style, nothing from other origins, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; \
                       connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// htmx adds no style of its own, and evaluates nothing. An error's page it leaves to the page's script.
+/// htmx adds no style and evaluates nothing. The page's script handles error pages.
 const HTMX_CONFIG: &str = r#"{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
 
 /// A place in the navigation.
@@ -30,25 +30,20 @@ pub(crate) enum Section {
     Overview,
     Conversations,
     Agents,
-    /// Tools of agents.
     Tools,
     Knowledge,
-    /// Phone numbers.
     Numbers,
-    /// Batch calls.
     Batches,
     Webhooks,
-    /// API keys.
     Keys,
     Integrations,
     Logs,
     Team,
     Billing,
-    /// Settings: credentials, audit log, the account.
+    /// Credentials, audit log and account.
     Settings,
     /// Developer pages.
     Developers,
-    /// The member's own page.
     Profile,
 }
 
@@ -93,7 +88,7 @@ impl Section {
             Self::Numbers => ("/phone-numbers", "Phone numbers", "Números"),
             Self::Batches => ("/batch-calls", "Batch calls", "Llamadas por lote"),
             Self::Webhooks => ("/webhooks", "Webhooks", "Webhooks"),
-            // The interface names this address (Authentication 3).
+            // The API documentation names this address.
             Self::Keys => ("/developers", "API keys", "Claves de API"),
             Self::Integrations => ("/integrations", "Integrations", "Integraciones"),
             Self::Logs => ("/logs", "Logs", "Registros"),
@@ -106,22 +101,22 @@ impl Section {
     }
 }
 
-/// What stands around one page.
+/// The frame of one page.
 pub(crate) struct Frame<'a> {
     /// Its language.
     pub(crate) lang: Lang,
     /// Its place in the navigation.
     pub(crate) section: Option<Section>,
-    /// Who looks; nobody on the pages before signing in.
+    /// The signed-in visitor; `None` before signing in.
     pub(crate) visitor: Option<&'a Visitor>,
-    /// A sentence that the page before left.
+    /// A notice left by the page before.
     pub(crate) notice: Option<String>,
     /// The page's own path and query.
     pub(crate) path: String,
 }
 
 impl Frame<'_> {
-    /// What stands around a page for those who are not signed in.
+    /// The frame of a page for visitors who are not signed in.
     pub(crate) fn plain(req: &HttpRequest) -> Self {
         Self {
             lang: Lang::of(req),
@@ -156,13 +151,13 @@ pub(crate) fn page(
                 script src=(SCRIPT.path) defer {}
             }
             body.signed-out[frame.visitor.is_none()] data-ended=[frame.visitor.map(|_| lang.t(
-                "Your session has ended. What you typed is still here: send it, sign in, and nothing of it is lost.",
+                "Your session has ended. Your input is still here: submit it, sign in, and nothing is lost.",
                 "Tu sesión terminó. Lo que escribiste sigue aquí: envíalo, inicia sesión y no se pierde nada.",
             ))] data-unanswered=[frame.visitor.map(|_| lang.t(
-                "The service did not answer. What you typed is still here: try again in a moment.",
-                "El servicio no respondió. Lo que escribiste sigue aquí: inténtalo de nuevo en un momento.",
+                "The service did not respond. Your input is still here. Try again in a moment.",
+                "El servicio no respondió. Lo que escribiste sigue aquí. Inténtalo de nuevo en un momento.",
             ))] {
-                a.skip href="#main" { (lang.t("To the content", "Ir al contenido")) }
+                a.skip href="#main" { (lang.t("Skip to content", "Ir al contenido")) }
                 @if let Some(visitor) = frame.visitor { (navigation(frame, visitor)) }
                 main id="main" tabindex="-1" {
                     h1 { (title) }
@@ -184,7 +179,7 @@ pub(crate) fn part(body: &Markup) -> HttpResponse {
     respond(StatusCode::OK, body.clone())
 }
 
-/// A file to be kept, which browsers take for nothing else.
+/// A file to download, which browsers must not interpret as anything else.
 pub(crate) fn attachment(content_type: &str, disposition: String) -> HttpResponseBuilder {
     let mut answer = HttpResponse::Ok();
     answer
@@ -237,14 +232,13 @@ fn navigation(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The way to the same page in the other language.
+/// The link to the same page in the other language.
 fn other_language(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
     let (name, label) = frame.lang.t(("es", "Español"), ("en", "English"));
     let fields = [("lang", name), ("back", frame.path.as_str())];
     form::button(visitor, "/language", label, &fields)
 }
 
-/// Roles by name.
 pub(crate) const fn role_name(role: MemberRole, lang: Lang) -> &'static str {
     match role {
         MemberRole::Owner => lang.t("Owner", "Propietario"),

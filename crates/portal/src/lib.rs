@@ -36,7 +36,7 @@ pub const PATH: &str = "/portal";
 pub struct PortalConfig {
     /// The service's own address as customers know it (`http.public_url`), without a slash at its end.
     pub public_url: Option<String>,
-    /// Where it is reached from this machine, such as `https://127.0.0.1:8443`: what pages tell where there is no `public_url`.
+    /// Where it is reached from this machine, such as `https://127.0.0.1:8443`; shown if there is no `public_url`.
     pub origin: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Portal(Arc<Shared>);
 pub struct Shared {
     pub(crate) services: Services,
     pub(crate) config: PortalConfig,
-    /// The deeds under way, whether their browsers wait for them or not.
+    /// Running changes, whether or not their browsers still wait.
     pub(crate) deeds: TaskTracker,
 }
 
@@ -79,12 +79,12 @@ impl Portal {
             .is_some_and(|url| url.starts_with("https://"))
     }
 
-    /// A password and a session may travel to this browser: over HTTPS, or within the machine.
+    /// Whether a password and a session may travel to this browser: over HTTPS, or within the machine.
     pub(crate) fn may_sign_in(&self, req: &HttpRequest) -> bool {
         self.is_https() || address_of(req).is_some_and(|address| address.is_loopback())
     }
 
-    /// Returns when no deed is under way: workers that stop wait for those alone whose browsers are still there.
+    /// Returns when no change is running. Stopping workers wait only for those whose browsers are still connected.
     pub async fn rests(&self) {
         self.deeds.close();
         self.deeds.wait().await;
@@ -105,7 +105,7 @@ impl Deref for Portal {
     }
 }
 
-// Tests of the parts and from outside are one binary; the latter use the library as everybody does.
+// Unit tests and integration tests are one binary; the latter use the library from outside.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;

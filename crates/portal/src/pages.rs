@@ -24,7 +24,7 @@ pub(crate) mod webhooks;
 
 use crate::routes::Page;
 
-/// Every path. Fixed ones stand before those with an id in the same place.
+/// Every path. Fixed ones come before those with an id in the same position.
 pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),

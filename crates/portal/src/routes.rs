@@ -1,4 +1,4 @@
-//! Which path is which page.
+//! Which path serves which page.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -16,16 +16,16 @@ use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Guest, Needs, Post, Upload, Visit, looking, portal_of};
 use crate::{Portal, assets, pages as rooms};
 
-/// A page that can be looked at, as the router knows it.
+/// A page of the router that GET serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagePath {
     /// The path with its placeholders: `/portal/agents/{id}`.
     pub path: String,
-    /// Whether it is a whole page; a part of one is asked for by htmx alone, and a file is no page.
+    /// Whether it is a whole page, not a part for htmx or a file.
     pub whole: bool,
 }
 
-/// Every path that a GET answers, for tests that must miss none.
+/// Every path that answers GET, for tests that must cover them all.
 pub fn pages() -> Vec<PagePath> {
     let looked_at = |page: Page| {
         page.get.map(|whole| PagePath {
@@ -36,7 +36,7 @@ pub fn pages() -> Vec<PagePath> {
     rooms::table().into_iter().filter_map(looked_at).collect()
 }
 
-/// A path behind `/portal` and what answers it.
+/// A path after `/portal` and its handlers.
 pub(crate) struct Page {
     path: &'static str,
     /// Whether GET answers a whole page (`true`) or a part or file (`false`).
@@ -63,7 +63,7 @@ impl Page {
         }
     }
 
-    /// A whole page for those who are signed in.
+    /// A whole page for signed-in visitors.
     pub(crate) fn get<R: Needs>(
         self,
         handler: impl AsyncFn(Visit<R>) -> Answer + Copy + 'static,
@@ -123,7 +123,7 @@ impl Page {
         self
     }
 
-    /// A page for those who are not signed in.
+    /// A page for visitors who are not signed in.
     pub(crate) fn open_get(
         mut self,
         handler: impl AsyncFn(Guest) -> Answer + Copy + 'static,
@@ -137,7 +137,7 @@ impl Page {
         self
     }
 
-    /// A form of those who are not signed in. The handler checks its origin (`visit::check_origin`).
+    /// A form of visitors who are not signed in. The handler checks its origin (`visit::check_origin`).
     pub(crate) fn open_post(
         mut self,
         handler: impl AsyncFn(Guest, Payload) -> Answer + Copy + 'static,
@@ -151,13 +151,13 @@ impl Page {
     }
 }
 
-/// Whoever only asks for the head of a page is answered as if they looked at it; the server leaves the body out.
+/// HEAD is answered as GET; the server leaves the body out.
 fn looked_at() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
-/// Answers with what the handler says, or with the page of its trouble. Nothing leaves as an error: the edge would put
-/// it into the interface's envelope.
+/// Answers with the handler's response or with an error page. No error leaves here: the HTTP layer would wrap it in the
+/// API's error envelope.
 async fn with_portal<T>(
     req: HttpRequest,
     handler: impl FnOnce(Portal, HttpRequest) -> T,
@@ -180,15 +180,15 @@ where
     }
 }
 
-/// What changes something and then writes it into the audit log does both, whether the browser waits for it or not: when
-/// a connection is closed, whatever it waits for is dropped where it stands.
+/// A change and its audit log entry are both made, even if the browser disconnects: a closed connection would drop the
+/// handler's future.
 pub(crate) async fn to_its_end(
     portal: &Portal,
     work: impl Future<Output = Answer> + 'static,
 ) -> Answer {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a page's work holds its request, which is its worker's; before workers stop, the deeds are waited for"
+        reason = "a handler holds its request, which is not Send; workers wait for running changes before they stop"
     )]
     let work = rt::spawn(portal.deeds.track_future(work.in_current_span()));
     match work.await {
@@ -198,7 +198,7 @@ pub(crate) async fn to_its_end(
     }
 }
 
-/// The page of a trouble, with the navigation for those who are signed in.
+/// The error page, with the navigation for signed-in visitors.
 async fn told(portal: Portal, req: HttpRequest, trouble: Trouble) -> HttpResponse {
     match looking(portal, req.clone()).await {
         Some(visitor) => trouble.answer(&Frame {
@@ -209,7 +209,7 @@ async fn told(portal: Portal, req: HttpRequest, trouble: Trouble) -> HttpRespons
     }
 }
 
-/// Adds every path of the portal, and a page for all others under it.
+/// Adds every path of the portal, and a page for all unknown paths under it.
 pub(crate) fn add(config: &mut ServiceConfig) {
     let mut scope = web::scope(crate::PATH).route("/assets/{name}", looked_at().to(assets::send));
     for page in rooms::table() {
@@ -229,7 +229,7 @@ pub(crate) fn add(config: &mut ServiceConfig) {
         .route("/developers", looked_at().to(to_portal));
 }
 
-/// What a path answers to another method than its own.
+/// The response to a method that the path does not have.
 async fn no_page(req: HttpRequest, allowed: &'static str) -> HttpResponse {
     let mut answer = with_portal(req, async |_, _| Err(Trouble::NoPage)).await;
     let allowed = HeaderValue::from_static(allowed);
@@ -237,8 +237,8 @@ async fn no_page(req: HttpRequest, allowed: &'static str) -> HttpResponse {
     answer
 }
 
-/// The service's root leads browsers to the portal, and so does the place where the interface says that keys are made
-/// (Authentication 3), for whoever takes the root for the portal's address. For other clients there is nothing.
+/// Redirects browsers to the portal from the service's root and from the address that the API documentation names for keys.
+/// Other clients get a 404.
 async fn to_portal(req: HttpRequest) -> Result<HttpResponse, ApiError> {
     let accepted = req.headers().get(ACCEPT).map(|kinds| kinds.as_bytes());
     let is_browser =

@@ -1,4 +1,4 @@
-//! Forms that carry a file (RFC 7578): drawn, and read as they arrive.
+//! Forms with a file (RFC 7578): drawn, and read as they arrive.
 
 use std::io;
 use std::time::Duration;
@@ -22,27 +22,27 @@ use crate::visit::{TOKEN_FIELD, Upload, Visitor, room};
 /// The field of a form that holds the file.
 pub(crate) const FILE: &str = "file";
 
-/// A field that holds a whole file as text: it was looked at on a page before.
+/// A field that holds a whole file as text, reviewed on an earlier page.
 pub(crate) const FILE_TEXT: &str = "file_text";
 
 /// The longest other field.
 const MAX_FIELD: u64 = 64 * 1024;
 
-/// What may stand around a file: the other fields and the boundaries.
+/// Room for the other fields and the boundaries around a file.
 const AROUND: usize = 256 * 1024;
 
-/// What is read and thrown away of a form that was refused: a browser shows the answer only when it could send it all.
+/// Bytes of a refused form that are read and discarded: a browser shows the response only after sending everything.
 const READ_ON: usize = 64 * 1024 * 1024;
 
-/// The same of a form that comes from nobody: no form of ours takes a larger file.
+/// The same for a form of a visitor who is not signed in: no form takes a larger file.
 const READ_ON_OF_NOBODY: usize = 24 * 1024 * 1024;
 
-/// A piece that is looked through is at least so long, and at least this share of what came before it: a sender of single
-/// bytes would have the beginning of a form looked through for each of them.
+/// A parsed chunk is at least this long, and at least this share of what came before it: a sender of single bytes would
+/// otherwise have the form's start parsed once per byte.
 const PIECE: usize = 16 * 1024;
 const SHARE: usize = 8;
 
-/// How long a form of somebody who is signed in may take to arrive, over however slow a line.
+/// The longest time that a signed-in visitor's form may take to arrive, even over a slow line.
 const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) struct SentFile {
@@ -54,8 +54,8 @@ pub(crate) struct SentFile {
     pub(crate) content: Vec<u8>,
 }
 
-/// A form that holds a file of at most `most` bytes. The page's script shows how far it is on its way; without it the
-/// browser sends the form by itself.
+/// A form with a file of at most `most` bytes. The page's script shows the upload's progress; without script the browser
+/// sends the form itself.
 pub(crate) fn form(visitor: &Visitor, path: &str, most: usize, fields: &Markup) -> Markup {
     let t = visitor.lang();
     html! {
@@ -70,7 +70,7 @@ pub(crate) fn form(visitor: &Visitor, path: &str, most: usize, fields: &Markup) 
     }
 }
 
-/// Where the file is chosen.
+/// The field that chooses the file.
 pub(crate) fn chooser(label: &str, accept: &str, hint: &str) -> Markup {
     html! {
         div.field {
@@ -85,12 +85,12 @@ fn too_large(most: usize, lang: Lang) -> String {
     let mebibytes = most / (1024 * 1024);
     tell!(
         lang,
-        "The file is larger than {mebibytes} MiB. Split it, and send the parts one by one.",
-        "El archivo pesa más de {mebibytes} MiB. Divídelo y envía las partes una por una."
+        "The file is larger than {mebibytes} MiB. Split it and upload the parts one at a time.",
+        "El archivo pesa más de {mebibytes} MiB. Divídelo y sube las partes una por una."
     )
 }
 
-/// Reads the form: its fields, as far as they came, and its file of at most `most` bytes; `None` if none was chosen.
+/// Reads the form: its fields, as far as they arrived, and its file of at most `most` bytes; `None` if none was chosen.
 pub(crate) async fn read<R>(
     upload: &mut Upload<R>,
     most: usize,
@@ -98,8 +98,7 @@ pub(crate) async fn read<R>(
     read_within(upload, (most, most)).await
 }
 
-/// The same of a form that may hold such a file as text, which was looked at before. Browsers send each line break of a
-/// text as two characters.
+/// The same for a form that may hold the reviewed file as text. Browsers send each line break of a text as two characters.
 pub(crate) async fn read_again<R>(
     upload: &mut Upload<R>,
     most: usize,
@@ -144,8 +143,8 @@ fn kind_of(req: &HttpRequest) -> &str {
     kind.and_then(|kind| kind.to_str().ok()).unwrap_or("")
 }
 
-/// What was typed into a form that an earlier session sends, or nobody who is signed in: the fields before its file. The
-/// file is thrown away as it comes.
+/// The fields before the file, of a form from an earlier session or from a visitor who is not signed in. The file is
+/// discarded as it arrives.
 pub(crate) async fn before_the_file(
     req: &HttpRequest,
     mut body: Payload,
@@ -160,7 +159,7 @@ pub(crate) async fn before_the_file(
         let arrived = feed(&mut body, sender, room(req, account), READ_ON_OF_NOBODY);
         let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
         let typed = typed(whole, boundary, &mut fields);
-        // What cannot be read further is kept as far as it came.
+        // If reading fails, what arrived before is kept.
         let _ = timeout(BODY_TIMEOUT, future::join(arrived, typed)).await;
     }
     Ok(fields)
@@ -192,8 +191,8 @@ async fn typed(
     Ok(())
 }
 
-/// Passes the body on, piece by piece; the stream that reads it may not be sent to other threads, which a parser asks.
-/// What comes behind `until` bytes is not read, and what nobody listens to any more is thrown away.
+/// Feeds the body to the parser in chunks, because its stream is not `Send` and the parser needs that. Bytes after `until`
+/// are not read, and bytes that the parser no longer wants are discarded.
 async fn feed(
     body: &mut Payload,
     sender: mpsc::Sender<Result<Bytes, io::Error>>,

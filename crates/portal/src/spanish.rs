@@ -1,6 +1,5 @@
-//! What the use cases refuse, in Spanish: the faults that any field may have, what the state of things forbids, and what a
-//! code alone says. What is a rule of one field alone, and what the service has written down in a sentence, is known by its
-//! words.
+//! Errors in Spanish: field faults, refusals and codes by their kind. Rules of a single field and sentences that the service
+//! has stored are matched by their English words.
 
 mod refusals;
 mod rules;
@@ -13,8 +12,8 @@ use offhook_http::{ApiError, Code};
 
 use crate::lang::Lang;
 
-/// What the service has written down in a sentence of its own, such as why a document has no text or what an entry of the
-/// ledger is for, to a reader of this language; what others wrote is said as it is.
+/// A sentence that the service has stored, such as why a document has no text or what a transaction is for, in this
+/// language. Other texts are returned as they are.
 pub(crate) fn written(text: &str, lang: Lang) -> Cow<'_, str> {
     match lang {
         Lang::En => text.into(),
@@ -22,7 +21,7 @@ pub(crate) fn written(text: &str, lang: Lang) -> Cow<'_, str> {
     }
 }
 
-/// The sentence, where it is known by the error's kind.
+/// The sentence for the error's kind.
 pub(crate) fn sentence(error: &ApiError) -> Option<String> {
     if let Some(fault) = error.fault() {
         return Some(field(fault));
@@ -32,13 +31,13 @@ pub(crate) fn sentence(error: &ApiError) -> Option<String> {
     }
     let of_code = of_code(error.code()).map(str::to_owned);
     match error.code() {
-        // What another service did not do, its cause tells, and so what helps.
+        // An upstream error's message says what helps.
         Code::UpstreamError => sentences::said(error.message()).or(of_code),
         _ => of_code.or_else(|| sentences::said(error.message())),
     }
 }
 
-/// What is wrong with a field; in English where the words are not the service's own.
+/// A field's fault; in English if the words are not the service's own.
 fn field(field: &FieldError) -> String {
     let Some(said) = fault(&field.fault) else {
         return field.to_string();
@@ -69,26 +68,24 @@ fn fault(fault: &Fault) -> Option<String> {
     })
 }
 
-/// What a code says whatever it was that was refused.
+/// The sentence for a code alone.
 const fn of_code(code: Code) -> Option<&'static str> {
     Some(match code {
-        Code::NotFound => "No hay nada en esta dirección.",
+        Code::NotFound => "No existe, o es de otra cuenta.",
         Code::AgentNotFound => "`agent_id`: ningún agente de esta cuenta tiene este id",
         Code::PaymentRequired => "Los créditos de la cuenta no alcanzan.",
         Code::IdempotencyConflict => {
-            "Este formulario ya se envió, con otros datos. Abre su página de nuevo y vuelve a llenarlo."
+            "Este formulario ya se envió, con otros datos. Abre su página de nuevo y llénalo."
         }
         Code::UpstreamUnreachable => {
-            "La red telefónica no está al alcance por ahora. No se marcó nada."
+            "La red telefónica no está disponible por ahora. No se marcó nada."
         }
-        Code::UpstreamError => {
-            "Otro servicio no hizo su parte. No se cambió nada; inténtalo más tarde."
-        }
+        Code::UpstreamError => "Falló otro servicio. No se cambió nada. Inténtalo más tarde.",
         Code::InternalError => {
-            "Algo salió mal de nuestro lado. Quien opera este servicio lo encuentra en su registro."
+            "Algo salió mal de nuestro lado. El operador del servicio lo encuentra en su registro."
         }
         Code::ServiceUnavailable | Code::RateLimitUnavailable => {
-            "El servicio no pudo responder por ahora. Inténtalo en un momento; si cambiabas algo, revisa antes si ya se hizo."
+            "El servicio no pudo responder por ahora. Inténtalo en un momento. Si cambiabas algo, revisa antes si ya se hizo."
         }
         _ => return None,
     })
@@ -154,7 +151,7 @@ mod tests {
     #[test]
     fn what_a_code_says_is_said_in_spanish() {
         let missing = sentence(&ApiError::not_found());
-        assert_eq!(missing.as_deref(), Some("No hay nada en esta dirección."));
+        assert_eq!(missing.as_deref(), Some("No existe, o es de otra cuenta."));
         let conflict = Code::Conflict.error("The agent is archived.");
         assert_eq!(sentence(&conflict), None);
     }

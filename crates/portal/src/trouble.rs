@@ -1,4 +1,4 @@
-//! What goes wrong, as pages in plain words.
+//! Errors as pages in plain words.
 
 mod english;
 
@@ -14,59 +14,59 @@ use crate::lang::{Lang, tell};
 use crate::layout::{self, Frame, role_name};
 use crate::spanish;
 
-/// What a handler answers with.
+/// A handler's response.
 pub(crate) type Answer = Result<HttpResponse>;
 
-/// What a page, or a part of one, comes to.
+/// The result of a page or a part of one.
 pub(crate) type Result<T, E = Trouble> = std::result::Result<T, E>;
 
-/// Why there is no page.
+/// Why a page cannot be shown.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// Nobody is signed in, or no longer. What a form had sent is kept for after signing in.
+    /// The visitor is not signed in, or no longer. The form is kept for after signing in.
     SignedOut {
-        /// The form; `None` for a page that was only looked at.
+        /// The form; `None` for a GET.
         typed: Option<Typed>,
     },
-    /// A form of a page that was open before its browser signed in anew.
+    /// A form of a page that was opened in an earlier session.
     Earlier(Box<Earlier>),
-    /// The member's role does not reach.
+    /// The member's role is too low.
     Role(MemberRole),
     /// A form of another origin, or without its token.
     Forged,
-    /// The address takes a form, and is no page by itself.
+    /// The address only accepts a form.
     NoPage,
-    /// The form cannot be read: it is not what a form of ours sends.
+    /// The form cannot be read: no page of the portal sends such a form.
     Unreadable,
-    /// The form is larger than any of ours.
+    /// The form is larger than any form of the portal.
     TooLarge,
-    /// What the use cases say.
+    /// An error of a use case.
     Said(ApiError),
 }
 
-/// A form of a session that has ended, from somebody who is in another one by now.
+/// A form of an ended session, from a visitor who has signed in again.
 #[derive(Debug)]
 pub(crate) struct Earlier {
     /// The form.
     pub(crate) typed: Typed,
-    /// What forms of the present session carry.
+    /// The token for forms of the current session.
     pub(crate) token: String,
-    /// The name of the account, which is that of the form.
+    /// The name of the form's account.
     pub(crate) account: String,
 }
 
-/// A form that came when its session had ended.
+/// A form that arrived after its session had ended.
 #[derive(Debug)]
 pub(crate) struct Typed {
     /// Where it was sent.
     pub(crate) path: String,
-    /// What was in it, with its token.
+    /// Its fields, with its token.
     pub(crate) fields: Fields,
-    /// Whether it has a file, which no page can keep: it is chosen again.
+    /// Whether it has a file, which must be chosen again: no page can keep it.
     pub(crate) has_file: bool,
 }
 
-/// All that the REST adapter has a sentence for is a sentence here too.
+/// Every error that the REST adapter can describe becomes an error here.
 impl<E: Into<ApiError>> From<E> for Trouble {
     fn from(error: E) -> Self {
         Self::Said(error.into())
@@ -74,13 +74,13 @@ impl<E: Into<ApiError>> From<E> for Trouble {
 }
 
 impl Trouble {
-    /// Nothing is at this address, or it is another account's.
+    /// The resource does not exist, or belongs to another account.
     pub(crate) fn not_found() -> Self {
         Self::Said(ApiError::not_found())
     }
 
-    /// The sentence of what may be mended in a form and sent again, for a reader of this language, with the field called as
-    /// its form calls it (the paths of the rules, and the labels); `Err` is the trouble itself where it may not.
+    /// The sentence for an error that the visitor can fix in the form, in this language and with the form's labels in place
+    /// of the field paths. `Err` returns the error itself if it cannot be fixed there.
     pub(crate) fn of_form(self, lang: Lang, labels: &[(&str, &str)]) -> Result<String, Self> {
         match &self {
             Self::Said(error) => match error.code() {
@@ -114,7 +114,7 @@ impl Trouble {
         }
         let body = html! {
             p.lead { (text) }
-            p { a.button href=(layout::HOME) { (lang.t("To the overview", "Ir al resumen")) } }
+            p { a.button href=(layout::HOME) { (lang.t("Go to overview", "Ir al resumen")) } }
         };
         let mut answer = layout::page(frame, status, title, &body);
         if let Self::Said(error) = &self
@@ -136,7 +136,7 @@ impl Trouble {
                 let title = lang.t("Not allowed", "Sin permiso");
                 return (StatusCode::FORBIDDEN, title, too_low(*role, lang));
             }
-            // Both are answered before they come here (`routes.rs`), with the way on.
+            // `routes.rs` answers both before they get here.
             Self::SignedOut { .. } | Self::Earlier(_) => (
                 StatusCode::UNAUTHORIZED,
                 lang.t("Sign in", "Inicia sesión"),
@@ -144,31 +144,31 @@ impl Trouble {
             ),
             Self::Forged => (
                 StatusCode::FORBIDDEN,
-                lang.t("The form was not accepted", "No se aceptó el formulario"),
+                lang.t("Form not accepted", "No se aceptó el formulario"),
                 lang.t(
-                    "It did not come from a page of this portal, or the page was opened before you signed in. Go back, load the page again and send it once more.",
+                    "It did not come from a page of this portal, or the page was opened before you signed in. Go back, reload the page and submit it again.",
                     "No vino de una página de este portal, o la página se abrió antes de iniciar sesión. Regresa, recarga la página y envíalo de nuevo.",
                 ),
             ),
             Self::NoPage => (
                 StatusCode::METHOD_NOT_ALLOWED,
-                lang.t("There is no page here", "Aquí no hay ninguna página"),
+                lang.t("No page here", "Aquí no hay ninguna página"),
                 lang.t(
-                    "This address takes a form and cannot be opened by itself. Go back to the page with the form, or to the overview.",
-                    "Esta dirección recibe un formulario y no se puede abrir por sí sola. Regresa a la página del formulario, o ve al resumen.",
+                    "This URL only accepts a form and cannot be opened directly. Go back to the page with the form, or to the overview.",
+                    "Esta URL solo recibe un formulario y no se puede abrir directamente. Regresa a la página del formulario, o ve al resumen.",
                 ),
             ),
             Self::Unreadable => (
                 StatusCode::BAD_REQUEST,
-                lang.t("The form cannot be read", "No se pudo leer el formulario"),
-                lang.t("It arrived broken. Go back and try again.", "Llegó dañado. Regresa e inténtalo de nuevo."),
+                lang.t("Form could not be read", "No se pudo leer el formulario"),
+                lang.t("It arrived damaged. Go back and try again.", "Llegó dañado. Regresa e inténtalo de nuevo."),
             ),
             Self::TooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
-                lang.t("The form is too large", "El formulario es demasiado grande"),
+                lang.t("Form too large", "Formulario demasiado grande"),
                 lang.t(
-                    "Nothing was done. Go back, shorten the longest text and send it again.",
-                    "No se hizo nada. Regresa, acorta el texto más largo y envíalo de nuevo.",
+                    "Nothing was changed. Go back, shorten the longest text and submit it again.",
+                    "No se cambió nada. Regresa, acorta el texto más largo y envíalo de nuevo.",
                 ),
             ),
         };
@@ -180,18 +180,18 @@ fn too_low(needed: MemberRole, lang: Lang) -> String {
     let role = role_name(needed, lang);
     tell!(
         lang,
-        "This needs the role {role} or a higher one. Ask an owner of the account.",
+        "This needs the {role} role or higher. Ask an owner of the account.",
         "Esto requiere el rol {role} o uno superior. Pídelo a un propietario de la cuenta."
     )
 }
 
-/// The field that a refusal names, and what is wrong with it: the rules begin their sentence with its path in backquotes.
+/// The field that a refusal names, and what is wrong with it: rules begin their sentence with its path in backquotes.
 pub(crate) fn field_of(said: &str) -> Option<(&str, &str)> {
     said.strip_prefix('`')?.split_once("`: ")
 }
 
-/// A refusal with its field called by a label. What is wrong within the field stands behind the label: an item by its place,
-/// a member by its name. A field without a label keeps its path.
+/// A refusal with the field's label in place of its path. A fault within the field names it after the label: an item by its
+/// position, a member by its name. A field without a label keeps its path.
 pub(crate) fn labelled(said: String, labels: &[(&str, &str)]) -> String {
     let named = field_of(&said).and_then(|(path, message)| {
         let known = labels.iter().find_map(|(known, label)| {
@@ -220,7 +220,7 @@ pub(crate) fn labelled(said: String, labels: &[(&str, &str)]) -> String {
     named.unwrap_or(said)
 }
 
-/// What an error says to a reader of this language; in English where it is known by its words alone.
+/// The error's sentence in this language; the API's English message if the portal has none.
 pub(crate) fn sentence(error: &ApiError, lang: Lang) -> String {
     let own = match lang {
         Lang::En => english::sentence(error),
@@ -232,16 +232,16 @@ pub(crate) fn sentence(error: &ApiError, lang: Lang) -> String {
 fn heading(code: Code, lang: Lang) -> &'static str {
     match code {
         Code::NotFound => lang.t("Not found", "No encontrado"),
-        Code::Conflict | Code::IdempotencyConflict => {
-            lang.t("That does not fit any more", "Eso ya no coincide")
-        }
+        Code::Conflict | Code::IdempotencyConflict => lang.t(
+            "Conflict with the current state",
+            "No coincide con el estado actual",
+        ),
         Code::PaymentRequired => lang.t("Not enough credits", "Créditos insuficientes"),
         Code::PlanLimit => lang.t("Not in your plan", "No está en tu plan"),
-        Code::ServiceUnavailable | Code::RateLimitUnavailable => lang.t(
-            "Out of reach for a moment",
-            "Fuera de alcance por un momento",
-        ),
-        Code::InternalError => lang.t("Something broke on our side", "Algo falló de nuestro lado"),
+        Code::ServiceUnavailable | Code::RateLimitUnavailable => {
+            lang.t("Temporarily unavailable", "No disponible por el momento")
+        }
+        Code::InternalError => lang.t("Something went wrong", "Algo salió mal"),
         _ => lang.t("That did not work", "Eso no funcionó"),
     }
 }

@@ -1,4 +1,4 @@
-//! Who asks for what: a page that is looked at, or a form that was sent. The role that is needed stands in the type.
+//! Who asks for what: a page, or a form that was sent. The required role is part of the type.
 
 mod forms;
 mod guest;
@@ -40,9 +40,9 @@ pub(crate) const SESSION_COOKIE: &str = "offhook_session";
 /// Rows of a page of a list.
 const PAGE_ROWS: u32 = 25;
 
-/// A role that a page asks for.
+/// The role that a page requires.
 pub(crate) trait Needs: 'static {
-    /// The lowest role that may.
+    /// The lowest role allowed.
     const ROLE: MemberRole;
 }
 
@@ -58,15 +58,15 @@ macro_rules! roles {
 }
 
 roles! {
-    /// Everybody of the account.
+    /// Every member.
     Viewer;
-    /// Those who build.
+    /// Members who build.
     Developer;
-    /// Those who run the account. What is an owner's alone depends on what is changed, and is judged by the use case.
+    /// Members who run the account. What only an owner may do depends on the change, and the use case decides it.
     Admin;
 }
 
-/// Somebody who is signed in, and what was asked.
+/// A signed-in visitor and the request.
 pub(crate) struct Visitor {
     pub(crate) person: Person,
     pub(crate) portal: Portal,
@@ -77,10 +77,10 @@ pub(crate) struct Visitor {
     query: Fields,
 }
 
-/// A page that is looked at by somebody whose role reaches `R`.
+/// A page for a visitor whose role reaches `R`.
 pub(crate) struct Visit<R = Viewer>(Visitor, PhantomData<R>);
 
-/// A form that was sent, with its token, by somebody whose role reaches `R`.
+/// A form with a valid token, from a visitor whose role reaches `R`.
 pub(crate) struct Post<R> {
     visitor: Visitor,
     pub(crate) fields: Fields,
@@ -142,7 +142,7 @@ impl<R: Needs> Post<R> {
             if !visitor.drew_before(token) {
                 return Err(Trouble::Forged);
             }
-            // Whoever wants to be signed out is.
+            // Signing out needs no current token.
             if typed.path.strip_prefix(crate::PATH) != Some(SIGN_OUT) {
                 return Err(visitor.earlier(typed));
             }
@@ -181,7 +181,7 @@ impl<R: Needs> Upload<R> {
     }
 }
 
-/// What was typed into a form with a file; the token is in its address.
+/// The fields of a form with a file; the token is in its query.
 async fn typed_with_file(
     req: &HttpRequest,
     body: Payload,
@@ -198,14 +198,14 @@ async fn typed_with_file(
 }
 
 impl Visitor {
-    /// Who the session's cookie says; `None` if nobody is signed in.
+    /// The visitor of the session's cookie; `None` if not signed in.
     async fn read(portal: Portal, req: HttpRequest) -> Result<Option<Self>> {
         let Some(session) = req.cookie(SESSION_COOKIE) else {
             return Ok(None);
         };
         let session = session.value().to_owned();
         let people = portal.services.people();
-        // What a page asks by itself, such as a part that looks again and again.
+        // Polling by a part of the page, not by the visitor.
         let by_itself = req.method() == Method::GET && req.headers().contains_key("hx-request");
         let person = match by_itself {
             true => people.glance(&session).await?,
@@ -233,7 +233,7 @@ impl Visitor {
         }
     }
 
-    /// Whether the member's role reaches `needed`: what else a page would offer is left out.
+    /// Whether the member's role reaches `needed`.
     pub(crate) fn may(&self, needed: MemberRole) -> bool {
         self.person.member.role.may(needed)
     }
@@ -243,7 +243,7 @@ impl Visitor {
         &self.portal.services
     }
 
-    /// The account that is looked at.
+    /// The current account.
     pub(crate) fn account(&self) -> AccountId {
         self.person.caller.account.id
     }
@@ -268,12 +268,12 @@ impl Visitor {
         self.portal.services.clock().now()
     }
 
-    /// An id for what needs a request's.
+    /// An id for use cases that need a request's id.
     pub(crate) fn request_id(&self) -> RequestId {
         mint(self.now())
     }
 
-    /// The session's token: for what ends or changes the session itself.
+    /// The session's token, for changes to the session itself.
     pub(crate) fn session(&self) -> &str {
         &self.session
     }
@@ -300,8 +300,8 @@ impl Visitor {
         &self.query
     }
 
-    /// The page of a list that the query asks for (`after=<micros>_<uuid>`, as [`Visitor::link_behind`] makes it); the
-    /// first one if it says something else.
+    /// The page of a list that the query asks for (`after=<micros>_<uuid>`, as [`Visitor::link_behind`] writes it);
+    /// otherwise the first page.
     pub(crate) fn page_of<Id>(&self, from_uuid: impl Fn(Uuid) -> Id) -> PageRequest<Id> {
         let after = self.query.get("after").and_then(|after| {
             let (micros, id) = after.split_once('_')?;
@@ -314,7 +314,7 @@ impl Visitor {
         }
     }
 
-    /// A link to the same list behind a row, with the same filters.
+    /// A link to the next rows of the same list, with the same filters.
     pub(crate) fn link_behind(&self, at: Timestamp, id: Uuid) -> String {
         self.link_with("after", &format!("{}_{id}", at.micros()))
     }
@@ -332,7 +332,7 @@ impl Visitor {
         format!("{}?{filters}", self.req.path())
     }
 
-    /// The token that a form of this session carries: the session's own, digested, so that a page never holds it.
+    /// The token for forms of this session: a digest of the session's own, so that a page never holds that.
     pub(crate) fn form_token(&self) -> String {
         token_of(&self.session, self.account())
     }
@@ -341,13 +341,13 @@ impl Visitor {
         forms::is_token_of(&self.session, self.account(), token)
     }
 
-    /// Whether a page of this account that was open before this session began may have sent a form: the token names the
-    /// account, and the browser itself says that the form is of one of our pages.
+    /// Whether a form may come from a page of this account that was opened before this session: the token names the account,
+    /// and the browser says that the form is from a page of the portal.
     fn drew_before(&self, token: &str) -> bool {
         account_named(token) == Some(self.account()) && forms::is_of_our_page(&self.req)
     }
 
-    /// A form of a session before this one, with what it takes to send it in this one.
+    /// A form of an earlier session, with what is needed to send it in this one.
     fn earlier(&self, typed: Typed) -> Trouble {
         Trouble::Earlier(Box::new(Earlier {
             typed,
@@ -356,9 +356,8 @@ impl Visitor {
         }))
     }
 
-    /// The service's own address, as the reader's code would use it: the one that the operator gave it.
-    /// Without one only this machine's own people sign in: by the name that they know it by, and by no other that a
-    /// request may bring along.
+    /// The service's own address for the reader's code: the configured one. Without one, visitors can only sign in from this
+    /// machine: then the name by which they reach it, and no other name from the request.
     pub(crate) fn base_url(&self) -> String {
         let named = self.req.headers().get(HOST);
         base_url(
@@ -367,14 +366,14 @@ impl Visitor {
         )
     }
 
-    /// What stands around every page.
+    /// The frame of every page.
     pub(crate) fn frame(&self, section: Section) -> Frame<'_> {
         Frame {
             lang: self.lang,
             section: Some(section),
             visitor: Some(self),
             notice: notice::notice(&self.req),
-            // What answers a form is nowhere to come back to.
+            // The response to a form has no address to return to.
             path: match *self.req.method() == Method::GET {
                 true => self.req.uri().to_string(),
                 false => format!("{}{}", crate::PATH, section.path()),
@@ -387,7 +386,7 @@ impl Visitor {
         layout::page(&self.frame(section), StatusCode::OK, title, body)
     }
 
-    /// A page with a form that was refused: 422, so that it is not taken for done.
+    /// A page with a refused form: 422.
     pub(crate) fn refused(&self, section: Section, title: &str, body: &Markup) -> HttpResponse {
         let frame = self.frame(section);
         layout::page(&frame, StatusCode::UNPROCESSABLE_ENTITY, title, body)
@@ -398,12 +397,12 @@ impl Visitor {
         layout::part(body)
     }
 
-    /// To another page of the portal, with a sentence for it. `path` begins behind `/portal`.
+    /// Redirects to another page of the portal, with a notice. `path` begins after `/portal`.
     pub(crate) fn go(&self, path: &str, said: &str) -> HttpResponse {
         go(&self.portal, path, said)
     }
 
-    /// As [`Visitor::go`], and the audit log tells what was changed: `action` such as `agent.publish`, `target` an id.
+    /// As [`Visitor::go`], with an audit log entry: `action` such as `agent.publish`, `target` an id.
     pub(crate) async fn done(
         &self,
         action: &str,
@@ -415,7 +414,7 @@ impl Visitor {
         Ok(self.go(path, said))
     }
 
-    /// The same of what the same form may have done before.
+    /// The same for a change that an earlier submission of the form may have made.
     pub(crate) async fn done_once(
         &self,
         action: &str,
@@ -436,7 +435,7 @@ impl Visitor {
         people.note(&self.person, action, &target).await;
     }
 
-    /// What a form is told that asked for what cannot be, with its fields called as its labels call them.
+    /// Describes an error of a form with the form's labels for its fields.
     pub(crate) fn told(
         &self,
         error: impl Into<Trouble>,
@@ -451,8 +450,7 @@ pub(crate) const fn first<Id>(limit: u32) -> PageRequest<Id> {
     PageRequest { after: None, limit }
 }
 
-/// Who looks at a page that tells of a trouble, unless nobody is signed in, a part of a page was asked for, or the store
-/// does not answer.
+/// The visitor for an error page; `None` if not signed in, for a part of a page, or if the store does not respond.
 pub(crate) async fn looking(portal: Portal, req: HttpRequest) -> Option<Visitor> {
     if req.headers().contains_key("hx-request") {
         return None;
@@ -460,13 +458,13 @@ pub(crate) async fn looking(portal: Portal, req: HttpRequest) -> Option<Visitor>
     Visitor::read(portal, req).await.ok().flatten()
 }
 
-/// The portal behind a request; there always is one where its routes are.
+/// The request's portal; its routes always have one.
 pub(crate) fn portal_of(req: &HttpRequest) -> Option<Portal> {
     req.app_data::<web::Data<Portal>>()
         .map(|data| Portal::clone(data))
 }
 
-/// The address that readers are told, where their request names this `Host`.
+/// The address to show, for a request with this `Host`.
 fn base_url(config: &PortalConfig, host: Option<&str>) -> String {
     if let Some(url) = &config.public_url {
         return url.trim_end_matches('/').to_owned();
@@ -478,7 +476,7 @@ fn base_url(config: &PortalConfig, host: Option<&str>) -> String {
     }
 }
 
-/// Whether a `Host` names the machine itself, and nothing but that.
+/// Whether a `Host` names only this machine.
 fn is_this_machine(scheme: &str, host: &str) -> bool {
     let Ok(url) = Url::parse(&format!("{scheme}://{host}")) else {
         return false;

@@ -76,7 +76,6 @@ async fn engine_agent(visitor: &Visitor) -> Result<AgentView> {
     }
 }
 
-/// An agent's status in a word.
 fn status_badge(status: AgentStatus, lang: Lang) -> Markup {
     let tone = match status {
         AgentStatus::Active => Tone::Good,
@@ -87,7 +86,7 @@ fn status_badge(status: AgentStatus, lang: Lang) -> Markup {
     badge(tone, status_name(status, lang))
 }
 
-/// What a state is called.
+/// A status's name.
 pub(crate) const fn status_name(status: AgentStatus, lang: Lang) -> &'static str {
     match status {
         AgentStatus::Draft => lang.t("Draft", "Borrador"),
@@ -100,8 +99,8 @@ pub(crate) const fn status_name(status: AgentStatus, lang: Lang) -> &'static str
 
 const fn runtime_name(runtime: Runtime, lang: Lang) -> &'static str {
     match runtime {
-        Runtime::Engine => lang.t("Engine", "Motor"),
-        Runtime::Legacy => lang.t("Legacy", "Heredado"),
+        Runtime::Engine => lang.t("Offhook", "Offhook"),
+        Runtime::Legacy => lang.t("ElevenLabs", "ElevenLabs"),
     }
 }
 
@@ -111,7 +110,7 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
     let all = [
         ("", t.t("Overview", "Resumen"), MemberRole::Viewer),
         ("edit", t.t("Edit", "Editar"), MemberRole::Developer),
-        ("json", t.t("As JSON", "Como JSON"), MemberRole::Developer),
+        ("json", t.t("JSON", "JSON"), MemberRole::Developer),
         ("versions", t.t("Versions", "Versiones"), MemberRole::Viewer),
         ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
         ("analysis", t.t("Analysis", "Análisis"), MemberRole::Viewer),
@@ -119,7 +118,7 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
     let shown = all.into_iter().filter(|(_, _, role)| visitor.may(*role));
     html! {
         @if agent.runtime == Runtime::Engine {
-            nav.tabs aria-label=(t.t("Pages of this agent", "Páginas de este agente")) {
+            nav.tabs aria-label=(t.t("Agent pages", "Páginas del agente")) {
                 @for (page, name, _) in shown {
                     @let slash = if page.is_empty() { "" } else { "/" };
                     a href={ (PATH) "/agents/" (agent.id) (slash) (page) }
@@ -149,21 +148,21 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
-            p { a.button.primary href={ (PATH) "/agents/new" } { (t.t("New agent", "Nuevo agente")) } }
+            p { a.button.primary href={ (PATH) "/agents/new" } { (t.t("Create agent", "Crear agente")) } }
         }
         @if !is_empty || is_filtered || !is_first {
             (filters(&visit))
         }
         @if is_empty && is_filtered {
-            (list::empty(t.t("Nothing fits", "Nada coincide"), t.t(
-                "No agent has that name, status and runtime.",
-                "Ningún agente tiene ese nombre, estado y entorno.",
+            (list::empty(t.t("No matching agents", "Ningún agente coincide"), t.t(
+                "Change the filters or clear them.",
+                "Cambia los filtros o quítalos.",
             ), Some(("/agents", t.t("Show all", "Mostrar todos")))))
         } @else if is_empty {
-            (list::empty(t.t("No agent yet", "Aún no hay agentes"), t.t(
-                "An agent is who talks: what it says, with which model and which voice. Make one, try it, publish it.",
-                "Un agente es quien habla: qué dice, con qué modelo y con qué voz. Crea uno, pruébalo y publícalo.",
-            ), may_make.then_some(("/agents/new", t.t("Make the first agent", "Crear el primer agente")))))
+            (list::empty(t.t("No agents yet", "Aún no hay agentes"), t.t(
+                "An agent talks to your customers. Choose what it says, its model and its voice. Create one, try it, then publish it.",
+                "Un agente habla con tus clientes. Elige qué dice, su modelo y su voz. Crea uno, pruébalo y publícalo.",
+            ), may_make.then_some(("/agents/new", t.t("Create your first agent", "Crear tu primer agente")))))
         } @else {
             (Table::of(title, &found.items)
                 .column(t.t("Name", "Nombre"), |agent| html! { a href={ (PATH) "/agents/" (agent.id) } { (agent.name) } })
@@ -171,7 +170,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                     (status_badge(agent.status, t))
                     @if has_news(agent) { " " (badge(Tone::Busy, t.t("unpublished changes", "cambios sin publicar"))) }
                 })
-                .column(t.t("Runtime", "Entorno"), |agent| runtime_name(agent.runtime, t))
+                .column(t.t("Platform", "Plataforma"), |agent| runtime_name(agent.runtime, t))
                 .column(t.t("Language", "Idioma"), |agent| &agent.language)
                 .column(t.t("Versions", "Versiones"), |agent| html! {
                     @if agent.runtime == Runtime::Engine {
@@ -181,14 +180,14 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                         }
                     } @else { "–" }
                 })
-                .column(t.t("Changed", "Modificado"), |agent| when(agent.updated_at)))
+                .column(t.t("Updated", "Actualizado"), |agent| when(agent.updated_at)))
             (list::more(&visit, &found, |last| (last.created_at, last.id.uuid())))
         }
     };
     Ok(visit.page(Section::Agents, title, &body))
 }
 
-/// Whether something was saved since the version that serves.
+/// Whether there are saved changes since the published version.
 fn has_news(agent: &Agent) -> bool {
     let published = agent.published_version;
     agent.runtime == Runtime::Engine && published != 0 && published != agent.head_version
@@ -204,7 +203,7 @@ fn filters(visitor: &Visitor) -> Markup {
             (Input::text("q", t.t("Name", "Nombre")).kind("search").value(visitor.query().text("q")))
             (list::filter(visitor, "status", t.t("Status", "Estado"), all,
                 statuses.map(|status| (status.as_str(), status_name(*status, t)))))
-            (list::filter(visitor, "runtime", t.t("Runtime", "Entorno"), all,
+            (list::filter(visitor, "runtime", t.t("Platform", "Plataforma"), all,
                 runtimes.map(|runtime| (runtime.as_str(), runtime_name(*runtime, t)))))
             button type="submit" { (t.t("Filter", "Filtrar")) }
         }

@@ -48,11 +48,11 @@ async fn callers(visitor: &Visitor) -> Result<AgentChoice> {
     AgentChoice::of(visitor, filter).await
 }
 
-/// The number that a batch calls from: that of this id, or the agent's own where there is none.
+/// The number that a batch calls from: the one with this id, or else the agent's own.
 async fn calls_from(visitor: &Visitor, id: &str) -> String {
     if id.is_empty() {
         let t = visitor.lang();
-        return t.t("The agent's own", "El del agente").to_owned();
+        return t.t("Agent's number", "Número del agente").to_owned();
     }
     let Ok(known) = id.parse() else {
         return id.to_owned();
@@ -60,7 +60,7 @@ async fn calls_from(visitor: &Visitor, id: &str) -> String {
     let numbers = visitor.services().numbers();
     match numbers.get(visitor.account(), known).await {
         Ok(number) => number.phone_number.to_string(),
-        // It was given back since.
+        // It was released since.
         Err(_) => id.to_owned(),
     }
 }
@@ -87,19 +87,19 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             }
         }
         form.filters method="get" action={ (PATH) "/batch-calls" } {
-            (list::filter(&visit, "status", t.t("State", "Estado"), all,
+            (list::filter(&visit, "status", t.t("Status", "Estado"), all,
                 states.map(|status| (status.as_str(), status_name(*status, t)))))
             (agents.field(&visit, "agent", t.t("Agent", "Agente"), query.text("agent"), Some(all)))
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
         @if batches.items.is_empty() { (nothing(&visit, &agents, filter)) } @else {
             (Table::of(title, &batches.items)
                 .column(t.t("Name", "Nombre"), |batch| html! { a href={ (PATH) "/batch-calls/" (batch.id) } { (batch.name) } })
                 .column(t.t("Agent", "Agente"), |batch| agents.link(batch.agent_id))
-                .column(t.t("State", "Estado"), |batch| state(batch, t))
+                .column(t.t("Status", "Estado"), |batch| state(batch, t))
                 .column(t.t("Done", "Hecho"), |batch| bar(batch, t))
-                .column(t.t("Begins", "Comienza"), |batch| when_if(batch.started_at.or(batch.scheduled_at)))
-                .column(t.t("Made", "Creado"), |batch| when(batch.created_at)))
+                .column(t.t("Starts", "Comienza"), |batch| when_if(batch.started_at.or(batch.scheduled_at)))
+                .column(t.t("Created", "Creado"), |batch| when(batch.created_at)))
         }
         (list::more(&visit, &batches, |batch| (batch.created_at, batch.id.uuid())))
     };
@@ -110,10 +110,10 @@ fn nothing(visitor: &Visitor, agents: &AgentChoice, filter: BatchFilter) -> Mark
     let t = visitor.lang();
     if filter.status.is_some() || filter.agent.is_some() {
         return list::empty(
-            t.t("No batch is like that", "Ningún lote es así"),
+            t.t("No matching batches", "Ningún lote coincide"),
             t.t(
-                "Choose other filters, or none.",
-                "Elige otros filtros, o ninguno.",
+                "Change the filters or clear them.",
+                "Cambia los filtros o quítalos.",
             ),
             Some(("/batch-calls", t.t("Show all", "Mostrar todos"))),
         );
@@ -123,8 +123,8 @@ fn nothing(visitor: &Visitor, agents: &AgentChoice, filter: BatchFilter) -> Mark
         return list::empty(heading, no_callers(t), None);
     }
     let text = t.t(
-        "Give a list of people as a CSV file, and an agent calls each of them once.",
-        "Da una lista de personas como archivo CSV, y un agente llama una vez a cada una.",
+        "Upload a CSV file with a list of people, and an agent calls each of them once.",
+        "Sube un archivo CSV con una lista de personas, y un agente llama una vez a cada una.",
     );
     let make = ("/batch-calls/new", new::title(visitor));
     let may_make = visitor.may(MemberRole::Developer);
@@ -133,12 +133,12 @@ fn nothing(visitor: &Visitor, agents: &AgentChoice, filter: BatchFilter) -> Mark
 
 const fn no_callers(t: Lang) -> &'static str {
     t.t(
-        "Batches are called by legacy agents, and this account has none. Agents made here call people one by one.",
-        "Los lotes los llaman los agentes heredados, y esta cuenta no tiene. Los agentes hechos aquí llaman de uno en uno.",
+        "Batch calls need an ElevenLabs agent, and this account has none. Agents created here call people one at a time.",
+        "Las llamadas por lote necesitan un agente de ElevenLabs, y esta cuenta no tiene. Los agentes creados aquí llaman de uno en uno.",
     )
 }
 
-/// A batch's state, and why it waits if it does.
+/// A batch's status, and why it waits if it does.
 fn state(batch: &Batch, t: Lang) -> Markup {
     let tone = match batch.status {
         BatchStatus::Completed => Tone::Good,
@@ -152,37 +152,37 @@ fn state(batch: &Batch, t: Lang) -> Markup {
     }
 }
 
-/// What a state is called.
+/// A status's name.
 pub(crate) const fn status_name(status: BatchStatus, t: Lang) -> &'static str {
     match status {
         BatchStatus::Scheduled => t.t("Scheduled", "Programado"),
         BatchStatus::Running => t.t("Calling", "Llamando"),
         BatchStatus::Paused => t.t("Paused", "En pausa"),
         BatchStatus::Completed => t.t("Completed", "Completado"),
-        BatchStatus::Cancelled => t.t("Cancelled", "Cancelado"),
+        BatchStatus::Cancelled => t.t("Canceled", "Cancelado"),
         BatchStatus::Failed => t.t("Failed", "Falló"),
     }
 }
 
 const fn paused_name(reason: PausedReason, t: Lang) -> &'static str {
     match reason {
-        PausedReason::Customer => t.t("Somebody paused it.", "Alguien lo puso en pausa."),
+        PausedReason::Customer => t.t("Paused manually.", "Se pausó manualmente."),
         PausedReason::NoCredits => t.t(
-            "The credits do not cover another call. It goes on by itself when they do.",
-            "Los créditos no alcanzan para otra llamada. Sigue solo cuando alcancen.",
+            "Not enough credits for another call. It resumes automatically when there are.",
+            "Los créditos no alcanzan para otra llamada. Se reanuda automáticamente cuando alcancen.",
         ),
         PausedReason::KeyRevoked => t.t(
-            "The key that made it was revoked. Resumed, it goes on without a key's budget.",
-            "Se revocó la clave que lo creó. Si se reanuda, sigue sin el presupuesto de una clave.",
+            "The API key that created it was revoked. If you resume it, it runs without a key's budget.",
+            "Se revocó la clave de API que lo creó. Si lo reanudas, sigue sin el presupuesto de una clave.",
         ),
         PausedReason::KeyBudget => t.t(
-            "The budget of the key that made it is used up. It goes on by itself in the next month.",
-            "El presupuesto de la clave que lo creó se agotó. Sigue solo el próximo mes.",
+            "The budget of the API key that created it is used up. It resumes automatically next month.",
+            "El presupuesto de la clave de API que lo creó se agotó. Se reanuda automáticamente el próximo mes.",
         ),
     }
 }
 
-/// How many of a batch's calls are over, as a bar and in numbers.
+/// Progress as a bar and in numbers.
 fn bar(batch: &Batch, t: Lang) -> Markup {
     let over = batch.completed + batch.failed + batch.cancelled;
     let (done, all) = (count(i64::from(over)), count(i64::from(batch.total)));

@@ -1,4 +1,4 @@
-//! Billing: plan, credits, ledger, invoices, usage. Nothing is bought here: credits are the operator's to add.
+//! Billing: plan, credits, transactions, invoices, usage. Nothing is bought here: the operator adds credits.
 
 use maud::{Markup, html};
 use offhook_domain::{InvoiceId, InvoiceStatus, PlanTerms, Timestamp, TransactionType};
@@ -50,18 +50,18 @@ async fn show(visit: Visit<Viewer>) -> Answer {
         h2 { (t.t("Credits", "Créditos")) }
         (credits(&wallet, t))
         p { (t.t(
-            "Whoever runs this service adds credits. Ask them when the balance runs low.",
-            "Quien opera este servicio agrega los créditos. Pídeselos cuando el saldo baje.",
+            "The service operator adds credits. Ask them when your balance runs low.",
+            "El operador del servicio agrega los créditos. Pídeselos cuando tu saldo baje.",
         )) }
         h2 { (t.t("Plan", "Plan")) }
         (plan(&visit, renews_at))
-        h2 { (t.t("Usage of the last 30 days", "Uso de los últimos 30 días")) }
+        h2 { (t.t("Usage, last 30 days", "Uso, últimos 30 días")) }
         (used(&usage, t))
-        h2 { (t.t("Newest entries", "Movimientos recientes")) }
-        @if newest.items.is_empty() { p.soft { (t.t("Nothing was entered yet.", "Todavía no hay movimientos.")) } }
+        h2 { (t.t("Recent transactions", "Movimientos recientes")) }
+        @if newest.items.is_empty() { p.soft { (t.t("No transactions yet.", "Todavía no hay movimientos.")) } }
         @else {
             (entries(&newest.items, t))
-            p { a href={ (PATH) "/billing/ledger" } { (t.t("The whole ledger", "Todos los movimientos")) } }
+            p { a href={ (PATH) "/billing/ledger" } { (t.t("View all transactions", "Ver todos los movimientos")) } }
         }
         h2 { (t.t("Invoices", "Facturas")) }
         @if invoices.items.is_empty() { p.soft { (no_invoices(t)) } }
@@ -75,11 +75,11 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 
 fn credits(wallet: &Wallet, t: Lang) -> Markup {
     let refill = match &wallet.auto_refill {
-        None => t.t("Off", "Apagada").to_owned(),
+        None => t.t("Off", "Desactivada").to_owned(),
         Some(refill) => tell!(
             t,
-            "On: below {} credits, {} are bought",
-            "Encendida: por debajo de {} créditos se compran {}",
+            "On: below {} credits, buys {}",
+            "Activada: por debajo de {} créditos compra {}",
             count(refill.threshold),
             count(refill.credits)
         ),
@@ -87,7 +87,7 @@ fn credits(wallet: &Wallet, t: Lang) -> Markup {
     html! {
         div.cards {
             div.card { span.figure { (count(wallet.balance)) } (t.t("Balance", "Saldo")) }
-            div.card { span.figure { (count(wallet.reserved)) } (t.t("Held for running calls", "Apartados para llamadas en curso")) }
+            div.card { span.figure { (count(wallet.reserved)) } (t.t("Held for calls in progress", "Apartados para llamadas en curso")) }
         }
         dl.facts {
             (list::fact(t.t("Auto-refill", "Recarga automática"), refill))
@@ -111,19 +111,19 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
     html! {
         dl.facts {
             (list::fact(t.t("Plan", "Plan"), html! { strong { (plan_name(caller.account.plan.as_str())) } }))
-            (list::fact(t.t("A month", "Al mes"), fee))
-            (list::fact(t.t("Credits a month", "Créditos al mes"), number(terms.credits_per_month, by_contract)))
+            (list::fact(t.t("Price per month", "Precio al mes"), fee))
+            (list::fact(t.t("Credits per month", "Créditos al mes"), number(terms.credits_per_month, by_contract)))
             (list::fact(t.t("Renews", "Se renueva"), when_if(renews_at)))
-            (list::fact(t.t("Requests a minute", "Solicitudes por minuto"), number(Some(terms.requests_per_minute), "")))
-            (list::fact(t.t("Calls at once", "Llamadas a la vez"), number(Some(terms.live_calls), "")))
+            (list::fact(t.t("Requests per minute", "Solicitudes por minuto"), number(Some(terms.requests_per_minute), "")))
+            (list::fact(t.t("Concurrent calls", "Llamadas simultáneas"), number(Some(terms.live_calls), "")))
             (list::fact(t.t("Seats", "Lugares"), number(terms.seats_max, unlimited)))
-            (list::fact(t.t("Conversations stay for days", "Días que se conservan conversaciones"), number(terms.retention_days, unlimited)))
+            (list::fact(t.t("Retention (days)", "Retención (días)"), number(terms.retention_days, unlimited)))
             (list::fact(t.t("Engine module", "Módulo Engine"), yes(terms.engine_module, t)))
         }
     }
 }
 
-/// A plan's name with a capital.
+/// A plan's name, capitalized.
 fn plan_name(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -131,7 +131,7 @@ fn plan_name(name: &str) -> String {
     })
 }
 
-/// The bars of what each day cost.
+/// One bar for each day's credits.
 pub(super) fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
     days.iter()
         .enumerate()
@@ -153,7 +153,7 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
     let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
-        (chart::bars(t.t("Credits a day", "Créditos por día"), heads, &credits_by_day(days, t)))
+        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &credits_by_day(days, t)))
         dl.facts {
             (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
             (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
@@ -166,7 +166,7 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
 /// `GET /portal/billing/ledger`
 async fn ledger(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
-    let title = t.t("Ledger", "Movimientos");
+    let title = t.t("Transactions", "Movimientos");
     let kind = visit.query().get("type").and_then(|kind| kind.parse().ok());
     let ((since, until), said) = period::read(&visit);
     let filter = LedgerFilter { kind, since, until };
@@ -180,16 +180,16 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (form::refusal(said))
         form.filters method="get" action={ (PATH) "/billing/ledger" } {
-            (list::filter(&visit, "type", t.t("Kind", "Tipo"), t.t("All", "Todos"),
+            (list::filter(&visit, "type", t.t("Type", "Tipo"), t.t("All", "Todos"),
                 kinds.map(|kind| (kind.as_str(), kind_name(*kind, t)))))
             (period::fields(&visit))
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
         @if rows.items.is_empty() {
-            (list::empty(t.t("No entries", "Sin movimientos"), t.t(
-                "Credits that come and go are entered here.",
-                "Aquí se anotan los créditos que entran y salen.",
-            ), Some(("/billing", t.t("To billing", "A facturación")))))
+            (list::empty(t.t("No transactions", "Sin movimientos"), t.t(
+                "Credits added and spent appear here.",
+                "Aquí aparecen los créditos agregados y gastados.",
+            ), Some(("/billing", t.t("Back to billing", "Volver a facturación")))))
         } @else { (entries(&rows.items, t)) }
         (list::more(&visit, &rows, |entry| (Timestamp::from_micros(entry.seq), Uuid::nil())))
     };
@@ -198,13 +198,13 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
 
 fn entries(entries: &[LedgerEntry], t: Lang) -> Markup {
     html! {
-        (Table::of(t.t("Ledger", "Movimientos"), entries)
+        (Table::of(t.t("Transactions", "Movimientos"), entries)
             .column(t.t("When", "Cuándo"), |entry| when(entry.created_at))
-            .column(t.t("Kind", "Tipo"), |entry| kind_name(entry.kind, t))
-            .column(t.t("What for", "Concepto"), |entry| written(&entry.description, t))
+            .column(t.t("Type", "Tipo"), |entry| kind_name(entry.kind, t))
+            .column(t.t("Description", "Concepto"), |entry| written(&entry.description, t))
             .number(t.t("Credits", "Créditos"), |entry| count(entry.amount_credits))
             .number(t.t("Balance after", "Saldo después"), |entry| count(entry.balance_after_credits))
-            .column(t.t("Belongs to", "Corresponde a"), |entry| html! {
+            .column(t.t("Related to", "Corresponde a"), |entry| html! {
                 @if let Some(id) = entry.conversation_id {
                     a href={ (PATH) "/conversations/" (id) } { (t.t("Conversation", "Conversación")) }
                 } @else if let Some(id) = entry.invoice_id {
@@ -218,7 +218,7 @@ const fn kind_name(kind: TransactionType, t: Lang) -> &'static str {
     match kind {
         TransactionType::Purchase => t.t("Purchase", "Compra"),
         TransactionType::AutoRefill => t.t("Auto-refill", "Recarga automática"),
-        TransactionType::Debit => t.t("Use", "Uso"),
+        TransactionType::Debit => t.t("Usage", "Uso"),
         TransactionType::Refund => t.t("Refund", "Reembolso"),
         TransactionType::ManualCredit => t.t("Credit", "Abono"),
         TransactionType::ManualDebit => t.t("Debit", "Cargo"),
@@ -236,7 +236,7 @@ async fn invoices(visit: Visit<Viewer>) -> Answer {
     let invoices = billing.invoices(visit.account(), after, page.limit).await?;
     let body = html! {
         @if invoices.items.is_empty() {
-            (list::empty(t.t("No invoices", "Sin facturas"), no_invoices(t), Some(("/billing", t.t("To billing", "A facturación")))))
+            (list::empty(t.t("No invoices", "Sin facturas"), no_invoices(t), Some(("/billing", t.t("Back to billing", "Volver a facturación")))))
         } @else { (invoice_table(&invoices.items, t)) }
         (list::more(&visit, &invoices, |invoice| (Timestamp::from_micros(i64::from(invoice.month)), Uuid::nil())))
     };
@@ -245,8 +245,8 @@ async fn invoices(visit: Visit<Viewer>) -> Answer {
 
 const fn no_invoices(t: Lang) -> &'static str {
     t.t(
-        "There is none yet: one is made for each month that has something to pay.",
-        "Todavía no hay: se hace una por cada mes con algo que pagar.",
+        "None yet. An invoice is created for each month with something to pay.",
+        "Todavía no hay. Se crea una factura por cada mes con algo que pagar.",
     )
 }
 
@@ -255,7 +255,7 @@ fn invoice_table(invoices: &[Invoice], t: Lang) -> Markup {
         (Table::of(t.t("Invoices", "Facturas"), invoices)
             .column(t.t("Number", "Número"), |invoice| &invoice.number)
             .column(t.t("Month", "Mes"), month)
-            .column(t.t("State", "Estado"), |invoice| state(invoice.status, t))
+            .column(t.t("Status", "Estado"), |invoice| state(invoice.status, t))
             .number(t.t("Amount", "Importe"), |invoice| format!("USD {}", dollars(invoice.amount_cents)))
             .column(t.t("Issued", "Emitida"), |invoice| when_if(invoice.issued_at))
             .column(t.t("File", "Archivo"), |invoice| html! {

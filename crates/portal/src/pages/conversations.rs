@@ -71,7 +71,7 @@ async fn all(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Conversations, title, &body))
 }
 
-/// What else can be done here.
+/// Links to related pages.
 fn actions(visit: &Visitor) -> Markup {
     let lang = visit.lang();
     html! {
@@ -85,11 +85,11 @@ fn actions(visit: &Visitor) -> Markup {
     }
 }
 
-/// Rows of conversations, as the overview shows them too.
+/// Rows of conversations, also shown on the overview.
 pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
     html! {
         (Table::of(lang.t("Conversations", "Conversaciones"), views)
-            .column(lang.t("Began", "Inicio"), |view| html! {
+            .column(lang.t("Started", "Inicio"), |view| html! {
                 a href={ (PATH) "/conversations/" (view.conversation.id) } { (words::when(view.conversation.started_at)) }
             })
             .column(lang.t("Agent", "Agente"), |view| &view.agent_name)
@@ -99,7 +99,7 @@ pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
                 (wording::state(&view.conversation, lang))
                 @if view.conversation.failure_reason.is_some() { " " span.soft { (wording::ending(&view.conversation, lang)) } }
             })
-            .number(lang.t("Length", "Duración"), |view| wording::length(&view.conversation))
+            .number(lang.t("Duration", "Duración"), |view| wording::length(&view.conversation))
             .number(lang.t("Credits", "Créditos"), |view| wording::credits(&view.conversation)))
     }
 }
@@ -108,10 +108,10 @@ fn nothing(visit: &Visitor, is_narrowed: bool) -> Markup {
     let lang = visit.lang();
     if is_narrowed {
         return list::empty(
-            lang.t("Nothing fits these filters", "Nada coincide con estos filtros"),
+            lang.t("No matching conversations", "Ninguna conversación coincide"),
             lang.t(
-                "Take one away, or look at another period. Conversations older than your plan keeps are not shown.",
-                "Quita alguno o mira otro periodo. No se muestran las conversaciones más antiguas de lo que conserva tu plan.",
+                "Remove a filter or choose another period. Conversations past your plan's retention are not shown.",
+                "Quita un filtro o elige otro periodo. No se muestran las conversaciones que superan la retención de tu plan.",
             ),
             Some(("/conversations", lang.t("Show all", "Mostrar todas"))),
         );
@@ -121,8 +121,8 @@ fn nothing(visit: &Visitor, is_narrowed: bool) -> Markup {
     list::empty(
         lang.t("No conversations yet", "Aún no hay conversaciones"),
         lang.t(
-            "Calls and chats of your agents appear here as they happen: listen to them, read them, and see what they cost.",
-            "Aquí aparecen las llamadas y los chats de tus agentes mientras ocurren: escúchalos, léelos y mira cuánto costaron.",
+            "Your agents' calls and chats appear here as they happen. Listen to them, read them and see what they cost.",
+            "Aquí aparecen las llamadas y los chats de tus agentes mientras ocurren. Escúchalos, léelos y mira cuánto costaron.",
         ),
         may_try.then_some(("/try/call", label)),
     )
@@ -143,28 +143,28 @@ fn filters(visit: &Visitor, agents: &AgentChoice) -> Markup {
             (list::filter(visit, "channel", lang.t("Channel", "Canal"), any,
                 channels.map(|channel| (channel.as_str(), wording::channel(Some(*channel), lang)))))
             (Input::text("phone", lang.t("Phone number", "Número de teléfono")).kind("tel").value(asked.text("phone")))
-            button type="submit" { (lang.t("Show", "Mostrar")) }
+            button type="submit" { (lang.t("Filter", "Filtrar")) }
         }
     }
 }
 
-/// The filter that a query asks for, or what is wrong with it.
+/// The filter of a query, or what is wrong with it.
 fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> {
     let day = lang.t(
-        "Write days as 2026-04-30.",
-        "Escribe los días como 2026-04-30.",
+        "Write dates as 2026-04-30.",
+        "Escribe las fechas como 2026-04-30.",
     );
     let choice = lang.t(
-        "That is none of the choices offered: choose again.",
-        "Esa opción no existe: elige de nuevo.",
+        "Unknown option. Choose one from the list.",
+        "Esa opción no existe. Elige una de la lista.",
     );
     let number = lang.t(
-        "Write the number with its country code, as +525512345678.",
+        "Write the number with its country code, such as +525512345678.",
         "Escribe el número con su clave de país, como +525512345678.",
     );
     let order = lang.t(
-        "The first day is after the last one: choose again.",
-        "El primer día es posterior al último: elige de nuevo.",
+        "The start date is after the end date.",
+        "La fecha inicial es posterior a la final.",
     );
     let since = asked.get("from").map(Timestamp::parse_from).transpose();
     let until = asked.get("to").map(Timestamp::parse_to).transpose();
@@ -188,7 +188,7 @@ fn chosen<T: FromStr>(asked: &Fields, name: &str) -> Result<Option<T>, T::Err> {
     asked.get(name).map(str::parse).transpose()
 }
 
-/// A number without what people write between its digits.
+/// A phone number without the separators that people type.
 pub(crate) fn plain(phone: &str) -> String {
     let is_kept = |sign: &char| !matches!(sign, ' ' | '-' | '(' | ')' | '.');
     phone.chars().filter(is_kept).collect()

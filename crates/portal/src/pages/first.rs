@@ -1,4 +1,4 @@
-//! The first account of a service, made by whoever reads its log.
+//! The first account of a service, created with the code in its log.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -17,7 +17,7 @@ use crate::routes::Page;
 use crate::trouble::{Answer, Result};
 use crate::visit::Guest;
 
-/// The plan that stands there at first: the smallest with everything that a page shows.
+/// The preselected plan: the smallest that includes everything a page shows.
 const PLAN: Plan = Plan::Pro;
 
 /// The paths.
@@ -41,11 +41,11 @@ async fn begin(guest: Guest, body: Payload) -> Answer {
     if !guest.may_sign_in() {
         return refused(StatusCode::FORBIDDEN, insecure(guest.lang));
     }
-    // The form offers the plans that there are: another one came from elsewhere, and is not taken for one of them.
+    // The form offers only known plans.
     let Ok(plan) = fields.get("plan").map_or(Ok(PLAN), str::parse) else {
         let said = guest.t(
-            "There is no such plan: choose one of the list.",
-            "No existe ese plan: elige uno de la lista.",
+            "Unknown plan. Choose one from the list.",
+            "Ese plan no existe. Elige uno de la lista.",
         );
         return refused(StatusCode::UNPROCESSABLE_ENTITY, said);
     };
@@ -60,8 +60,8 @@ async fn begin(guest: Guest, body: Payload) -> Answer {
     match guest.portal.services.people().begin(new).await {
         Ok(signed_in) => {
             let said = guest.t(
-                "Your account is made. This page says what to do next.",
-                "Tu cuenta está lista. Esta página dice qué sigue.",
+                "Account created. Follow the steps on this page to get started.",
+                "Cuenta creada. Sigue los pasos de esta página para empezar.",
             );
             let mut answer = guest.go("/", said);
             add_session(&mut answer, &guest.portal, &signed_in.token)?;
@@ -77,18 +77,18 @@ async fn begin(guest: Guest, body: Payload) -> Answer {
 
 fn sentence(error: BeginError, lang: Lang) -> Result<&'static str> {
     Ok(match error {
-        BeginError::Begun => lang.t("There is an account already.", "Ya existe una cuenta."),
+        BeginError::Begun => lang.t("An account already exists.", "Ya existe una cuenta."),
         BeginError::Code => lang.t(
-            "This is not the code of this service's log. It is new with each start: look for the last one.",
-            "Este no es el código del registro de este servicio. Cambia con cada arranque: busca el último.",
+            "Wrong setup code. The code changes each time the service starts: use the last one in the log.",
+            "Código de instalación incorrecto. Cambia con cada arranque del servicio: usa el último del registro.",
         ),
         BeginError::AccountName => lang.t(
-            "The account's name must have 1 to 120 characters.",
+            "The account name must have 1 to 120 characters.",
             "El nombre de la cuenta debe tener de 1 a 120 caracteres.",
         ),
         BeginError::Email => lang.t(
-            "The e-mail address must be one, such as ana@example.com.",
-            "El correo debe ser una dirección, como ana@example.com.",
+            "Enter a valid email address, such as ana@example.com.",
+            "Escribe un correo válido, como ana@example.com.",
         ),
         BeginError::Name => passwords::name_fault(lang),
         BeginError::Password(fault) => passwords::fault(fault, lang),
@@ -101,8 +101,8 @@ fn page(guest: &Guest, status: StatusCode, typed: &Fields, said: Option<&str>) -
     let body = html! {
         (form::refusal(said))
         p.lead { (lang.t(
-            "This service has no account yet. Make the first one, and its owner: you.",
-            "Este servicio aún no tiene cuentas. Crea la primera y su propietario: tú.",
+            "This service has no account yet. Create the first one. You will be its owner.",
+            "Este servicio aún no tiene cuentas. Crea la primera. Serás su propietario.",
         )) }
         @if guest.may_sign_in() { (fields(typed, lang)) } @else { p.warning { (insecure(lang)) } }
     };
@@ -114,14 +114,14 @@ fn fields(typed: &Fields, lang: Lang) -> Markup {
     let plan = typed.get("plan").unwrap_or(PLAN.as_str());
     html! {
         form method="post" action={ (PATH) "/first" } {
-            (Input::text("code", lang.t("Code of the log", "Código del registro"))
+            (Input::text("code", lang.t("Setup code", "Código de instalación"))
                 .value(typed.text("code"))
                 .hint(lang.t(
-                    "The service has written it to its log as it started: four groups of four characters.",
-                    "El servicio lo escribió en su registro al arrancar: cuatro grupos de cuatro caracteres.",
+                    "Find it in the service's log, written at startup: four groups of four characters.",
+                    "Está en el registro del servicio, escrito al arrancar: cuatro grupos de cuatro caracteres.",
                 ))
                 .required())
-            (Input::text("account_name", lang.t("Name of the account", "Nombre de la cuenta"))
+            (Input::text("account_name", lang.t("Account name", "Nombre de la cuenta"))
                 .value(typed.text("account_name"))
                 .autocomplete("organization")
                 .required())
@@ -129,20 +129,20 @@ fn fields(typed: &Fields, lang: Lang) -> Markup {
                 .options(Plan::ALL.iter().map(|plan| (plan.as_str(), plan.as_str())))
                 .chosen(plan)
                 .hint(lang.t(
-                    "What the account may do; `offhook account set-plan` changes it later.",
-                    "Lo que la cuenta puede hacer; `offhook account set-plan` lo cambia después.",
+                    "Sets what the account can do. Change it later with offhook account set-plan.",
+                    "Define lo que puede hacer la cuenta. Cámbialo después con offhook account set-plan.",
                 )))
             (Input::text("name", lang.t("Your name", "Tu nombre"))
                 .value(typed.text("name"))
                 .autocomplete("name")
                 .required())
-            (Input::text("email", lang.t("Your e-mail", "Tu correo electrónico"))
+            (Input::text("email", lang.t("Your email", "Tu correo electrónico"))
                 .kind("email")
                 .value(typed.text("email"))
                 .autocomplete("username")
                 .required())
             (passwords::new_field(lang))
-            button.primary type="submit" { (lang.t("Make the account", "Crear la cuenta")) }
+            button.primary type="submit" { (lang.t("Create account", "Crear cuenta")) }
         }
     }
 }

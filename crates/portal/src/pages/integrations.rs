@@ -1,4 +1,4 @@
-//! Integrations: what there is, how the account stands to it, and the way to connect it.
+//! Integrations: the catalog, the account's status, and connecting.
 
 mod connect;
 
@@ -46,7 +46,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             && category.is_none_or(|category| toolkit.category == category)
             && status.is_none_or(|status| integration.status == status)
     });
-    // What is connected, or was, comes first; then by name.
+    // Integrations that are or were connected come first; then by name.
     shown.sort_by_cached_key(|integration| {
         let is_new = integration.status == IntegrationStatus::Available;
         (is_new, integration.toolkit.name.to_lowercase())
@@ -57,8 +57,8 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         .collect();
     let heads = [
         t.t("Application", "Aplicación"),
-        t.t("For", "Para"),
-        t.t("State", "Estado"),
+        t.t("Category", "Categoría"),
+        t.t("Status", "Estado"),
         t.t("Connected", "Conectada"),
         t.t("Actions", "Acciones"),
     ];
@@ -66,28 +66,28 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let states = IntegrationStatus::ALL.iter();
     let body = html! {
         p { (t.t(
-            "These are the applications that agents can work with. What agents can do with a connected one is among the tools. One without a button is not set up on this service.",
-            "Estas son las aplicaciones con las que los agentes pueden trabajar. Lo que los agentes pueden hacer con una conectada está entre las herramientas. Una sin botón no está configurada en este servicio.",
+            "Applications your agents can work with. A connected application adds tools for your agents. One without a button is not set up on this service.",
+            "Aplicaciones con las que tus agentes pueden trabajar. Una aplicación conectada agrega herramientas para tus agentes. Una sin botón no está configurada en este servicio.",
         )) }
         @if !visit.may(MemberRole::Admin) {
-            p.hint { (t.t("An admin or owner of the account connects them.", "Las conecta un administrador o propietario de la cuenta.")) }
+            p.hint { (t.t("Only admins and owners can connect them.", "Solo los administradores y propietarios pueden conectarlas.")) }
         }
         form.filters method="get" action={ (PATH) "/integrations" } {
             (Input::text("q", t.t("Name", "Nombre")).kind("search").value(query.text("q")))
-            (Select::new("category", t.t("For", "Para"))
-                .option("", t.t("Everything", "Todo"))
+            (Select::new("category", t.t("Category", "Categoría"))
+                .option("", t.t("All", "Todas"))
                 .options(categories.map(|category| (category.as_str(), category_name(*category, t))))
                 .chosen(query.text("category")))
-            (Select::new("status", t.t("State", "Estado"))
+            (Select::new("status", t.t("Status", "Estado"))
                 .option("", t.t("All", "Todos"))
                 .options(states.map(|status| (status.as_str(), status_name(*status, t))))
                 .chosen(query.text("status")))
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
         @if rows.is_empty() {
-            (list::empty(t.t("No application is like that", "Ninguna aplicación es así"), t.t(
-                "Choose other filters, or none.",
-                "Elige otros filtros, o ninguno.",
+            (list::empty(t.t("No matching integrations", "Ninguna integración coincide"), t.t(
+                "Change the filters or clear them.",
+                "Cambia los filtros o quítalos.",
             ), Some(("/integrations", t.t("Show all", "Mostrar todas")))))
         } @else { (list::table(title, &heads, &rows)) }
     };
@@ -117,14 +117,14 @@ fn line(integration: &Integration, visitor: &Visitor) -> Markup {
     }
 }
 
-/// What may be done with it: nothing with what this service cannot connect.
+/// The buttons of an integration; none if this service cannot connect it.
 fn deeds(integration: &Integration, visitor: &Visitor) -> Markup {
     use IntegrationStatus::{Active, Available, Connecting, Disconnected, Error, Expired};
     let t = visitor.lang();
     let path = |deed| format!("/integrations/{}/{deed}", integration.toolkit.toolkit);
     let connect = match integration.status {
         Available | Connecting => t.t("Connect", "Conectar"),
-        Active | Error | Expired | Disconnected => t.t("Connect again", "Conectar de nuevo"),
+        Active | Error | Expired | Disconnected => t.t("Reconnect", "Reconectar"),
     };
     let is_connected = match integration.status {
         Active | Error | Expired => true,
@@ -135,8 +135,8 @@ fn deeds(integration: &Integration, visitor: &Visitor) -> Markup {
             (form::button(visitor, &path("connect"), connect, &[]))
             @if is_connected {
                 (form::danger(visitor, &path("disconnect"), t.t("Disconnect", "Desconectar"), t.t(
-                    "Agents can do nothing with it any more. Disconnect it?",
-                    "Los agentes ya no podrán hacer nada con ella. ¿Desconectarla?",
+                    "Disconnect it? Agents can no longer use it.",
+                    "¿Desconectarla? Los agentes ya no podrán usarla.",
                 )))
             }
         }

@@ -1,4 +1,4 @@
-//! One-time links: to set a password, and to come to a team.
+//! One-time links: to set a password and to join a team.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -18,7 +18,7 @@ use crate::routes::Page;
 use crate::trouble::Answer;
 use crate::visit::{Guest, SESSION_COOKIE};
 
-/// The paths. Looking at one uses nothing up: mail programs look at links too.
+/// The paths. Opening a link does not use it up: mail scanners open links too.
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/welcome/{token}")
@@ -55,7 +55,7 @@ async fn set_password(guest: Guest, body: Payload) -> Answer {
     let password = fields.raw(passwords::NEW);
     match people.set_password_by_link(token(&guest), password).await {
         Ok(signed_in) => {
-            let said = guest.t("Your password is set.", "Tu contraseña quedó guardada.");
+            let said = guest.t("Password set.", "Contraseña guardada.");
             enter(&guest, &signed_in, said).await
         }
         Err(LinkError::Gone) => Ok(gone(&guest)),
@@ -78,30 +78,30 @@ fn welcome_page(
         (form::refusal(said))
         p.lead {
             (lang.t(
-                "Choose the password with which you sign in to ",
-                "Elige la contraseña con la que entrarás a ",
+                "Choose your password for ",
+                "Elige tu contraseña para ",
             )) strong { (link.account_name) } "."
         }
         @if link.has_password {
             p.hint { (lang.t(
-                "It replaces the one that you have, in all your accounts, and ends your sessions.",
-                "Reemplaza la que tienes, en todas tus cuentas, y termina tus sesiones.",
+                "It replaces your current password in all your accounts and ends your sessions.",
+                "Reemplaza tu contraseña actual en todas tus cuentas y termina tus sesiones.",
             )) }
         }
         @if guest.may_sign_in() {
             form method="post" action={ (PATH) "/welcome/" (token(guest)) } {
                 (email_field(link.email.as_str(), lang))
                 (passwords::new_field(lang))
-                button.primary type="submit" { (lang.t("Set the password and sign in", "Guardar la contraseña e iniciar sesión")) }
+                button.primary type="submit" { (lang.t("Set password and sign in", "Guardar contraseña e iniciar sesión")) }
             }
         } @else { p.warning { (insecure(lang)) } }
     };
     guest.page(status, lang.t("Welcome", "Te damos la bienvenida"), &body)
 }
 
-/// Whose link it is.
+/// The email that the link belongs to.
 fn email_field(email: &str, lang: Lang) -> Input<'_> {
-    Input::text("email", lang.t("E-mail", "Correo electrónico"))
+    Input::text("email", lang.t("Email", "Correo electrónico"))
         .kind("email")
         .value(email)
         .autocomplete("username")
@@ -139,7 +139,7 @@ async fn join(guest: Guest, body: Payload) -> Answer {
     let joined = people.accept_invitation(token(&guest), name, password, address(&guest.req));
     let said = match joined.await {
         Ok(signed_in) => {
-            let said = lang.t("You are in the team.", "Ya estás en el equipo.");
+            let said = lang.t("Welcome to the team.", "Te damos la bienvenida al equipo.");
             return enter(&guest, &signed_in, said).await;
         }
         Err(JoinError::Gone) => return Ok(gone(&guest)),
@@ -150,8 +150,8 @@ async fn join(guest: Guest, body: Payload) -> Answer {
             return Ok(answer);
         }
         Err(JoinError::Wrong) => lang.t(
-            "Nobody joins with this password. If you have other accounts here, give the one with which you sign in to them. If you have none that you know, ask whoever runs this service for a sign-in link (`offhook member link`), choose a password with it, and open this invitation again.",
-            "Con esta contraseña no se une nadie. Si tienes otras cuentas aquí, escribe la que usas para entrar a ellas. Si no conoces ninguna, pide a quien opera este servicio un enlace de acceso (`offhook member link`), elige con él una contraseña y abre de nuevo esta invitación.",
+            "You cannot join with this password. If you have other accounts here, use the password you sign in to them with. If you know none, ask the service operator for a sign-in link, choose a password with it, and open this invitation again.",
+            "No puedes unirte con esta contraseña. Si tienes otras cuentas aquí, escribe la que usas para entrar a ellas. Si no conoces ninguna, pide al operador del servicio un enlace de acceso, elige con él una contraseña y abre de nuevo esta invitación.",
         ),
         Err(JoinError::Name) => passwords::name_fault(lang),
         Err(JoinError::Password(fault)) => passwords::fault(fault, lang),
@@ -175,7 +175,7 @@ fn join_page(
             (lang.t("You are invited to ", "Te invitaron a ")) strong { (invitation.account_name) }
             (lang.t(" as ", " como ")) strong { (role) } "."
         }
-        p.hint { (lang.t("The invitation ends ", "La invitación vence ")) (words::when(invitation.expires_at)) "." }
+        p.hint { (lang.t("The invitation expires ", "La invitación vence ")) (words::when(invitation.expires_at)) "." }
         @if guest.may_sign_in() { (join_fields(guest, invitation, typed)) } @else { p.warning { (insecure(lang)) } }
     };
     guest.page(status, lang.t("Join the team", "Únete al equipo"), &body)
@@ -191,8 +191,8 @@ fn join_fields(guest: &Guest, invitation: &InvitationFor, typed: &Fields) -> Mar
             (Input::text("password", lang.t("Your password", "Tu contraseña"))
                 .kind("password")
                 .hint(lang.t(
-                    "The one of your other accounts here, if you have any; else a new one: at least 12 characters; anything goes, spaces too.",
-                    "La de tus otras cuentas de aquí, si las tienes; si no, una nueva: al menos 12 caracteres; puedes usar cualquiera, también espacios.",
+                    "If you have other accounts here, use their password. Otherwise choose a new one: at least 12 characters, spaces allowed.",
+                    "Si tienes otras cuentas aquí, usa su contraseña. Si no, elige una nueva: al menos 12 caracteres, se permiten espacios.",
                 ))
                 .required())
             button.primary type="submit" { (lang.t("Join", "Unirme")) }
@@ -200,9 +200,9 @@ fn join_fields(guest: &Guest, invitation: &InvitationFor, typed: &Fields) -> Mar
     }
 }
 
-/// Into the portal, with the cookie of the new session.
+/// Redirects into the portal with the cookie of the new session.
 async fn enter(guest: &Guest, signed_in: &SignedIn, said: &str) -> Answer {
-    // A session is never taken over from before: this browser's old one ends.
+    // The browser's old session ends: no session is carried over a sign-in.
     if let Some(old) = guest.req.cookie(SESSION_COOKIE) {
         guest.portal.services.people().sign_out(old.value()).await?;
     }
@@ -211,15 +211,15 @@ async fn enter(guest: &Guest, signed_in: &SignedIn, said: &str) -> Answer {
     Ok(answer)
 }
 
-/// A link that opens nothing: the same page whatever the reason.
+/// The page for an invalid link: the same whatever the reason.
 fn gone(guest: &Guest) -> HttpResponse {
     let body = html! {
         p.lead { (guest.t(
-            "It was used already, it has expired, or it was withdrawn. Ask for a new one where you got it.",
-            "Ya se usó, venció o fue retirado. Pide uno nuevo a quien te lo dio.",
+            "It was already used, has expired or was withdrawn. Ask the person who sent it for a new one.",
+            "Ya se usó, venció o fue retirado. Pide uno nuevo a quien te lo envió.",
         )) }
-        p { a.button href={ (PATH) "/sign-in" } { (guest.t("To sign in", "Iniciar sesión")) } }
+        p { a.button href={ (PATH) "/sign-in" } { (guest.t("Go to sign-in", "Ir a iniciar sesión")) } }
     };
-    let title = guest.t("This link opens nothing", "Este enlace no abre nada");
+    let title = guest.t("This link is not valid", "Este enlace no es válido");
     guest.page(StatusCode::NOT_FOUND, title, &body)
 }

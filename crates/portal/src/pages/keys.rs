@@ -1,4 +1,4 @@
-//! API keys. A token is on the page that answers its form and nowhere else.
+//! API keys. A token is only on the page that answers its form.
 
 mod creation;
 
@@ -26,7 +26,7 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// Keys in the hands of the member: the audit log says so.
+/// Keys, with the member as actor in the audit log.
 fn keys(visitor: &Visitor) -> Keys {
     visitor.services().keys().by(&visitor.person)
 }
@@ -50,24 +50,24 @@ fn introduction(visitor: &Visitor) -> Markup {
     html! {
         p {
             (t.t(
-                "Your systems use the API with a key. Give each system its own, with no more than it needs.",
-                "Tus sistemas usan la API con una clave. Da a cada sistema la suya, con no más de lo que necesita.",
+                "Your systems use the API with a key. Give each system its own key, with only the scopes it needs.",
+                "Tus sistemas usan la API con una clave. Da a cada sistema la suya, solo con los permisos que necesita.",
             ))
             " "
             a href={ (crate::PATH) "/quick-start" } { (t.t("Quick start", "Inicio rápido")) }
             " · "
-            a href="/docs" { (t.t("Reference", "Referencia")) }
+            a href="/docs" { (t.t("API reference", "Referencia de la API")) }
         }
         @if !visitor.caller().terms.api {
             p.warning { (t.t(
-                "The account's plan has no API: its keys may only ask who they are (GET /v1/me). The API begins with the Starter plan.",
-                "El plan de la cuenta no incluye la API: sus claves solo pueden preguntar quiénes son (GET /v1/me). La API empieza con el plan Starter.",
+                "Your plan does not include the API. A key can only identify itself. The API starts with the Starter plan.",
+                "Tu plan no incluye la API. Una clave solo puede identificarse. La API empieza con el plan Starter.",
             )) }
         }
     }
 }
 
-/// Whether a key still opens something.
+/// Whether a key is active.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     InForce,
@@ -83,7 +83,7 @@ fn state(key: &ApiKey, now: Timestamp) -> State {
     }
 }
 
-/// Keys in force, the newest first; behind them those that open nothing any more.
+/// Active keys, newest first, then revoked and expired ones.
 fn tables(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
     let t = visitor.lang();
     let now = visitor.now();
@@ -94,15 +94,15 @@ fn tables(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
     html! {
         @if open.is_empty() {
             (list::empty(
-                t.t("No key in force", "Ninguna clave vigente"),
+                t.t("No active keys", "Ninguna clave activa"),
                 t.t(
-                    "Create a key for the system that is to use the API. You see its token once, right after.",
-                    "Crea una clave para el sistema que usará la API. Verás su token una sola vez, justo después.",
+                    "Create a key for the system that uses the API. Its token is shown once, right after you create it.",
+                    "Crea una clave para el sistema que usará la API. Su token se muestra una sola vez, justo después de crearla.",
                 ),
                 None,
             ))
         } @else {
-            (table(visitor, t.t("Keys in force", "Claves vigentes"), &open))
+            (table(visitor, t.t("Active keys", "Claves activas"), &open))
         }
         @if !over.is_empty() {
             details {
@@ -125,9 +125,9 @@ fn table(visitor: &Visitor, caption: &str, keys: &[&ApiKey]) -> Markup {
                 code { (key.prefix) "…" } br;
                 span.soft { (t.t("created ", "creada ")) (words::when(key.created_at)) }
             })
-            .column(t.t("State", "Estado"), |key| badge(key, now, t))
+            .column(t.t("Status", "Estado"), |key| badge(key, now, t))
             .column(t.t("Scopes", "Permisos"), |key| scopes_told(key, t))
-            .column(t.t("Last use", "Último uso"), |key| words::when_if(key.last_used_at))
+            .column(t.t("Last used", "Último uso"), |key| words::when_if(key.last_used_at))
             .column(t.t("Limits", "Límites"), |key| limits_told(key, t))
             .column_if(may, t.t("Action", "Acción"), |key| html! {
                 @if key.revoked_at.is_none() { (revocation(visitor, key)) }
@@ -137,7 +137,7 @@ fn table(visitor: &Visitor, caption: &str, keys: &[&ApiKey]) -> Markup {
 
 fn badge(key: &ApiKey, now: Timestamp, lang: Lang) -> Markup {
     let (tone, text) = match state(key, now) {
-        State::InForce => (words::Tone::Good, lang.t("In force", "Vigente")),
+        State::InForce => (words::Tone::Good, lang.t("Active", "Activa")),
         State::Expired => (words::Tone::Plain, lang.t("Expired", "Vencida")),
         State::Revoked => (words::Tone::Bad, lang.t("Revoked", "Revocada")),
     };
@@ -155,14 +155,14 @@ fn scopes_told(key: &ApiKey, lang: Lang) -> Markup {
     }
 }
 
-/// Until when it opens something, and how much it may spend.
+/// A key's expiry and monthly limit.
 fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
     let budget = key.monthly_credit_budget.map(words::count);
     let budget =
-        budget.map(|budget| tell!(lang, "{budget} credits a month", "{budget} créditos al mes"));
+        budget.map(|budget| tell!(lang, "{budget} credits/month", "{budget} créditos/mes"));
     html! {
         @if let Some(end) = key.expires_at {
-            (lang.t("until ", "hasta ")) (words::when(end)) br;
+            (lang.t("expires ", "vence ")) (words::when(end)) br;
         }
         @if let Some(budget) = &budget { (budget) }
         @if key.expires_at.is_none() && budget.is_none() { span.none { (lang.t("none", "ninguno")) } }
@@ -172,8 +172,8 @@ fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
 fn revocation(visitor: &Visitor, key: &ApiKey) -> Markup {
     let question = tell!(
         visitor.lang(),
-        "Revoke the key “{}”? Every request with it is refused at once, for ever.",
-        "¿Revocar la clave «{}»? Toda solicitud con ella se rechaza de inmediato y para siempre.",
+        "Revoke the key “{}”? Requests with it fail immediately. This cannot be undone.",
+        "¿Revocar la clave «{}»? Las solicitudes con ella fallan de inmediato. No se puede deshacer.",
         key.name
     );
     let path = format!("/developers/{}/revoke", key.id);
@@ -185,10 +185,6 @@ async fn revoke(post: Post<Developer>) -> Answer {
     let revoked = keys(&post).revoke_of(post.account(), id).await?;
     let key = revoked.ok_or_else(Trouble::not_found)?;
     let (t, name) = (post.lang(), &key.name);
-    let said = tell!(
-        t,
-        "The key “{name}” is revoked.",
-        "La clave «{name}» está revocada."
-    );
+    let said = tell!(t, "Key “{name}” revoked.", "Clave «{name}» revocada.");
     Ok(post.go("/developers", &said))
 }

@@ -1,4 +1,4 @@
-//! Knowledge: documents, their folders, and what is found in them.
+//! Knowledge: documents, their folders, and search.
 
 mod add;
 mod document;
@@ -23,7 +23,7 @@ use crate::visit::{Viewer, Visit, Visitor};
 /// The largest file.
 const MOST: usize = 20 * 1024 * 1024;
 
-/// What the filter calls the documents that are in no folder, as `GET /v1/knowledge/documents` does.
+/// The filter's name for documents without a folder, as in `GET /v1/knowledge/documents`.
 const ROOT: &str = "root";
 
 /// The paths.
@@ -55,7 +55,7 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// Knowledge comes with the Engine module, here as in the interface.
+/// Knowledge requires the Engine module, as in the API.
 fn entitled(visitor: &Visitor) -> Result<()> {
     if visitor.caller().terms.engine_module {
         return Ok(());
@@ -63,21 +63,21 @@ fn entitled(visitor: &Visitor) -> Result<()> {
     Err(Code::PlanLimit.error(not_in_plan(visitor.lang())).into())
 }
 
-/// What the forms call the fields of documents and folders.
+/// The labels of documents and folders.
 const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
     [
         ("name", t.t("Name", "Nombre")),
         ("folder_id", t.t("Folder", "Carpeta")),
         ("text", t.t("Text", "Texto")),
-        ("url", t.t("Address", "Dirección")),
+        ("url", t.t("URL", "URL")),
         ("file", t.t("File", "Archivo")),
     ]
 }
 
 const fn not_in_plan(t: Lang) -> &'static str {
     t.t(
-        "Knowledge needs a plan with the Engine module: Pro or larger. Whoever runs this service changes plans.",
-        "El conocimiento requiere un plan con el módulo Engine: Pro o mayor. Quien opera este servicio cambia los planes.",
+        "Knowledge needs a plan with the Engine module: Pro or higher. Ask the service operator to change your plan.",
+        "El conocimiento requiere un plan con el módulo Engine: Pro o mayor. Pide al operador del servicio que cambie tu plan.",
     )
 }
 
@@ -109,7 +109,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (actions(&visit))
         (filters(&visit, &folders))
-        // One question for the whole list while a document is still being read.
+        // The whole list is polled while a document is processing.
         div #documents hx-get=[is_unread.then(|| visit.request().uri().to_string())]
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
             @if documents.items.is_empty() { (nothing(&visit, is_filtered)) } @else {
@@ -121,9 +121,9 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                         Some(folder) => { (folder.name) }
                         None => { span.none { "–" } }
                     } })
-                    .column(t.t("Kind", "Tipo"), |row| source_name(row.source, t))
+                    .column(t.t("Type", "Tipo"), |row| source_name(row.source, t))
                     .column(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
-                    .column(t.t("State", "Estado"), |row| state(row, t))
+                    .column(t.t("Status", "Estado"), |row| state(row, t))
                     .column(t.t("Added", "Agregado"), |row| when(row.created_at)))
             }
             (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
@@ -139,15 +139,15 @@ fn place(text: &str) -> Option<Option<offhook_domain::FolderId>> {
     }
 }
 
-/// The ways onward, those that change something only for those who may.
+/// The page's links; those that change something only for roles that may.
 fn actions(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
         div.bar-of-actions {
             @if visitor.may(MemberRole::Developer) {
-                a.button.primary href={ (PATH) "/knowledge/upload" } { (t.t("Upload a file", "Subir un archivo")) }
-                a.button href={ (PATH) "/knowledge/text" } { (t.t("Write a text", "Escribir un texto")) }
-                a.button href={ (PATH) "/knowledge/address" } { (t.t("Take a web page", "Tomar una página web")) }
+                a.button.primary href={ (PATH) "/knowledge/upload" } { (t.t("Upload file", "Subir archivo")) }
+                a.button href={ (PATH) "/knowledge/text" } { (t.t("Paste text", "Pegar texto")) }
+                a.button href={ (PATH) "/knowledge/address" } { (t.t("Add from URL", "Agregar desde URL")) }
             }
             a.button href={ (PATH) "/knowledge/folders" } { (t.t("Folders", "Carpetas")) }
             a.button href={ (PATH) "/knowledge/search" } { (t.t("Try a search", "Probar una búsqueda")) }
@@ -164,12 +164,12 @@ fn filters(visitor: &Visitor, folders: &[Folder]) -> Markup {
             (Input::text("q", t.t("Name", "Nombre")).kind("search").value(said("q")))
             (Select::new("folder", t.t("Folder", "Carpeta"))
                 .option("", t.t("All", "Todas"))
-                .option(ROOT, t.t("In no folder", "En ninguna"))
+                .option(ROOT, t.t("No folder", "Sin carpeta"))
                 .options(named(folders))
                 .chosen(said("folder")))
-            (list::filter(visitor, "status", t.t("State", "Estado"), t.t("All", "Todos"),
+            (list::filter(visitor, "status", t.t("Status", "Estado"), t.t("All", "Todos"),
                 states.map(|state| (state.as_str(), state_name(*state, t)))))
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
     }
 }
@@ -178,31 +178,31 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
     let t = visitor.lang();
     if is_filtered {
         return list::empty(
-            t.t("No document is like that", "Ningún documento es así"),
+            t.t("No matching documents", "Ningún documento coincide"),
             t.t(
-                "Choose other filters, or none.",
-                "Elige otros filtros, o ninguno.",
+                "Change the filters or clear them.",
+                "Cambia los filtros o quítalos.",
             ),
             Some(("/knowledge", t.t("Show all", "Mostrar todos"))),
         );
     }
-    let upload = t.t("Upload a file", "Subir un archivo");
+    let upload = t.t("Upload file", "Subir archivo");
     list::empty(
         t.t("No documents yet", "Aún no hay documentos"),
         t.t(
-            "What agents should know stands in documents: price lists, opening hours, answers to common questions. Upload a file, write a text or take a web page; then name the documents in an agent's knowledge.",
-            "Lo que los agentes deben saber está en documentos: listas de precios, horarios, respuestas a preguntas comunes. Sube un archivo, escribe un texto o toma una página web; luego nombra los documentos en el conocimiento de un agente.",
+            "Documents are what your agents know: price lists, opening hours, answers to common questions. Upload a file, paste text or add a URL. Then select the documents in an agent's Knowledge section.",
+            "Los documentos son lo que saben tus agentes: listas de precios, horarios, respuestas a preguntas comunes. Sube un archivo, pega texto o agrega una URL. Luego elige los documentos en la sección Conocimiento de un agente.",
         ),
         visitor.may(MemberRole::Developer).then_some(("/knowledge/upload", upload)),
     )
 }
 
-/// Whether a document is still to be read.
+/// Whether a document is still processing.
 fn is_unread(document: &Document) -> bool {
     document.status == DocumentStatus::Processing
 }
 
-/// A document's state, and why it failed if it did.
+/// A document's status, and why it failed if it did.
 fn state(document: &Document, t: Lang) -> Markup {
     let tone = match document.status {
         DocumentStatus::Processing => Tone::Busy,
@@ -217,7 +217,7 @@ fn state(document: &Document, t: Lang) -> Markup {
 
 const fn state_name(state: DocumentStatus, t: Lang) -> &'static str {
     match state {
-        DocumentStatus::Processing => t.t("Being read", "Leyéndose"),
+        DocumentStatus::Processing => t.t("Processing", "Procesando"),
         DocumentStatus::Ready => t.t("Ready", "Listo"),
         DocumentStatus::Failed => t.t("Failed", "Falló"),
     }
@@ -231,7 +231,7 @@ const fn source_name(source: DocumentSource, t: Lang) -> &'static str {
     }
 }
 
-/// So many bytes, as people read them.
+/// A size in readable units.
 fn size(bytes: Option<i64>) -> String {
     match bytes {
         None => "–".to_owned(),
@@ -241,15 +241,15 @@ fn size(bytes: Option<i64>) -> String {
     }
 }
 
-/// The choice of a folder; none is chosen at first.
+/// The choice of a folder; none is preselected.
 fn folder_choice<'a>(folders: &[Folder], chosen: &'a str, t: Lang) -> Select<'a> {
     Select::new("folder_id", t.t("Folder", "Carpeta"))
-        .option("", t.t("In no folder", "En ninguna"))
+        .option("", t.t("No folder", "Sin carpeta"))
         .options(named(folders))
         .chosen(chosen)
 }
 
-/// Folders as a choice offers them.
+/// Folders as options.
 fn named(folders: &[Folder]) -> impl Iterator<Item = (String, &str)> {
     let folders = folders.iter();
     folders.map(|folder| (folder.id.to_string(), folder.name.as_str()))

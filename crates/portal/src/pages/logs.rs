@@ -1,4 +1,4 @@
-//! The request log, and what became of one request.
+//! The request log, and one request's details.
 
 mod story;
 
@@ -16,7 +16,7 @@ use crate::routes::Page;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
 
-/// The methods that requests with a key have.
+/// The methods of logged requests.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The paths.
@@ -38,8 +38,8 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let keys = visit.services().keys().list(visit.account()).await?;
     let body = html! {
         p { (t.t(
-            "Every request that came with one of your keys, for 30 days.",
-            "Cada solicitud que llegó con una de tus claves, durante 30 días.",
+            "Requests made with your API keys in the last 30 days.",
+            "Solicitudes hechas con tus claves de API en los últimos 30 días.",
         )) }
         (form::refusal(said))
         (filters(&visit, &keys))
@@ -48,11 +48,11 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("When", "Cuándo"), |entry| when(entry.created_at))
                 .column(t.t("Request", "Solicitud"), |entry| html! {
                     a.url href={ (PATH) "/logs/" (entry.request_id) } aria-label={
-                        (t.t("Story of", "Historia de")) " " (entry.method) " " (entry.path)
+                        (t.t("Details of", "Detalles de")) " " (entry.method) " " (entry.path)
                     } { code { (entry.method) " " (entry.path) } }
                 })
-                .column(t.t("Answer", "Respuesta"), answer)
-                .column(t.t("Took", "Tardó"), |entry| format!("{} ms", entry.duration_ms))
+                .column(t.t("Status", "Estado"), answer)
+                .column(t.t("Duration", "Duración"), |entry| format!("{} ms", entry.duration_ms))
                 .column(t.t("Key", "Clave"), |entry| html! { code { (entry.key_prefix) } }))
         }
         (list::more(&visit, &entries, |entry| (entry.created_at, entry.id.uuid())))
@@ -60,7 +60,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Logs, title, &body))
 }
 
-/// What the query asks for. What it asks for wrongly is left out, and said.
+/// The query's filter. Invalid filters are left out and reported.
 fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
     let t = visitor.lang();
     let query = visitor.query();
@@ -81,8 +81,8 @@ fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
         filter.status = status(text);
         if filter.status.is_none() {
             said = Some(t.t(
-                "A status is written as 404, or as 4xx for all of its kind. The list shows all of them.",
-                "Un estado se escribe como 404, o como 4xx para todos los de su tipo. La lista los muestra todos.",
+                "Write a status as 404, or as 4xx for the whole class. The list shows all requests.",
+                "Escribe un estado como 404, o como 4xx para toda la clase. La lista muestra todas las solicitudes.",
             ));
         }
     }
@@ -91,8 +91,8 @@ fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
             Ok(request) => filter.request = Some(request),
             Err(_) => {
                 said = Some(t.t(
-                    "A request's id is the value of the header X-Request-Id. The list shows all of them.",
-                    "El id de una solicitud es el valor del encabezado X-Request-Id. La lista las muestra todas.",
+                    "A request ID is the value of the X-Request-Id header. The list shows all requests.",
+                    "El ID de una solicitud es el valor del encabezado X-Request-Id. La lista muestra todas las solicitudes.",
                 ));
             }
         }
@@ -117,12 +117,12 @@ fn filters(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
         form.filters method="get" action={ (PATH) "/logs" } {
             (Input::text("status", t.t("Status (404, 4xx)", "Estado (404, 4xx)")).value(said("status")))
             (list::filter(visitor, "method", t.t("Method", "Método"), t.t("All", "Todos"), METHODS.map(|method| (method, method))))
-            (Input::text("path", t.t("Whole path", "Ruta completa")).value(said("path")))
+            (Input::text("path", t.t("Full path", "Ruta completa")).value(said("path")))
             (list::filter(visitor, "key", t.t("Key", "Clave"), t.t("All", "Todas"),
                 keys.iter().map(|key| (key.id.to_string(), format!("{} ({})", key.name, key.prefix)))))
             (period::fields(visitor))
-            (Input::text("request", t.t("Request id", "Id de solicitud")).value(said("request")))
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            (Input::text("request", t.t("Request ID", "ID de solicitud")).value(said("request")))
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
     }
 }
@@ -132,26 +132,26 @@ fn nothing(visitor: &Visitor) -> Markup {
     let mut asked = visitor.query().iter();
     if asked.any(|(_, value)| !value.trim().is_empty()) {
         return list::empty(
-            t.t("No request is like that", "Ninguna solicitud es así"),
+            t.t("No matching requests", "Ninguna solicitud coincide"),
             t.t(
-                "Choose other filters, or none.",
-                "Elige otros filtros, o ninguno.",
+                "Change the filters or clear them.",
+                "Cambia los filtros o quítalos.",
             ),
             Some(("/logs", t.t("Show all", "Mostrar todas"))),
         );
     }
-    let make = ("/developers", t.t("To the keys", "A las claves"));
+    let make = ("/developers", t.t("Go to API keys", "Ir a las claves"));
     list::empty(
         t.t("No requests yet", "Aún no hay solicitudes"),
         t.t(
-            "Make an API key and send a first request: it is shown here within a second.",
-            "Crea una clave de API y envía una primera solicitud: aparece aquí en un segundo.",
+            "Create an API key and send your first request. It appears here within a second.",
+            "Crea una clave de API y envía tu primera solicitud. Aparece aquí en un segundo.",
         ),
         visitor.may(MemberRole::Developer).then_some(make),
     )
 }
 
-/// How a request was answered: the status, and an error's code.
+/// A request's status and error code.
 fn answer(entry: &LogEntry) -> Markup {
     let tone = match entry.status {
         200..=399 => Tone::Good,

@@ -44,7 +44,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         (actions(&visit))
         form.filters method="get" action={ (PATH) "/phone-numbers" } {
             (agents.field(&visit, "agent", t.t("Agent", "Agente"), visit.query().text("agent"), everyone))
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
         @if numbers.items.is_empty() { (nothing(&visit, agent.is_some())) } @else {
             (Table::of(title, &numbers.items)
@@ -52,10 +52,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("Label", "Etiqueta"), |number| &number.label)
                 .column(t.t("Agent", "Agente"), |number| html! { @match number.agent_id {
                     Some(id) => { (agents.link(id)) }
-                    None => { span.none { (t.t("Nobody answers", "Nadie contesta")) } }
+                    None => { span.none { (t.t("Not assigned", "Sin asignar")) } }
                 } })
-                .column(t.t("By", "Por"), |number| provider_name(number.provider, t))
-                .column(t.t("Since", "Desde"), |number| when(number.created_at)))
+                .column(t.t("Provider", "Proveedor"), |number| provider_name(number.provider, t))
+                .column(t.t("Added", "Agregado"), |number| when(number.created_at)))
         }
         (list::more(&visit, &numbers, |number| (number.created_at, number.id.uuid())))
     };
@@ -93,8 +93,8 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
         (text, Some(all))
     } else if taken_here {
         let text = t.t(
-            "A number lets an agent be called, and calls people from it. Add one, or import those of your carrier.",
-            "Con un número se puede llamar a un agente, y él llama desde ese número. Agrega uno o importa los de tu operador telefónico.",
+            "With a phone number, an agent can receive and place calls. Add one, or import your carrier's numbers.",
+            "Con un número, un agente puede recibir y hacer llamadas. Agrega uno o importa los de tu operador telefónico.",
         );
         let add = match visitor.services().numbers().are_given_freely() {
             true => ("/phone-numbers/new", add_title(visitor)),
@@ -109,8 +109,8 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
 
 const fn by_operator(t: Lang) -> &'static str {
     t.t(
-        "Calls go by this service's own trunk, and whoever runs the service gives its numbers: ask for one.",
-        "Las llamadas van por la troncal propia de este servicio, y quien lo opera asigna sus números: pide uno.",
+        "Calls use this service's own trunk. Ask the service operator for a number.",
+        "Las llamadas usan la troncal propia de este servicio. Pide un número al operador del servicio.",
     )
 }
 
@@ -133,7 +133,7 @@ async fn add(post: Post<Developer>) -> Answer {
     let numbers = post.services().numbers();
     match numbers.create(post.account(), &Json::object(members)).await {
         Ok(number) => {
-            let said = post.t("The number is yours.", "El número es tuyo.");
+            let said = post.t("Number added.", "Número agregado.");
             post.done("number.create", number.id, "/phone-numbers", said)
                 .await
         }
@@ -145,7 +145,7 @@ async fn add(post: Post<Developer>) -> Answer {
     }
 }
 
-/// What the forms call the fields of a number.
+/// The labels of a number's fields.
 const fn labels(t: Lang) -> [(&'static str, &'static str); 3] {
     [
         ("phone_number", t.t("Number", "Número")),
@@ -155,13 +155,13 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 3] {
 }
 
 fn add_title(visitor: &Visitor) -> &'static str {
-    visitor.t("Add a number", "Agregar un número")
+    visitor.t("Add number", "Agregar número")
 }
 
 async fn add_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
-    let nobody = Some(t.t("Nobody yet", "Nadie todavía"));
+    let nobody = Some(t.t("None yet", "Ninguno todavía"));
     Ok(html! {
         (form::refusal(said))
         @if !visitor.services().numbers().are_taken_by_accounts() { p.warning { (by_operator(t)) } }
@@ -210,7 +210,7 @@ async fn import(post: Post<Developer>) -> Answer {
 }
 
 fn import_title(visitor: &Visitor) -> &'static str {
-    visitor.t("Import from the carrier", "Importar del operador")
+    visitor.t("Import from carrier", "Importar del operador")
 }
 
 fn import_page(visitor: &Visitor, said: Option<&str>) -> Markup {
@@ -220,8 +220,8 @@ fn import_page(visitor: &Visitor, said: Option<&str>) -> Markup {
         (form::refusal(said))
         @if visitor.services().numbers().are_taken_by_accounts() {
             p { (t.t(
-                "Your carrier is asked for the numbers of the account whose credential is stored here. Those that you do not have yet are added; nothing is taken away.",
-                "Se le piden a tu operador telefónico los números de la cuenta cuya credencial está guardada aquí. Se agregan los que aún no tienes; no se quita nada.",
+                "Imports the numbers of the carrier account whose credential is stored here. New numbers are added; none are removed.",
+                "Importa los números de la cuenta del operador telefónico cuya credencial está guardada aquí. Se agregan los nuevos; no se quita ninguno.",
             )) }
             (form::button(visitor, "/phone-numbers/import", label, &[]))
         } @else { p.warning { (by_operator(t)) } }
@@ -269,7 +269,7 @@ async fn change(post: Post<Developer>) -> Answer {
 async fn delete(post: Post<Developer>) -> Answer {
     let id: PhoneNumberId = post.id("id")?;
     post.services().numbers().delete(post.account(), id).await?;
-    let said = post.t("The number was given back.", "El número se devolvió.");
+    let said = post.t("Number released.", "Número liberado.");
     post.done("number.delete", id, "/phone-numbers", said).await
 }
 
@@ -282,7 +282,7 @@ fn page(
 ) -> Markup {
     let t = visitor.lang();
     let path = format!("/phone-numbers/{}", number.id);
-    let nobody = t.t("Nobody", "Nadie");
+    let nobody = t.t("None", "Ninguno");
     html! {
         (form::refusal(said))
         dl.facts {
@@ -291,22 +291,22 @@ fn page(
                 Some(id) => { (agents.link(id)) }
                 None => { (nobody) }
             } }))
-            (list::fact(t.t("By", "Por"), provider_name(number.provider, t)))
-            (list::fact(t.t("Since", "Desde"), when(number.created_at)))
-            (list::fact(t.t("Id", "Id"), html! { code { (number.id) } }))
+            (list::fact(t.t("Provider", "Proveedor"), provider_name(number.provider, t)))
+            (list::fact(t.t("Added", "Agregado"), when(number.created_at)))
+            (list::fact(t.t("ID", "ID"), html! { code { (number.id) } }))
         }
         @if visitor.may(MemberRole::Developer) {
-            h2 { (t.t("Change", "Cambiar")) }
+            h2 { (t.t("Edit", "Editar")) }
             (form::form(visitor, &path, &html! {
                 (version::hidden(fields))
                 (label(visitor, fields.text("label")))
                 (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), Some(nobody)))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
-            h2 { (t.t("Give back", "Devolver")) }
-            (form::danger(visitor, &format!("{path}/delete"), t.t("Give the number back", "Devolver el número"), t.t(
-                "Give this number back? Nobody answers calls to it then, and somebody else may take it.",
-                "¿Devolver este número? Nadie contestará sus llamadas y alguien más podrá tomarlo.",
+            h2 { (t.t("Release", "Liberar")) }
+            (form::danger(visitor, &format!("{path}/delete"), t.t("Release number", "Liberar número"), t.t(
+                "Release this number? Calls to it are no longer answered, and another account can take it.",
+                "¿Liberar este número? Sus llamadas ya no se contestan y otra cuenta puede tomarlo.",
             )))
         }
     }

@@ -26,7 +26,7 @@ const LABELLED_HOURS: usize = 6;
 /// Days whose credits are shown.
 const DAYS: i32 = 14;
 
-/// Where the bars of the answer latency begin, in milliseconds; the last one has no end.
+/// Where the bars of the response latency begin, in milliseconds; the last one has no end.
 const WAITS: [i32; 7] = [0, 400, 800, 1_200, 1_600, 2_000, 3_000];
 
 /// The paths.
@@ -55,7 +55,7 @@ async fn show(visit: Visit<Viewer>) -> Answer {
                 (calls_by_wait(&figures.day.measured, lang))
                 (credits_by_day(&figures.days, lang))
             }
-            h2 { (lang.t("Newest conversations", "Conversaciones más recientes")) }
+            h2 { (lang.t("Recent conversations", "Conversaciones recientes")) }
             (conversations::table(&newest, lang))
             p { a href={ (PATH) "/conversations" } { (lang.t("All conversations", "Todas las conversaciones")) } }
         }
@@ -63,10 +63,10 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Overview, Section::Overview.name(lang), &body))
 }
 
-/// What the cards tell.
+/// The figures of the cards.
 struct Figures {
     day: LastDay,
-    /// The last days, the present one last.
+    /// The last days, today last.
     days: Vec<UsageDay>,
     live: i64,
     wallet: Wallet,
@@ -97,11 +97,7 @@ impl Figures {
         let latency = self.day.latency;
         let latency_figure = latency.map_or_else(none, |latency| format!("{} ms", latency.p50_ms));
         let latency_told = latency.map(|CallLatency { p95_ms, .. }| {
-            tell!(
-                lang,
-                "median reply; 95 of 100 within {p95_ms} ms",
-                "respuesta mediana; 95 de 100 en {p95_ms} ms"
-            )
+            tell!(lang, "p50 · p95 {p95_ms} ms", "p50 · p95 {p95_ms} ms")
         });
         let today = self.days.last();
         let (calls_today, credits_today) = today.map_or((0, 0), |day| (day.calls, day.credits));
@@ -119,25 +115,25 @@ impl Figures {
             "{spent} gastados hoy (UTC)"
         );
         html! {
-            h2.unseen { (lang.t("The last 24 hours", "Las últimas 24 horas")) }
+            h2.unseen { (lang.t("Last 24 hours", "Últimas 24 horas")) }
             div.cards {
                 (card(lang.t("Calls in 24 hours", "Llamadas en 24 h"), &words::count(calls), &today, None))
                 (card(
                     lang.t("Success", "Éxito"),
                     &success(calls, failed).unwrap_or_else(none),
-                    lang.t("of calls that ended in 24 hours", "de las llamadas que terminaron en 24 horas"),
+                    lang.t("of calls that ended in the last 24 hours", "de las llamadas que terminaron en las últimas 24 horas"),
                     None,
                 ))
                 (card(
-                    lang.t("Answer latency", "Latencia de respuesta"),
+                    lang.t("Response latency", "Latencia de respuesta"),
                     &latency_figure,
-                    latency_told.as_deref().unwrap_or(lang.t("no call was measured", "ninguna llamada medida")),
+                    latency_told.as_deref().unwrap_or(lang.t("no calls measured", "sin llamadas medidas")),
                     None,
                 ))
                 (card(
                     lang.t("Live now", "En vivo ahora"),
                     &format!("{} / {limit}", words::count(self.live)),
-                    lang.t("calls, of those the plan allows", "llamadas, de las que permite el plan"),
+                    lang.t("calls / plan limit", "llamadas / límite del plan"),
                     Some(("/conversations/live", lang.t("Watch", "Ver"))),
                 ))
                 (card(
@@ -162,12 +158,12 @@ fn card(name: &str, figure: &str, told: &str, link: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// The part of calls that did not fail, if there were any.
+/// The share of calls that did not fail; `None` without calls.
 fn success(calls: i64, failed: i64) -> Option<String> {
-    (calls > 0).then(|| format!("{:.1} %", (calls - failed) as f64 * 100.0 / calls as f64))
+    (calls > 0).then(|| format!("{:.1}%", (calls - failed) as f64 * 100.0 / calls as f64))
 }
 
-/// A bar for each hour: when it begins, in UTC, and whether that stands below it.
+/// A bar for each hour: its start in UTC, with a label below some.
 fn by_hour(hours: &[UsageHour], bar: impl Fn(&UsageHour, &str, &str) -> Bar) -> Vec<Bar> {
     let hours = hours.iter().enumerate();
     let bars = hours.map(|(place, hour)| {
@@ -191,14 +187,11 @@ fn success_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
         };
         Bar::of(label, told, value)
     });
-    let title = lang.t(
-        "Success per hour (UTC), in percent",
-        "Éxito por hora (UTC), en por ciento",
-    );
+    let title = lang.t("Success per hour (UTC), %", "Éxito por hora (UTC), %");
     chart::half(title, [lang.t("Hour", "Hora"), "%"], &bars)
 }
 
-/// How many of the calls that were measured had which wait for an answer.
+/// Measured calls by response latency.
 fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
     let bars = WAITS.iter().enumerate().map(|(place, begin)| {
         let end = WAITS.get(place + 1);
@@ -215,7 +208,7 @@ fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
     });
     let bars: Vec<Bar> = bars.collect();
     let title = lang.t(
-        "Calls by median answer latency (from … ms)",
+        "Calls by median response latency (from … ms)",
         "Llamadas por latencia de respuesta mediana (desde … ms)",
     );
     let heads = [lang.t("Latency", "Latencia"), lang.t("Calls", "Llamadas")];
@@ -223,7 +216,7 @@ fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
 }
 
 fn credits_by_day(days: &[UsageDay], lang: Lang) -> Markup {
-    let title = lang.t("Credits a day, 14 days", "Créditos por día, 14 días");
+    let title = lang.t("Credits per day, 14 days", "Créditos por día, 14 días");
     let heads = [
         lang.t("Day (UTC)", "Día (UTC)"),
         lang.t("Credits", "Créditos"),
@@ -245,14 +238,14 @@ fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
         }
     });
     let title = lang.t(
-        "Calls per hour (UTC); failed ones in the second colour",
-        "Llamadas por hora (UTC); las fallidas en el segundo color",
+        "Calls per hour (UTC), failed calls highlighted",
+        "Llamadas por hora (UTC), fallidas destacadas",
     );
     let heads = [lang.t("Hour", "Hora"), lang.t("Calls", "Llamadas")];
     chart::half(title, heads, &bars)
 }
 
-/// What there is to do before the first conversation, and what of it is done.
+/// The steps before the first conversation, and which are done.
 async fn first_steps(visitor: &Visitor) -> Result<Markup> {
     let (lang, services) = (visitor.lang(), visitor.services());
     let agents = services.agents();
@@ -271,23 +264,23 @@ async fn first_steps(visitor: &Visitor) -> Result<Markup> {
         }
     };
     Ok(html! {
-        h2 { (lang.t("Begin here", "Empieza aquí")) }
+        h2 { (lang.t("Get started", "Primeros pasos")) }
         ol.steps {
-            (step(!agents.is_empty(), "/agents", lang.t("Make an agent", "Crea un agente"), lang.t(
-                "Say what it is for, how it greets, and choose its voice and model.",
-                "Di para qué es y cómo saluda, y elige su voz y su modelo.",
+            (step(!agents.is_empty(), "/agents", lang.t("Create an agent", "Crea un agente"), lang.t(
+                "Write its instructions and greeting, and choose its voice and model.",
+                "Escribe sus instrucciones y su saludo, y elige su voz y su modelo.",
             )))
             (step(is_published, "/agents", lang.t("Publish it", "Publícalo"), lang.t(
-                "A published version is the one that answers.",
-                "La versión publicada es la que contesta.",
+                "Calls use the published version.",
+                "Las llamadas usan la versión publicada.",
             )))
             (step(false, "/try/call", lang.t("Call yourself, or chat with it", "Llámate o chatea con él"), lang.t(
-                "Hear how it does before anybody else does.",
-                "Escucha cómo lo hace antes que nadie.",
+                "Try it before your customers do.",
+                "Pruébalo antes que tus clientes.",
             )))
-            (step(!keys.is_empty(), "/developers", lang.t("Make an API key", "Crea una clave de API"), lang.t(
-                "With it your own system places calls and reads what came of them.",
-                "Con ella tu propio sistema hace llamadas y lee qué resultó.",
+            (step(!keys.is_empty(), "/developers", lang.t("Create an API key", "Crea una clave de API"), lang.t(
+                "Your system uses it to place calls and read the results.",
+                "Tu sistema la usa para hacer llamadas y leer los resultados.",
             )))
         }
     })
@@ -300,8 +293,8 @@ mod tests {
     #[test]
     fn success_is_of_calls_that_ended() {
         assert_eq!(success(0, 0), None);
-        assert_eq!(success(8, 1).as_deref(), Some("87.5 %"));
-        assert_eq!(success(3, 0).as_deref(), Some("100.0 %"));
+        assert_eq!(success(8, 1).as_deref(), Some("87.5%"));
+        assert_eq!(success(3, 0).as_deref(), Some("100.0%"));
     }
 
     #[test]
@@ -339,7 +332,7 @@ mod tests {
             },
         ];
         let html = success_by_hour(&hours, Lang::En).into_string();
-        assert!(html.contains("08:00 UTC – 75.0 %"), "{html}");
+        assert!(html.contains("08:00 UTC – 75.0%"), "{html}");
         assert!(html.contains("09:00 UTC – no calls"), "{html}");
         let html = calls_by_hour(&hours, Lang::En).into_string();
         assert!(html.contains("08:00 UTC – calls: 4, failed: 1"), "{html}");

@@ -1,4 +1,4 @@
-//! What pages say about passwords.
+//! Texts about passwords.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::RETRY_AFTER;
@@ -7,36 +7,36 @@ use offhook_services::PasswordFault;
 use crate::lang::{Lang, tell};
 use crate::parts::form::Input;
 
-/// The field of a password that is to be set.
+/// The field of a new password.
 pub(super) const NEW: &str = "new_password";
 
-/// Why a new password is not taken.
+/// Why a new password is refused.
 pub(super) const fn fault(fault: PasswordFault, lang: Lang) -> &'static str {
     match fault {
         PasswordFault::TooShort => lang.t(
-            "The password is too short: it needs at least 12 characters. A sentence that only you would say is a good one.",
-            "La contraseña es muy corta: necesita al menos 12 caracteres. Una frase que solo tú dirías es buena.",
+            "The password is too short. Use at least 12 characters. A sentence that only you would say works well.",
+            "La contraseña es muy corta. Usa al menos 12 caracteres. Una frase que solo tú dirías funciona bien.",
         ),
         PasswordFault::TooLong => lang.t(
-            "The password is too long: at most 256 characters.",
-            "La contraseña es demasiado larga: 256 caracteres como máximo.",
+            "The password is too long. Use at most 256 characters.",
+            "La contraseña es demasiado larga. Usa 256 caracteres como máximo.",
         ),
         PasswordFault::IsAddress => lang.t(
-            "The password must not be your e-mail address.",
+            "The password must not be your email address.",
             "La contraseña no puede ser tu correo electrónico.",
         ),
     }
 }
 
-/// Why a person's own name is not taken.
+/// Why a person's name is refused.
 pub(super) const fn name_fault(lang: Lang) -> &'static str {
     lang.t(
-        "Your name must have 1 to 120 characters, none of them a control character.",
+        "Your name must have 1 to 120 characters and no control characters.",
         "Tu nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
     )
 }
 
-/// After how long somebody may try again.
+/// When the visitor may try again.
 pub(super) fn throttled(seconds: u64, lang: Lang) -> String {
     let minutes = seconds.div_ceil(60);
     tell!(
@@ -51,14 +51,14 @@ pub(super) fn retry_after(answer: &mut HttpResponse, seconds: u64) {
     answer.headers_mut().insert(RETRY_AFTER, seconds.into());
 }
 
-/// The field of a password that is to be set.
+/// The field of a new password.
 pub(super) const fn new_field(lang: Lang) -> Input<'static> {
     Input::text(NEW, lang.t("New password", "Contraseña nueva"))
         .kind("password")
         .autocomplete("new-password")
         .hint(lang.t(
-            "At least 12 characters; anything goes, spaces too.",
-            "Al menos 12 caracteres; puedes usar cualquiera, también espacios.",
+            "At least 12 characters. Spaces are allowed.",
+            "Al menos 12 caracteres. Se permiten espacios.",
         ))
         .required()
 }

@@ -35,10 +35,10 @@ fn title(visitor: &Visitor) -> &'static str {
     SECTION.name(visitor.lang())
 }
 
-/// Why a form of this page was not accepted, beside that form.
+/// Why a form of this page was refused, shown beside that form.
 #[derive(Default)]
 struct Refused<'a> {
-    /// The form of a name, and why it was not taken.
+    /// The form of the name, and why it was refused.
     name: Option<(&'a Fields, &'a str)>,
     password: Option<&'a str>,
     leaving: Option<&'a str>,
@@ -66,7 +66,7 @@ async fn rename(post: Post<Viewer>) -> Answer {
     let name = post.fields.text("name");
     match post.services().people().rename(&post.person, name).await {
         Ok(()) => {
-            let said = lang.t("Your name is changed.", "Tu nombre cambió.");
+            let said = lang.t("Name changed.", "Nombre cambiado.");
             Ok(post.go("/profile", said))
         }
         Err(TeamRefusal::Store(error)) => Err(error.into()),
@@ -82,8 +82,8 @@ async fn change_password(post: Post<Viewer>) -> Answer {
     let (said, wait) = match people.change_password(&post.person, present, new).await {
         Ok(token) => {
             let said = lang.t(
-                "Your password is changed, and your other sessions have ended.",
-                "Tu contraseña cambió y tus otras sesiones terminaron.",
+                "Password changed. Your other sessions have ended.",
+                "Contraseña cambiada. Tus otras sesiones terminaron.",
             );
             let mut answer = post.go("/profile", said);
             add_session(&mut answer, &post.portal, &token)?;
@@ -91,8 +91,8 @@ async fn change_password(post: Post<Viewer>) -> Answer {
         }
         Err(ChangePasswordError::Wrong) => {
             let said = lang.t(
-                "The present password is another one.",
-                "La contraseña actual es otra.",
+                "The current password is wrong.",
+                "La contraseña actual es incorrecta.",
             );
             (said.to_owned(), None)
         }
@@ -170,18 +170,18 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
     Ok(html! {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &person.member.name))
-            (list::fact(t.t("E-mail", "Correo electrónico"), person.member.email.as_str()))
+            (list::fact(t.t("Email", "Correo electrónico"), person.member.email.as_str()))
             (list::fact(t.t("Role", "Rol"), role_name(person.member.role, t)))
             (list::fact(t.t("Account", "Cuenta"), &person.caller.account.name))
         }
         (naming(visitor, said.name))
         section aria-labelledby="password" {
-            h2 #password { (t.t("Change the password", "Cambiar la contraseña")) }
+            h2 #password { (t.t("Change password", "Cambiar contraseña")) }
             (form::refusal(said.password))
             (form::form(visitor, "/profile/password", &html! {
-                (Input::text("password", t.t("Present password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
+                (Input::text("password", t.t("Current password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
                 (passwords::new_field(t))
-                button.primary type="submit" { (t.t("Change the password", "Cambiar la contraseña")) }
+                button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
             }))
         }
         section aria-labelledby="language" {
@@ -196,13 +196,13 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
             h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
             p {
                 @match others {
-                    0 => { (t.t("You are signed in here alone.", "Solo tienes esta sesión abierta.")) }
-                    1 => { (t.t("You are signed in at one other place.", "Tienes otra sesión abierta.")) }
-                    _ => { (tell!(t, "You are signed in at {others} other places.", "Tienes otras {others} sesiones abiertas.")) }
+                    0 => { (t.t("No other sessions.", "No hay otras sesiones.")) }
+                    1 => { (t.t("You have 1 other session.", "Tienes 1 sesión más.")) }
+                    _ => { (tell!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
                 }
             }
             @if others > 0 {
-                (form::button(visitor, "/profile/sessions", t.t("End the other sessions", "Terminar las otras sesiones"), &[]))
+                (form::button(visitor, "/profile/sessions", t.t("End other sessions", "Terminar otras sesiones"), &[]))
             }
         }
         (accounts(visitor))
@@ -210,10 +210,10 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
             h2 #leaving { (t.t("Leave this account", "Salir de esta cuenta")) }
             (form::refusal(said.leaving))
             p { (t.t(
-                "You would need a new invitation to come back. What you made stays.",
-                "Necesitarías una nueva invitación para volver. Lo que hiciste se queda.",
+                "You need a new invitation to come back. What you created is kept.",
+                "Necesitas una nueva invitación para volver. Lo que creaste se conserva.",
             )) }
-            (form::danger(visitor, "/profile/leave", t.t("Leave the team", "Salir del equipo"), t.t(
+            (form::danger(visitor, "/profile/leave", t.t("Leave team", "Salir del equipo"), t.t(
                 "Leave the team of this account? Your sessions in it end.",
                 "¿Salir del equipo de esta cuenta? Tus sesiones en ella terminan.",
             )))
@@ -225,30 +225,27 @@ fn name_of(visitor: &Visitor) -> Fields {
     Fields::of([("name", visitor.person.member.name.as_str())])
 }
 
-/// Their name, to be changed.
+/// The form that changes the name.
 fn naming(visitor: &Visitor, refused: Option<(&Fields, &str)>) -> Markup {
     let t = visitor.lang();
     let stored = version::stamped(name_of(visitor));
     let fields = refused.map_or(&stored, |(typed, _)| typed);
-    let hint = t.t(
-        "As your colleagues in this account see you.",
-        "Como te ven tus colegas en esta cuenta.",
-    );
+    let hint = t.t("How your teammates see you.", "Como te ve tu equipo.");
     html! {
         section aria-labelledby="name" {
-            h2 #name { (t.t("Change your name", "Cambiar tu nombre")) }
+            h2 #name { (t.t("Change name", "Cambiar nombre")) }
             (form::refusal(refused.map(|(_, why)| why)))
             (form::form(visitor, "/profile/name", &html! {
                 (version::hidden(fields))
                 (Input::text("name", t.t("Your name", "Tu nombre"))
                     .value(fields.text("name")).hint(hint).autocomplete("name").required())
-                button.primary type="submit" { (t.t("Change the name", "Cambiar el nombre")) }
+                button.primary type="submit" { (t.t("Change name", "Cambiar nombre")) }
             }))
         }
     }
 }
 
-/// The person's other accounts.
+/// The member's other accounts.
 fn accounts(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let here = visitor.account();

@@ -24,7 +24,7 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// Text of a program, with a button that copies it. `name` is its id on the page.
+/// Code with a copy button. `name` is its id on the page.
 fn code(visitor: &Visitor, name: &str, label: &str, text: &str) -> Markup {
     let id = format!("sample-{name}");
     html! {
@@ -38,7 +38,7 @@ fn code(visitor: &Visitor, name: &str, label: &str, text: &str) -> Markup {
     }
 }
 
-/// An agent of the reader's that calls can be placed with: an active one, else the newest.
+/// An agent of the account for the samples: an active one, else the newest.
 async fn an_agent(visitor: &Visitor) -> Result<Option<Agent>> {
     for status in [Some(AgentStatus::Active), None] {
         let filter = AgentFilter {
@@ -60,11 +60,11 @@ async fn start(visit: Visit<Viewer>) -> Answer {
     let sample = samples::Samples::of(&visit.base_url(), agent.as_ref());
     let body = html! {
         p.lead { (t.t(
-            "From a key to the first call. The samples carry the address of this service, and an agent of yours.",
-            "De una clave a la primera llamada. Los ejemplos llevan la dirección de este servicio y un agente tuyo.",
+            "From a key to your first call. The samples use this service's URL and one of your agents.",
+            "De una clave a tu primera llamada. Los ejemplos usan la URL de este servicio y uno de tus agentes.",
         )) }
         p {
-            a.button href="/docs" { (t.t("Reference of every endpoint", "Referencia de cada endpoint")) } " "
+            a.button href="/docs" { (t.t("API reference", "Referencia de la API")) } " "
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Receive webhooks", "Recibir webhooks")) }
         }
         (a_key(&visit, &sample))
@@ -79,17 +79,17 @@ async fn start(visit: Visit<Viewer>) -> Answer {
 fn a_key(visitor: &Visitor, sample: &samples::Samples) -> Markup {
     let t = visitor.lang();
     html! {
-        h2 { "1. " (t.t("A key", "Una clave")) }
+        h2 { "1. " (t.t("Create a key", "Crea una clave")) }
         p {
             (t.t("Create a key under ", "Crea una clave en "))
             a href={ (crate::PATH) "/developers" } { (Section::Keys.name(t)) }
             (t.t(
-                " with the scopes calls:read and calls:write, and keep its token in the environment of your program:",
-                " con los permisos calls:read y calls:write, y guarda su token en el entorno de tu programa:",
+                " with the scopes calls:read and calls:write, and store its token in an environment variable:",
+                " con los permisos calls:read y calls:write, y guarda su token en una variable de entorno:",
             ))
         }
         (code(visitor, "key", t.t("Shell", "Terminal"), "export OFFHOOK_KEY=service_live_…"))
-        p { (t.t("See who it is:", "Comprueba quién es:")) }
+        p { (t.t("Check that it works:", "Comprueba que funciona:")) }
         (code(visitor, "me", "curl", &sample.me))
     }
 }
@@ -97,10 +97,10 @@ fn a_key(visitor: &Visitor, sample: &samples::Samples) -> Markup {
 fn first_call(visitor: &Visitor, sample: &samples::Samples, agent: Option<&Agent>) -> Markup {
     let t = visitor.lang();
     html! {
-        h2 { "2. " (t.t("The first call", "La primera llamada")) }
+        h2 { "2. " (t.t("Place your first call", "Haz tu primera llamada")) }
         @match agent {
             Some(agent) => p {
-                (t.t("The agent of these samples is ", "El agente de estos ejemplos es "))
+                (t.t("The agent in these samples is ", "El agente de estos ejemplos es "))
                 a href={ (crate::PATH) "/agents/" (agent.id) } { (agent.name) }
                 @if agent.status != AgentStatus::Active {
                     (t.t(
@@ -109,28 +109,28 @@ fn first_call(visitor: &Visitor, sample: &samples::Samples, agent: Option<&Agent
                     ))
                 }
                 (t.t(
-                    ". Put your own number in the place of the one that is called.",
-                    ". Escribe tu propio número en lugar del que se llama.",
+                    ". Replace the number to call with your own.",
+                    ". Reemplaza el número al que se llama por el tuyo.",
                 ))
             },
             None => (list::empty(
-                t.t("No agent yet", "Aún no hay agentes"),
+                t.t("No agents yet", "Aún no hay agentes"),
                 t.t(
-                    "Create and publish one; its id then stands in these samples.",
-                    "Crea y publica uno; su id aparecerá en estos ejemplos.",
+                    "Create and publish one. Its ID then appears in these samples.",
+                    "Crea y publica uno. Su ID aparecerá en estos ejemplos.",
                 ),
                 Some(("/agents", Section::Agents.name(t))),
             )),
         }
         (code(visitor, "curl", "curl", &sample.curl))
         p { (t.t(
-            "The answer is 201 with the call's handle in “id” and the status “initiated”. These programs place a call and wait until it has ended:",
-            "La respuesta es 201 con el identificador de la llamada en «id» y el estado «initiated». Estos programas inician una llamada y esperan a que termine:",
+            "The response is 201 with the call's ID in “id” and the status “initiated”. These programs place a call and wait until it ends:",
+            "La respuesta es 201 con el ID de la llamada en «id» y el estado «initiated». Estos programas hacen una llamada y esperan a que termine:",
         )) }
         (code(visitor, "python", "Python 3.10+", &sample.python))
         (code(visitor, "javascript", "TypeScript / JavaScript (Node 18+)", &sample.javascript))
         p.soft { (t.t(
-            "Polling is simple; a webhook tells you at once.",
+            "Polling is simple; a webhook notifies you immediately.",
             "Consultar es sencillo; un webhook te avisa de inmediato.",
         )) }
     }
@@ -138,38 +138,38 @@ fn first_call(visitor: &Visitor, sample: &samples::Samples, agent: Option<&Agent
 
 fn retries(lang: Lang) -> Markup {
     html! {
-        h2 { "3. " (lang.t("Retry without a second call", "Reintenta sin una segunda llamada")) }
+        h2 { "3. " (lang.t("Retry without calling twice", "Reintenta sin llamar dos veces")) }
         p { (lang.t(
-            "Send an Idempotency-Key of your own with POST /v1/calls, such as an order's number. If the connection breaks, send the same request again with the same key:",
+            "Send your own Idempotency-Key with POST /v1/calls, such as an order number. If the connection breaks, send the same request again with the same key:",
             "Envía con POST /v1/calls un Idempotency-Key tuyo, como el número de un pedido. Si se corta la conexión, envía de nuevo la misma solicitud con la misma clave:",
         )) }
         ul {
-            li { (lang.t("Within 24 hours the same body gets the first answer again, with Idempotent-Replayed: true. Nothing is dialed twice.", "Durante 24 horas el mismo cuerpo recibe la primera respuesta, con Idempotent-Replayed: true. Nada se marca dos veces.")) }
-            li { (lang.t("Another body with the same key is 409 idempotency_conflict.", "Otro cuerpo con la misma clave es 409 idempotency_conflict.")) }
-            li { (lang.t("Where an answer carries Retry-After, wait that many seconds.", "Si una respuesta lleva Retry-After, espera esos segundos.")) }
+            li { (lang.t("Within 24 hours, the same body gets the first response again, with Idempotent-Replayed: true. No call is dialed twice.", "Durante 24 horas, el mismo cuerpo recibe la primera respuesta, con Idempotent-Replayed: true. Ninguna llamada se marca dos veces.")) }
+            li { (lang.t("A different body with the same key returns 409 idempotency_conflict.", "Otro cuerpo con la misma clave devuelve 409 idempotency_conflict.")) }
+            li { (lang.t("If a response has Retry-After, wait that many seconds.", "Si una respuesta tiene Retry-After, espera esos segundos.")) }
         }
     }
 }
 
-/// What a first program meets, and what to do.
+/// Errors that a first program meets, and what to do.
 fn errors(lang: Lang) -> Markup {
     let rows = [
         ("unauthorized", 401, lang.t("The key is missing, wrong, expired or revoked.", "La clave falta, es incorrecta, venció o fue revocada.")),
         ("payment_required", 402, lang.t("The account's credits do not cover the call.", "Los créditos de la cuenta no alcanzan para la llamada.")),
         ("insufficient_scope", 403, lang.t("The key lacks a scope; the message names it.", "A la clave le falta un permiso; el mensaje dice cuál.")),
-        ("agent_not_found", 403, lang.t("No agent of the account has this id.", "Ningún agente de la cuenta tiene este id.")),
+        ("agent_not_found", 403, lang.t("No agent of the account has this ID.", "Ningún agente de la cuenta tiene este ID.")),
         ("agent_disabled", 403, lang.t("The agent is not active, or was never published.", "El agente no está activo o nunca se publicó.")),
-        ("invalid_body", 400, lang.t("A field is wrong; the message names the first.", "Un campo es incorrecto; el mensaje dice cuál es el primero.")),
-        ("conflict", 409, lang.t("The state forbids it, such as outside calling hours.", "El estado no lo permite, por ejemplo fuera del horario de llamadas.")),
+        ("invalid_body", 400, lang.t("A field is invalid; the message names the first.", "Un campo no es válido; el mensaje dice cuál es el primero.")),
+        ("conflict", 409, lang.t("The current state does not allow it, such as outside calling hours.", "El estado no lo permite, por ejemplo fuera del horario de llamadas.")),
         ("rate_limit_exceeded", 429, lang.t("Too many requests: wait Retry-After seconds.", "Demasiadas solicitudes: espera los segundos de Retry-After.")),
-        ("service_unavailable", 503, lang.t("Out of reach for a moment: wait Retry-After seconds and retry with the same key.", "Fuera de alcance por un momento: espera los segundos de Retry-After y reintenta con la misma clave.")),
+        ("service_unavailable", 503, lang.t("Temporarily unavailable: wait Retry-After seconds and retry with the same key.", "No disponible por el momento: espera los segundos de Retry-After y reintenta con la misma clave.")),
     ];
     html! {
         h2 { "4. " (lang.t("Errors", "Errores")) }
         p {
             (lang.t(
-                "Every error is {error, message, request_id}. Branch on “error”; “message” is for people. Find a request by its id in the ",
-                "Todo error es {error, message, request_id}. Decide por «error»; «message» es para personas. Busca una solicitud por su id en los ",
+                "Every error is {error, message, request_id}. Branch on “error”; “message” is for people. Find a request by its ID in the ",
+                "Todo error es {error, message, request_id}. Decide por «error»; «message» es para personas. Busca una solicitud por su ID en los ",
             ))
             a href={ (crate::PATH) "/logs" } { (lang.t("logs", "registros")) }
             "."
@@ -183,9 +183,9 @@ fn errors(lang: Lang) -> Markup {
 
 fn next(lang: Lang) -> Markup {
     html! {
-        h2 { (lang.t("What next", "Qué sigue")) }
+        h2 { (lang.t("Next steps", "Siguientes pasos")) }
         ul {
-            li { a href={ (crate::PATH) "/webhooks" } { (lang.t("Register a webhook and send a test event", "Registra un webhook y envía un evento de prueba")) } }
+            li { a href={ (crate::PATH) "/webhooks" } { (lang.t("Add a webhook endpoint and send a test event", "Agrega un punto de conexión y envía un evento de prueba")) } }
             li { a href={ (crate::PATH) "/quick-start/webhooks" } { (lang.t("Verify signatures in five languages", "Verifica firmas en cinco lenguajes")) } }
             li { a href="/docs" { (lang.t("Every endpoint, field and error", "Cada endpoint, campo y error")) } }
             li { a href="/openapi.json" { (lang.t("The OpenAPI document, for generated clients", "El documento OpenAPI, para generar clientes")) } }

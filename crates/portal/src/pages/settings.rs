@@ -1,4 +1,4 @@
-//! Settings: the account and what its plan grants, credentials at providers, the audit log, this deployment.
+//! Settings: the account and its plan, provider credentials, the audit log, this deployment.
 
 mod audit;
 mod credentials;
@@ -36,11 +36,11 @@ async fn account(visit: Visit<Viewer>) -> Answer {
         }
         h2 { (t.t("Account", "Cuenta")) }
         (facts(&visit))
-        h2 { (t.t("What the plan grants", "Qué incluye el plan")) }
+        h2 { (t.t("Included in your plan", "Incluido en tu plan")) }
         (grants(&visit.caller().terms, t))
         p.soft { (t.t(
-            "The plan is changed by whoever runs this service.",
-            "El plan lo cambia quien opera este servicio.",
+            "Ask the service operator to change your plan.",
+            "Pide al operador del servicio que cambie tu plan.",
         )) }
         h2 { (t.t("This deployment", "Este despliegue")) }
         (deployment(&visit))
@@ -55,13 +55,13 @@ fn facts(visitor: &Visitor) -> Markup {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &account.name))
             (list::fact(t.t("Plan", "Plan"), account.plan.as_str()))
-            (list::fact(t.t("Account id", "Id de la cuenta"), html! { code { (account.id) } }))
+            (list::fact(t.t("Account ID", "ID de la cuenta"), html! { code { (account.id) } }))
             (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))
         }
     }
 }
 
-/// The terms, each as a sentence.
+/// The plan's terms, each as a sentence.
 fn grants(terms: &PlanTerms, lang: Lang) -> Markup {
     html! { ul { @for sentence in sentences(terms, lang) { li { (sentence) } } } }
 }
@@ -71,32 +71,32 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
     let api = match terms.api {
         true => tell!(
             lang,
-            "API: {} requests a minute, shared by all keys.",
+            "API: {} requests per minute, shared by all keys.",
             "API: {} solicitudes por minuto, compartidas por todas las claves.",
             terms.requests_per_minute
         ),
         false => tell!(
             lang,
-            "No API. It begins with the Starter plan.",
+            "No API. It starts with the Starter plan.",
             "Sin API. Empieza con el plan Starter."
         ),
     };
     let calls = tell!(
         lang,
-        "{} calls at once; more wait in the queue.",
-        "{} llamadas a la vez; las demás esperan en la cola.",
+        "{} concurrent calls; more wait in the queue.",
+        "{} llamadas simultáneas; las demás esperan en la cola.",
         limit(terms.live_calls)
     );
     let retention = match terms.retention_days {
         Some(days) => tell!(
             lang,
-            "Data retention: conversations, transcripts and recordings can be read for {days} days, and are deleted after that.",
-            "Retención de datos: las conversaciones, transcripciones y grabaciones se pueden consultar {days} días; después se eliminan."
+            "Retention: conversations, transcripts and recordings are kept for {days} days, then deleted.",
+            "Retención: las conversaciones, transcripciones y grabaciones se conservan {days} días; después se eliminan."
         ),
         None => tell!(
             lang,
-            "Data retention: conversations, transcripts and recordings are kept for good.",
-            "Retención de datos: las conversaciones, transcripciones y grabaciones se conservan siempre."
+            "Retention: conversations, transcripts and recordings are kept indefinitely.",
+            "Retención: las conversaciones, transcripciones y grabaciones se conservan siempre."
         ),
     };
     let seats = match terms.seats_max {
@@ -107,8 +107,8 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
         ),
         None => tell!(
             lang,
-            "As many people in the team as you like.",
-            "Tantas personas en el equipo como quieras."
+            "Unlimited seats in the team.",
+            "Lugares ilimitados en el equipo."
         ),
     };
     let engine = match terms.engine_module {
@@ -124,7 +124,7 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
     let price = match (terms.usd_per_month, terms.credits_per_month) {
         (Some(usd), Some(credits)) => tell!(
             lang,
-            "{} credits a month for {} USD.",
+            "{} credits per month for {} USD.",
             "{} créditos al mes por {} USD.",
             limit(credits),
             limit(usd)
@@ -138,7 +138,7 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
     [api, calls, retention, seats, engine.to_owned(), price]
 }
 
-/// What a member may know of the service that answers.
+/// What members may know about this service.
 fn deployment(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let base = visitor.base_url();
@@ -146,8 +146,8 @@ fn deployment(visitor: &Visitor) -> Markup {
         dl.facts {
             (list::fact(t.t("API", "API"), html! { code { (base) "/v1" } }))
             (list::fact(t.t("Portal", "Portal"), html! { code { (base) (crate::PATH) } }))
-            (list::fact(t.t("Reference", "Referencia"), html! { a href="/docs" { (base) "/docs" } }))
-            (list::fact(t.t("The service's time", "Hora del servicio"), words::when(visitor.now())))
+            (list::fact(t.t("API reference", "Referencia de la API"), html! { a href="/docs" { (base) "/docs" } }))
+            (list::fact(t.t("Server time", "Hora del servidor"), words::when(visitor.now())))
             (list::fact(t.t("Version", "Versión"), env!("CARGO_PKG_VERSION")))
         }
     }
@@ -163,6 +163,6 @@ mod tests {
     fn a_plan_is_told_with_its_price() {
         let plans = Plans::default();
         let starter = sentences(plans.terms(Plan::Starter), Lang::En);
-        assert_eq!(starter[5], "500 credits a month for 49 USD.");
+        assert_eq!(starter[5], "500 credits per month for 49 USD.");
     }
 }

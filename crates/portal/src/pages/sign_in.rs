@@ -24,7 +24,7 @@ use crate::visit::{
 };
 use crate::{PATH, Portal};
 
-/// The form that a session's end interrupted: its path.
+/// The path of the form that a session's end interrupted.
 const RESUME_PATH: &str = "resume_path";
 
 /// Its fields, encoded as a form's body.
@@ -32,16 +32,16 @@ const RESUME_BODY: &str = "resume_body";
 
 const RESUME_ACCOUNT: &str = "resume_account";
 
-/// That it has a file, which is to be chosen again.
+/// Whether it has a file, which must be chosen again.
 const RESUME_FILE: &str = "resume_file";
 
-/// The longest address in which the fields of a form with a file go along: what is longer goes without them.
+/// The longest address that carries the fields of a form with a file; longer ones drop the fields.
 const MAX_ADDRESS: usize = 4_000;
 
-/// The largest form of signing in: one that was interrupted, encoded in a field of it.
+/// The largest sign-in form: it may carry an interrupted form in a field.
 const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Where one signs out, behind `/portal`.
+/// The path that signs out, after `/portal`.
 pub(crate) const SIGN_OUT: &str = "/sign-out";
 
 /// The paths.
@@ -60,21 +60,20 @@ struct Kept {
     next: String,
     /// The form that was sent.
     resume: Option<(String, Fields)>,
-    /// The account that the form was of, as its token says: a wish, not a right.
+    /// The form's account, as its token says: a hint, not a permission.
     account: Option<AccountId>,
     /// Whether `next` is the page of a form whose file is to be chosen again.
     has_file: bool,
 }
 
-/// Instead of a page that needs somebody who is signed in. What was typed into a form is kept in the page: nothing of it
-/// is stored.
+/// The sign-in page in place of a page that needs a session. The fields of a form are kept in the page; nothing is stored.
 pub(crate) async fn instead(guest: &Guest, typed: Option<Typed>) -> HttpResponse {
-    // A part of a page cannot hold the form: the page's script sends it once more, as browsers send a form by themselves.
+    // A part of a page cannot hold the form: the page's script submits it again as a whole page.
     if guest.req.headers().contains_key("hx-request") {
         return HttpResponse::Unauthorized().finish();
     }
     let Some(typed) = typed else {
-        // Nobody can sign in yet. A store that does not answer is told of where it is asked for more.
+        // No account exists yet. If the store does not respond, later reads report that.
         let people = guest.portal.services.people();
         if let Ok(true) = people.awaits_first_account().await {
             return guest.go("/first", "");
@@ -85,7 +84,7 @@ pub(crate) async fn instead(guest: &Guest, typed: Option<Typed>) -> HttpResponse
         };
         return page(guest, StatusCode::UNAUTHORIZED, &kept, "", None);
     };
-    // Whoever wants to be signed out is.
+    // Signing out needs no session.
     if typed.path.strip_prefix(PATH) == Some(SIGN_OUT) {
         return guest.go("/sign-in", "");
     }
@@ -93,8 +92,8 @@ pub(crate) async fn instead(guest: &Guest, typed: Option<Typed>) -> HttpResponse
     page(guest, StatusCode::UNAUTHORIZED, &kept, "", None)
 }
 
-/// Instead of doing what a form says that was drawn for an earlier session of this browser: what was typed, to be sent in
-/// the present one. As after signing in, whoever sits there says so with a click.
+/// In place of a form's action, if its page was opened in an earlier session: shows the input, to be submitted in the
+/// current one. As after signing in, the visitor confirms with a click.
 pub(crate) fn once_more(guest: &Guest, earlier: Earlier) -> HttpResponse {
     if guest.req.headers().contains_key("hx-request") {
         return HttpResponse::Unauthorized().finish();
@@ -113,14 +112,14 @@ pub(crate) fn once_more(guest: &Guest, earlier: Earlier) -> HttpResponse {
     answer
 }
 
-/// To the page that was asked for.
+/// Redirects to the page that was asked for.
 fn onward(guest: &Guest, kept: &Kept) -> HttpResponse {
     let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
     let next = next.filter(|path| !path.starts_with("/sign-in"));
     let said = match kept.has_file {
         true => guest.t(
-            "You are signed in again. What you typed is in the form; choose the file once more.",
-            "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario; elige otra vez el archivo.",
+            "You are signed in again. Your input is in the form. Choose the file again.",
+            "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario. Elige otra vez el archivo.",
         ),
         false => "",
     };
@@ -157,8 +156,8 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         Ok(signed_in) => signed_in,
         Err(SignInError::Wrong) => {
             let said = guest.t(
-                "This e-mail address and password do not belong together.",
-                "Este correo y esta contraseña no corresponden.",
+                "Wrong email or password.",
+                "Correo o contraseña incorrectos.",
             );
             return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, said));
         }
@@ -170,18 +169,18 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         }
         Err(SignInError::Store(error)) => return Err(error.into()),
     };
-    // A session is never taken over from before: this browser's old one ends.
+    // The browser's old session ends: no session is carried over a sign-in.
     if let Some(old) = guest.req.cookie(SESSION_COOKIE) {
         people.sign_out(old.value()).await?;
     }
     let signed_in = moved(&guest.portal, signed_in, kept.account).await?;
     let here = signed_in.person.caller.account.id;
     let mut answer = match &kept.resume {
-        // Somebody else's, who used this browser before: it is not theirs to read.
+        // The input of another person who used this browser before.
         _ if kept.account.is_some_and(|account| account != here) => {
             let said = guest.t(
-                "What was typed before is of an account that you are no member of. It was not kept.",
-                "Lo que se escribió antes es de una cuenta de la que no eres miembro. No se conservó.",
+                "Your earlier input belongs to an account you are not a member of. It was discarded.",
+                "Lo que escribiste antes es de una cuenta de la que no eres miembro. Se descartó.",
             );
             guest.go("/", said)
         }
@@ -196,7 +195,7 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
     Ok(answer)
 }
 
-/// Takes a session that has just begun into the account of the form that its person could not send, if they are its member.
+/// Moves a new session into the account of the interrupted form, if the person is its member.
 async fn moved(portal: &Portal, begun: SignedIn, account: Option<AccountId>) -> Result<SignedIn> {
     let Some(account) = account.filter(|id| *id != begun.person.caller.account.id) else {
         return Ok(begun);
@@ -211,8 +210,8 @@ async fn moved(portal: &Portal, begun: SignedIn, account: Option<AccountId>) -> 
     })
 }
 
-/// The form that was interrupted, with what was typed: to be sent with one click. It is not sent by itself, since it
-/// came from outside the session, whose forms carry `token`.
+/// The interrupted form with its input, to be submitted with one click. It is not submitted automatically, since it came
+/// from outside the session, whose forms carry `token`.
 fn resume(
     guest: &Guest,
     (token, account): (&str, &str),
@@ -223,25 +222,25 @@ fn resume(
     let fields = || typed.iter().filter(|(name, _)| *name != TOKEN_FIELD);
     let body = html! {
         p.lead { (lang.t(
-            "You are signed in again. What you had typed was not sent yet.",
+            "You are signed in again. Your input has not been submitted yet.",
             "Iniciaste sesión de nuevo. Lo que habías escrito aún no se envió.",
         )) }
-        p { (lang.t("It is sent in the account", "Se envía en la cuenta")) " " strong { (account) } "." }
+        p { (lang.t("It is submitted to the account", "Se envía en la cuenta")) " " strong { (account) } "." }
         form method="post" action=(path) {
             input type="hidden" name=(TOKEN_FIELD) value=(token);
             @for (name, value) in fields() { input type="hidden" name=(name) value=(value); }
-            // Whoever wrote it knows it by its words: the names of fields are the form's.
+            // Visitors recognize their input by its text, not by field names.
             @for (_, value) in fields().filter(|(name, value)| !is_secret(name) && value.contains(' ')) {
                 pre.prose dir="auto" { (value) }
             }
-            p { button.primary type="submit" { (lang.t("Send it now", "Enviar ahora")) } }
+            p { button.primary type="submit" { (lang.t("Submit now", "Enviar ahora")) } }
         }
     };
     let title = lang.t("Welcome back", "Bienvenido de nuevo");
     guest.page(StatusCode::OK, title, &body)
 }
 
-/// What a field of this name holds is not shown: it is a secret, or nothing that somebody typed.
+/// Whether a field is hidden: a secret, or nothing that was typed.
 fn is_secret(name: &str) -> bool {
     let is_header = name.starts_with("http.headers[") && name.ends_with("].value");
     is_header
@@ -278,7 +277,7 @@ async fn choose_language(post: Post<Viewer>) -> Answer {
     Ok(answer)
 }
 
-/// The cookie of a session that was just begun. It ends with the browser, or earlier on the server.
+/// The cookie of a new session. It ends with the browser, or earlier on the server.
 pub(super) fn add_session(answer: &mut HttpResponse, portal: &Portal, token: &str) -> Result<()> {
     add_cookie(answer, &cookie(portal, SESSION_COOKIE, token))
 }
@@ -296,11 +295,11 @@ fn add_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) -> Result<()> {
     answer.add_cookie(cookie).map_err(|_| Trouble::Unreadable)
 }
 
-/// Why somebody at this address cannot sign in.
+/// Why a visitor at this address cannot sign in.
 pub(super) fn insecure(lang: Lang) -> &'static str {
     lang.t(
-        "Without HTTPS you can sign in from this machine alone: your password and session could be read on the way. Set `http.public_url` to the https:// address of this service.",
-        "Sin HTTPS solo puedes iniciar sesión desde esta misma máquina: tu contraseña y tu sesión podrían leerse en el camino. Pon en `http.public_url` la dirección https:// de este servicio.",
+        "Without HTTPS you can only sign in from this machine: your password and session could be intercepted. Set http.public_url to the https:// URL of this service.",
+        "Sin HTTPS solo puedes iniciar sesión desde esta misma máquina: tu contraseña y tu sesión podrían interceptarse. Pon en http.public_url la URL https:// de este servicio.",
     )
 }
 
@@ -332,8 +331,8 @@ impl Kept {
 }
 
 impl From<Typed> for Kept {
-    /// A form with a file is drawn anew with what was typed into it, since no page can hold the file; any other one is
-    /// kept to be sent.
+    /// A form with a file is drawn again with its input, since no page can hold the file; any other form is kept to be
+    /// submitted.
     fn from(typed: Typed) -> Self {
         let account = account_named(typed.fields.raw(TOKEN_FIELD));
         if !typed.has_file {
@@ -368,26 +367,26 @@ fn page(
         (form::refusal(said))
         @if kept.has_file {
             p.warning { (lang.t(
-                "Your session has ended. What you typed is kept: sign in, and choose the file once more.",
-                "Tu sesión terminó. Lo que escribiste se conserva: inicia sesión y elige otra vez el archivo.",
+                "Your session has ended. Your input is kept. Sign in, and choose the file again.",
+                "Tu sesión terminó. Lo que escribiste se conserva. Inicia sesión y elige otra vez el archivo.",
             )) }
         }
         @if kept.resume.is_some() {
             p.warning { (lang.t(
-                "Your session has ended. Nothing you typed is lost: sign in, and send it again with one click.",
-                "Tu sesión terminó. No se perdió nada de lo que escribiste: inicia sesión y envíalo de nuevo con un clic.",
+                "Your session has ended. Your input is kept. Sign in, and submit it again with one click.",
+                "Tu sesión terminó. Lo que escribiste se conserva. Inicia sesión y envíalo de nuevo con un clic.",
             )) }
         }
         @if guest.may_sign_in() {
             form method="post" action={ (PATH) "/sign-in" } {
                 (kept.hidden())
-                (Input::text("email", lang.t("E-mail", "Correo electrónico")).kind("email").value(email).autocomplete("username").required())
+                (Input::text("email", lang.t("Email", "Correo electrónico")).kind("email").value(email).autocomplete("username").required())
                 (Input::text("password", lang.t("Password", "Contraseña")).kind("password").autocomplete("current-password").required())
                 button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
             }
             p.hint { (lang.t(
-                "No account, or the password is lost? Whoever runs this service makes a link with `offhook member link`.",
-                "¿Sin cuenta o sin contraseña? Quien opera este servicio crea un enlace con `offhook member link`.",
+                "No account, or forgot your password? Ask your administrator for a sign-in link.",
+                "¿No tienes cuenta u olvidaste tu contraseña? Pide un enlace de acceso a tu administrador.",
             )) }
         } @else { p.warning { (insecure(lang)) } }
     };

@@ -32,16 +32,16 @@ fn title(visitor: &Visitor) -> &'static str {
     SECTION.name(visitor.lang())
 }
 
-/// What stands above the team once something was done or refused.
+/// What the page shows after a change or a refusal.
 #[derive(Default)]
 struct Said<'a> {
     /// Why it was refused.
     refusal: Option<&'a str>,
-    /// What was typed into the invitation that was refused.
+    /// The input of the refused invitation.
     typed: Option<&'a Fields>,
-    /// The role that was not given, and to whom.
+    /// The refused role, and its member.
     role: Option<(&'a Member, &'a Fields)>,
-    /// The invitation that was just made, and its link.
+    /// The new invitation and its link.
     invited: Option<(&'a Invitation, &'a str)>,
 }
 
@@ -61,8 +61,8 @@ async fn invite(post: Post<Admin>) -> Answer {
     );
     let (Ok(email), Ok(role)) = typed else {
         let said = lang.t(
-            "The e-mail address must be one, such as ana@example.com.",
-            "El correo debe ser una dirección, como ana@example.com.",
+            "Enter a valid email address, such as ana@example.com.",
+            "Escribe un correo válido, como ana@example.com.",
         );
         return refused(&post, said, Some(fields)).await;
     };
@@ -91,8 +91,8 @@ async fn withdraw(post: Post<Admin>) -> Answer {
     let email: EmailAddress = email.map_err(|_| Trouble::not_found())?;
     let withdrawn = post.services().people().withdraw(&post.person, email).await;
     let said = post.t(
-        "The invitation is withdrawn: its link opens nothing any more.",
-        "La invitación se retiró: su enlace ya no abre nada.",
+        "Invitation withdrawn. Its link no longer works.",
+        "Invitación retirada. Su enlace ya no funciona.",
     );
     answered(&post, withdrawn.map(drop), said).await
 }
@@ -100,7 +100,7 @@ async fn withdraw(post: Post<Admin>) -> Answer {
 /// `POST /portal/team/{id}/role`
 async fn set_role(post: Post<Admin>) -> Answer {
     let (member, t) = (member_of(&post).await?, post.lang());
-    // Who may not change the role they have now is told that instead.
+    // A member who may not change the current role is told so first.
     if post.person.member.role.may_change(member.role)
         && let Some(late) = version::stale(&role_of(&member), &post.fields)
     {
@@ -116,11 +116,11 @@ async fn set_role(post: Post<Admin>) -> Answer {
     let role: MemberRole = role.map_err(|_| Trouble::not_found())?;
     let people = post.services().people();
     let set = people.set_role(&post.person, member.id, role).await;
-    let said = t.t("The role is changed.", "El rol cambió.");
+    let said = t.t("Role changed.", "Rol cambiado.");
     answered(&post, set.map(drop), said).await
 }
 
-/// The member that the path names.
+/// The member of the path.
 async fn member_of(post: &Post<Admin>) -> Result<Member> {
     let id: MemberId = post.id("id")?;
     let found = post.services().team().member(post.account(), id).await?;
@@ -136,8 +136,8 @@ async fn remove(post: Post<Admin>) -> Answer {
     let member: MemberId = post.id("id")?;
     let removed = post.services().people().remove(&post.person, member).await;
     let said = post.t(
-        "The member is out of the team, and their sessions have ended.",
-        "El miembro salió del equipo y sus sesiones terminaron.",
+        "Member removed. Their sessions have ended.",
+        "Miembro quitado del equipo. Sus sesiones terminaron.",
     );
     answered(&post, removed.map(drop), said).await
 }
@@ -169,35 +169,35 @@ pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
             lang.t("Your role does not allow this.", "Tu rol no permite esto.")
         }
         TeamRefusal::Absent => lang.t(
-            "There is no such member or invitation any more.",
+            "This member or invitation no longer exists.",
             "Ese miembro o esa invitación ya no existe.",
         ),
         TeamRefusal::LastOwner => lang.t(
-            "An account needs an owner: make somebody else one first.",
-            "Una cuenta necesita un propietario: nombra a otra persona primero.",
+            "An account needs an owner. Make someone else an owner first.",
+            "Una cuenta necesita un propietario. Nombra primero a otra persona.",
         ),
         TeamRefusal::Name => lang.t(
-            "The name must have 1 to 120 characters, none of them a control character.",
+            "The name must have 1 to 120 characters and no control characters.",
             "El nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
         ),
         TeamRefusal::Member => lang.t(
-            "A member has this address already.",
+            "A member already has this email.",
             "Un miembro ya tiene ese correo.",
         ),
         TeamRefusal::Invited(_) => lang.t(
-            "This address is invited already. Withdraw that invitation to make a new link.",
+            "This email is already invited. Withdraw that invitation to create a new link.",
             "Ese correo ya está invitado. Retira esa invitación para crear otro enlace.",
         ),
         TeamRefusal::NoSeat { used, max } => {
             return tell!(
                 lang,
-                "No seat is free: members and pending invitations take {used} of the plan's {max}. Remove somebody or withdraw an invitation, or ask for a larger plan.",
-                "No hay lugares: los miembros e invitaciones pendientes ocupan {used} de los {max} del plan. Quita a alguien, retira una invitación o pide un plan mayor."
+                "No seats left: members and pending invitations use {used} of {max} seats. Remove a member, withdraw an invitation, or ask for a larger plan.",
+                "No hay lugares: los miembros e invitaciones pendientes ocupan {used} de {max} lugares. Quita a un miembro, retira una invitación o pide un plan mayor."
             );
         }
         TeamRefusal::Store(_) => lang.t(
-            "The database is out of reach for a moment.",
-            "La base de datos no responde por un momento.",
+            "The database is temporarily unavailable.",
+            "La base de datos no está disponible por el momento.",
         ),
     };
     plain.to_owned()
@@ -217,7 +217,7 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
         false => Vec::new(),
     };
     let mut shown = members.items.clone();
-    // Who was to be given a role may be on another page.
+    // The member whose role was refused may be on another page.
     if let Some((member, _)) = said.role
         && shown.iter().all(|other| other.id != member.id)
     {
@@ -234,8 +234,8 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
             (invitation_form(visitor, said))
         } @else {
             p.hint { (visitor.t(
-                "Owners and admins change the team.",
-                "Los propietarios y administradores cambian el equipo.",
+                "Only owners and admins can change the team.",
+                "Solo los propietarios y administradores pueden cambiar el equipo.",
             )) }
         }
     })
@@ -246,27 +246,27 @@ fn seats_told(visitor: &Visitor, seats: Seats) -> Markup {
     let told = match seats.max {
         Some(max) => tell!(
             t,
-            "{used} of {max} seats are taken.",
+            "{used} of {max} seats used.",
             "{used} de {max} lugares ocupados."
         ),
         None => tell!(
             t,
-            "{used} seats are taken; the plan has no limit.",
+            "{used} seats used; the plan has no limit.",
             "{used} lugares ocupados; el plan no tiene límite."
         ),
     };
     html! { p { (told) } }
 }
 
-/// The link of an invitation, this once.
+/// The link of an invitation, shown once.
 fn link(visitor: &Visitor, invitation: &Invitation, url: &str) -> Markup {
     let t = visitor.lang();
     html! {
         section aria-labelledby="invited" {
             h2 #invited tabindex="-1" { (t.t("Send this link to ", "Envía este enlace a ")) (invitation.email) }
             p { (t.t(
-                "You see it this once. Whoever opens it joins the team, until ",
-                "Solo lo verás esta vez. Quien lo abra se une al equipo, hasta ",
+                "You won't be able to see it again. Anyone who opens it can join the team, until ",
+                "No podrás verlo de nuevo. Quien lo abra puede unirse al equipo, hasta ",
             )) (words::when(invitation.expires_at)) "." }
             p.secret { (url) }
         }
@@ -282,16 +282,16 @@ fn table(visitor: &Visitor, members: &[Member], said: &Said<'_>) -> Markup {
             .column(t.t("Name", "Nombre"), |member| html! {
                 (member.name) @if member.id == me.id { " " (words::badge(words::Tone::Plain, t.t("you", "tú"))) }
             })
-            .column(t.t("E-mail", "Correo electrónico"), |member| member.email.as_str())
+            .column(t.t("Email", "Correo electrónico"), |member| member.email.as_str())
             .column(t.t("Role", "Rol"), |member| html! {
                 @if is_mine(member) { (role_form(visitor, member, said)) } @else { (role_name(member.role, t)) }
             })
-            .column(t.t("Since", "Desde"), |member| words::when(member.joined_at))
+            .column(t.t("Joined", "Se unió"), |member| words::when(member.joined_at))
             .column_if(may, t.t("Action", "Acción"), |member| html! { @if is_mine(member) { (removal(visitor, member)) } }))
     }
 }
 
-/// The roles that whoever looks may give.
+/// The roles that the visitor may assign.
 fn roles(visitor: &Visitor) -> impl Iterator<Item = MemberRole> {
     let mine = visitor.person.member.role;
     MemberRole::ALL
@@ -322,7 +322,7 @@ fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
 fn removal(visitor: &Visitor, member: &Member) -> Markup {
     let question = tell!(
         visitor.lang(),
-        "Remove {} from the team? Their sessions end at once.",
+        "Remove {} from the team? Their sessions end immediately.",
         "¿Quitar a {} del equipo? Sus sesiones terminan de inmediato.",
         member.name
     );
@@ -344,9 +344,9 @@ fn pending(visitor: &Visitor, invitations: &[Invitation]) -> Markup {
         h2 { (caption) }
         (Table::of(caption, invitations)
             .column(t.t("Name", "Nombre"), |invitation| &invitation.name)
-            .column(t.t("E-mail", "Correo electrónico"), |invitation| invitation.email.as_str())
+            .column(t.t("Email", "Correo electrónico"), |invitation| invitation.email.as_str())
             .column(t.t("Role", "Rol"), |invitation| role_name(invitation.role, t))
-            .column(t.t("Ends", "Vence"), |invitation| words::when(invitation.expires_at))
+            .column(t.t("Expires", "Vence"), |invitation| words::when(invitation.expires_at))
             .column(t.t("Action", "Acción"), |invitation| html! {
                 @if visitor.person.member.role.may_change(invitation.role) { (withdrawal(invitation)) }
             }))
@@ -369,23 +369,23 @@ fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
                 "Developer: also agents, calls, webhooks and keys",
                 "Desarrollador: también agentes, llamadas, webhooks y claves",
             ),
-            MemberRole::Viewer => t.t("Viewer: looks", "Lector: consulta"),
+            MemberRole::Viewer => t.t("Viewer: read-only", "Lector: solo lectura"),
         };
         (role.as_str(), does)
     });
     html! {
         section aria-labelledby="invite" {
-            h2 #invite { (t.t("Invite somebody", "Invitar a alguien")) }
+            h2 #invite { (t.t("Invite a teammate", "Invitar a una persona")) }
             @if said.typed.is_some() { (form::refusal(said.refusal)) }
             p { (t.t(
-                "You get a link to send; it is good for seven days and takes a seat.",
-                "Obtienes un enlace para enviar; dura siete días y ocupa un lugar.",
+                "You get a link to send. It is valid for seven days and uses a seat.",
+                "Obtienes un enlace para enviar. Vale siete días y ocupa un lugar.",
             )) }
             (form::form(visitor, "/team/invitations", &html! {
-                (Input::text("email", t.t("E-mail", "Correo electrónico")).kind("email").value(typed.text("email")).required())
+                (Input::text("email", t.t("Email", "Correo electrónico")).kind("email").value(typed.text("email")).required())
                 (Input::text("name", t.t("Name", "Nombre")).value(typed.text("name")).required())
                 (Select::new("role", t.t("Role", "Rol")).options(options).chosen(typed.get("role").unwrap_or(usual)))
-                button.primary type="submit" { (t.t("Make the link", "Crear el enlace")) }
+                button.primary type="submit" { (t.t("Create link", "Crear enlace")) }
             }))
         }
     }

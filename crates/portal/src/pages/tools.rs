@@ -1,4 +1,4 @@
-//! Tools: what agents may do besides speaking.
+//! Tools: what agents can do besides talking.
 
 mod form;
 
@@ -34,33 +34,33 @@ pub(super) fn routes() -> Vec<Page> {
 
 const fn kind_name(kind: ToolKind, lang: Lang) -> &'static str {
     match kind {
-        ToolKind::Http => lang.t("Asks a server (http)", "Consulta un servidor (http)"),
-        ToolKind::EndCall => lang.t("Ends the call (end_call)", "Termina la llamada (end_call)"),
+        ToolKind::Http => lang.t("HTTP request (http)", "Solicitud HTTP (http)"),
+        ToolKind::EndCall => lang.t("End call (end_call)", "Terminar la llamada (end_call)"),
         ToolKind::Transfer => lang.t(
-            "Transfers the call (transfer)",
-            "Transfiere la llamada (transfer)",
+            "Transfer call (transfer)",
+            "Transferir la llamada (transfer)",
         ),
-        ToolKind::Dtmf => lang.t("Sends tones (dtmf)", "Envía tonos (dtmf)"),
+        ToolKind::Dtmf => lang.t("Send keypad tones (dtmf)", "Enviar tonos (dtmf)"),
     }
 }
 
 const fn kind_use(kind: ToolKind, lang: Lang) -> &'static str {
     match kind {
         ToolKind::Http => lang.t(
-            "Looks up an order, books an appointment: the arguments go to a URL of yours, the answer goes to the model.",
-            "Consulta un pedido, agenda una cita: los argumentos van a una URL tuya y la respuesta va al modelo.",
+            "Look up an order or book an appointment. The arguments go to your URL; the response goes to the model.",
+            "Consulta un pedido o agenda una cita. Los argumentos van a tu URL; la respuesta va al modelo.",
         ),
         ToolKind::EndCall => lang.t(
-            "Hangs up when the conversation is over.",
+            "Hang up when the conversation is over.",
             "Cuelga cuando la conversación terminó.",
         ),
         ToolKind::Transfer => lang.t(
-            "Hands the customer over to one of the numbers that you name.",
-            "Pasa al cliente a uno de los números que tú indiques.",
+            "Transfer the customer to one of the numbers you list.",
+            "Transfiere al cliente a uno de los números que indiques.",
         ),
         ToolKind::Dtmf => lang.t(
-            "Presses keys: for menus on the other side.",
-            "Presiona teclas: para menús del otro lado.",
+            "Press keys in phone menus.",
+            "Presiona teclas en menús telefónicos.",
         ),
     }
 }
@@ -83,32 +83,32 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
-            p { a.button.primary href={ (PATH) "/tools/new" } { (t.t("New tool", "Nueva herramienta")) } }
+            p { a.button.primary href={ (PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
         }
         @if found.items.is_empty() {
-            (list::empty(t.t("No tool yet", "Aún no hay herramientas"), t.t(
-                "A tool is something that an agent can do in a conversation: ask a server of yours, transfer, end the call. Make one, then tick it in an agent.",
-                "Una herramienta es algo que un agente puede hacer en una conversación: consultar un servidor tuyo, transferir, terminar la llamada. Crea una y luego márcala en un agente.",
-            ), may_make.then_some(("/tools/new", t.t("Make the first tool", "Crear la primera herramienta")))))
+            (list::empty(t.t("No tools yet", "Aún no hay herramientas"), t.t(
+                "A tool is something an agent can do in a conversation: send a request to your server, transfer or end the call. Create one, then select it in an agent.",
+                "Una herramienta es algo que un agente puede hacer en una conversación: consultar tu servidor, transferir o terminar la llamada. Crea una y luego márcala en un agente.",
+            ), may_make.then_some(("/tools/new", t.t("Create your first tool", "Crear tu primera herramienta")))))
         } @else {
             (Table::of(title, &found.items)
                 .column(t.t("Name", "Nombre"), |view| html! { a href={ (PATH) "/tools/" (view.row.id) } { (view.row.name) } })
-                .column(t.t("Kind", "Tipo"), |view| html! { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind.as_str())) } })
-                .column(t.t("What for", "Para qué"), |view| view.definition.get("description").and_then(Json::as_str).unwrap_or(""))
-                .column(t.t("Changed", "Modificada"), |view| when(view.row.updated_at)))
+                .column(t.t("Type", "Tipo"), |view| html! { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind.as_str())) } })
+                .column(t.t("Description", "Descripción"), |view| view.definition.get("description").and_then(Json::as_str).unwrap_or(""))
+                .column(t.t("Updated", "Actualizada"), |view| when(view.row.updated_at)))
             (list::more(&visit, &found, |last| (last.row.created_at, last.row.id.uuid())))
         }
     };
     Ok(visit.page(Section::Tools, title, &body))
 }
 
-/// `GET /portal/tools/new?kind=`: first which kind, then its fields.
+/// `GET /portal/tools/new?kind=`: first the type, then its fields.
 async fn new(visit: Visit<Developer>) -> Answer {
     let t = visit.lang();
     let title = new_title(t);
     let Ok(kind) = visit.query().text("kind").parse::<ToolKind>() else {
         let body = html! {
-            p.lead { (t.t("What shall it do?", "¿Qué debe hacer?")) }
+            p.lead { (t.t("Choose a type", "Elige un tipo")) }
             div.cards {
                 @for kind in ToolKind::ALL.iter().copied() {
                     div.card {
@@ -146,8 +146,8 @@ async fn create(post: Post<Developer>) -> Answer {
     match made {
         Ok(view) => {
             let said = t.t(
-                "The tool is made. Tick it in an agent, and publish the agent.",
-                "La herramienta está lista. Márcala en un agente y publica el agente.",
+                "Tool created. Select it in an agent, and publish the agent.",
+                "Herramienta creada. Márcala en un agente y publica el agente.",
             );
             post.done("tool.create", view.row.id, "/tools", said).await
         }
@@ -159,7 +159,7 @@ async fn create(post: Post<Developer>) -> Answer {
 }
 
 const fn new_title(t: Lang) -> &'static str {
-    t.t("New tool", "Nueva herramienta")
+    t.t("Create tool", "Crear herramienta")
 }
 
 /// `GET /portal/tools/{id}`
@@ -178,18 +178,18 @@ fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, said: Option<&str>)
     html! {
         @if view.is_function {
             p.hint { (t.t(
-                "This tool is a function of a connected application: its name and description may be changed, nothing else. The service adds the access by itself.",
-                "Esta herramienta es una función de una aplicación conectada: se pueden cambiar su nombre y su descripción, nada más. El servicio agrega el acceso por sí mismo.",
+                "This tool comes from a connected application: you can only change its name and description. The service adds the access automatically.",
+                "Esta herramienta viene de una aplicación conectada: solo puedes cambiar su nombre y su descripción. El servicio agrega el acceso automáticamente.",
             )) }
         }
         p.hint { (t.t(
-            "Versions that are published keep the tool as it was then: publish an agent again for it to have what you change here.",
-            "Las versiones publicadas conservan la herramienta como era entonces: publica de nuevo el agente para que use lo que cambies aquí.",
+            "Published versions keep the tool as it was. Publish the agent again to use your changes.",
+            "Las versiones publicadas conservan la herramienta como era. Publica de nuevo el agente para usar tus cambios.",
         )) }
         @if let Some(kind) = kind_of(view) { (draw(visitor, &path, kind, fields, said)) }
         h2 { (t.t("Delete", "Eliminar")) }
-        (danger(visitor, &format!("{path}/delete"), t.t("Delete this tool", "Eliminar esta herramienta"), t.t(
-            "Delete this tool? Published versions keep it; agents cannot be published with it any more.",
+        (danger(visitor, &format!("{path}/delete"), t.t("Delete tool", "Eliminar herramienta"), t.t(
+            "Delete this tool? Published versions keep it; agents can no longer be published with it.",
             "¿Eliminar esta herramienta? Las versiones publicadas la conservan; los agentes ya no podrán publicarse con ella.",
         )))
     }
@@ -223,6 +223,6 @@ async fn change(post: Post<Developer>) -> Answer {
 async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id::<ToolId>("id")?;
     post.services().tools().delete(post.account(), id).await?;
-    let said = post.t("The tool is deleted.", "La herramienta se eliminó.");
+    let said = post.t("Tool deleted.", "Herramienta eliminada.");
     post.done("tool.delete", id, "/tools", said).await
 }

@@ -37,7 +37,7 @@ async fn active_agents(visitor: &Visitor, runtime: Option<Runtime>) -> Result<Ag
     AgentChoice::of(visitor, active).await
 }
 
-/// The fields that both forms share.
+/// The fields of both forms.
 fn agent_field(visitor: &Visitor, agents: &AgentChoice, fields: &Fields) -> Markup {
     let label = visitor.t("Agent", "Agente");
     agents.field(visitor, "agent", label, fields.text("agent"), None)
@@ -45,22 +45,22 @@ fn agent_field(visitor: &Visitor, agents: &AgentChoice, fields: &Fields) -> Mark
 
 fn metadata_field(fields: &Fields, lang: Lang) -> Markup {
     let hint = lang.t(
-        "Optional. One variable a line, as name=value: the agent's prompt reads it as {{name}}.",
-        "Opcional. Una variable por línea, como nombre=valor: el prompt del agente la lee como {{nombre}}.",
+        "Optional. One variable per line, as name=value. Use it in the agent's prompt as {{name}}.",
+        "Opcional. Una variable por línea, como nombre=valor. Úsala en el prompt del agente como {{nombre}}.",
     );
     let label = lang.t("Variables (metadata)", "Variables (metadatos)");
     html! { (Input::text("metadata", label).rows(4).value(fields.raw("metadata")).hint(hint)) }
 }
 
-/// Instead of a form that no agent could be chosen in.
+/// The page if there is no agent to choose.
 fn nobody_to_try(lang: Lang) -> Markup {
     list::empty(
-        lang.t("No agent can be tried yet", "Aún no hay agente que probar"),
+        lang.t("No agent to try yet", "Aún no hay agente que probar"),
         lang.t(
-            "An agent answers once a version of it is published. Make one, publish it, and come back.",
-            "Un agente contesta cuando se publica una de sus versiones. Crea uno, publícalo y regresa.",
+            "An agent answers once you publish it. Create one, publish it, and come back.",
+            "Un agente contesta cuando lo publicas. Crea uno, publícalo y regresa.",
         ),
-        Some(("/agents", lang.t("To the agents", "Ir a los agentes"))),
+        Some(("/agents", lang.t("Go to agents", "Ir a los agentes"))),
     )
 }
 
@@ -84,8 +84,8 @@ fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
         if members.iter().any(|(known, _)| known == name) {
             return Err(tell!(
                 lang,
-                "Variables, line {number}: {name} is there already.",
-                "Variables, línea {number}: {name} ya está."
+                "Variables, line {number}: {name} appears twice.",
+                "Variables, línea {number}: {name} aparece dos veces."
             ));
         }
         members.push((name.to_owned(), Json::from(value.trim())));

@@ -1,4 +1,4 @@
-//! Webhooks: endpoints, their secrets, what was sent to them.
+//! Webhooks: endpoints, their secrets, their deliveries.
 
 mod deeds;
 mod deliveries;
@@ -49,7 +49,7 @@ fn title(visitor: &Visitor) -> &'static str {
     SECTION.name(visitor.lang())
 }
 
-/// Every endpoint, and the form that registers one.
+/// Every endpoint, and the form that adds one.
 async fn shelf(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(EndpointId::from_uuid);
     let webhooks = visit.services().webhooks();
@@ -68,12 +68,12 @@ fn introduction(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
         p { (t.t(
-            "Offhook tells your system by HTTPS when a call is placed, completed or failed. Every event goes to every enabled endpoint.",
-            "Offhook avisa a tu sistema por HTTPS cuando una llamada se inicia, se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
+            "Offhook notifies your system over HTTPS when a call is placed through the API, and when a call completes or fails. Every event goes to every enabled endpoint.",
+            "Offhook avisa a tu sistema por HTTPS cuando se inicia una llamada por la API, y cuando una llamada se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
         )) }
         div.bar-of-actions {
-            a.button href={ (crate::PATH) "/webhooks/deliveries" } { (t.t("Delivery history", "Historial de entregas")) }
-            a.button href={ (crate::PATH) "/webhooks/events" } { (t.t("What is sent", "Qué se envía")) }
+            a.button href={ (crate::PATH) "/webhooks/deliveries" } { (t.t("Deliveries", "Entregas")) }
+            a.button href={ (crate::PATH) "/webhooks/events" } { (t.t("Event types", "Tipos de evento")) }
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Verify signatures", "Verificar firmas")) }
         }
     }
@@ -87,10 +87,10 @@ fn endpoints_table(
     let t = visitor.lang();
     if endpoints.is_empty() {
         return list::empty(
-            t.t("No endpoint yet", "Aún no hay puntos de conexión"),
+            t.t("No endpoints yet", "Aún no hay puntos de conexión"),
             t.t(
-                "Register the address of your server that is to receive events. You see its signing secret once, right after.",
-                "Registra la dirección de tu servidor que recibirá los eventos. Verás su secreto de firma una sola vez, justo después.",
+                "Add the URL of your server that receives events. Its signing secret is shown once, right after you add it.",
+                "Agrega la URL de tu servidor que recibirá los eventos. Su secreto de firma se muestra una sola vez, justo después de agregarla.",
             ),
             None,
         );
@@ -101,11 +101,11 @@ fn endpoints_table(
     };
     html! {
         (Table::of(t.t("Endpoints", "Puntos de conexión"), endpoints)
-            .column(t.t("Address", "Dirección"), |view| html! {
+            .column(t.t("URL", "URL"), |view| html! {
                 a.url href={ (crate::PATH) "/webhooks/" (view.endpoint.id) } { (view.endpoint.url) }
                 @if let Some(description) = &view.endpoint.description { br; span.soft { (description) } }
             })
-            .column(t.t("State", "Estado"), |view| wording::endpoint_badge(visitor, &view.endpoint, health_of(view)))
+            .column(t.t("Status", "Estado"), |view| wording::endpoint_badge(visitor, &view.endpoint, health_of(view)))
             .column(t.t("Secret", "Secreto"), |view| html! { code { (view.secret_prefix) "…" } })
             .column(t.t("Last event", "Último evento"), |view| html! {
                 @if let Some(delivery) = health_of(view).and_then(|health| health.newest.as_ref()) {
@@ -113,7 +113,7 @@ fn endpoints_table(
                     " " (wording::state_badge(visitor, delivery.state))
                 } @else { span.none { "–" } }
             })
-            .column(t.t("Registered", "Registrado"), |view| words::when(view.endpoint.created_at)))
+            .column(t.t("Added", "Agregado"), |view| words::when(view.endpoint.created_at)))
     }
 }
 
@@ -121,35 +121,35 @@ fn registration(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Marku
     let t = visitor.lang();
     html! {
         section.form-card aria-labelledby="register" {
-            h2 #register { (t.t("Register an endpoint", "Registrar un punto de conexión")) }
+            h2 #register { (t.t("Add endpoint", "Agregar punto de conexión")) }
             (form::refusal(said))
             (form::form(visitor, "/webhooks", &html! {
                 (address_fields(visitor, fields))
-                button.primary type="submit" { (t.t("Register", "Registrar")) }
+                button.primary type="submit" { (t.t("Add endpoint", "Agregar punto de conexión")) }
             }))
         }
     }
 }
 
-/// The address of an endpoint and what it is for.
+/// The URL and description of an endpoint.
 fn address_fields(visitor: &Visitor, fields: &Fields) -> Markup {
     let t = visitor.lang();
     html! {
-        (form::Input::text("url", t.t("Address (URL)", "Dirección (URL)"))
+        (form::Input::text("url", t.t("URL", "URL"))
             .kind("url")
             .value(fields.text("url"))
             .hint(t.t(
-                "A public https:// address that answers without a login or a firewall, such as https://example.com/offhook.",
-                "Una dirección https:// pública que responda sin inicio de sesión ni firewall, como https://example.com/offhook.",
+                "A public https:// URL that needs no login and is not behind a firewall, such as https://example.com/offhook.",
+                "Una URL https:// pública, sin inicio de sesión ni firewall, como https://example.com/offhook.",
             ))
             .required())
         (form::Input::text("description", t.t("Description", "Descripción"))
             .value(fields.text("description"))
-            .hint(t.t("For your team; up to 500 characters. May stay empty.", "Para tu equipo; hasta 500 caracteres. Puede quedar vacía.")))
+            .hint(t.t("Optional, for your team. Up to 500 characters.", "Opcional, para tu equipo. Hasta 500 caracteres.")))
     }
 }
 
-/// What these fields say.
+/// The fields as the API's body.
 fn address_of(fields: &Fields) -> Json {
     Json::object([
         ("url", Json::from(fields.text("url"))),
@@ -157,16 +157,16 @@ fn address_of(fields: &Fields) -> Json {
     ])
 }
 
-/// What the forms call the fields of an endpoint.
+/// The labels of an endpoint's fields.
 const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
     [
-        ("url", t.t("Address (URL)", "Dirección (URL)")),
+        ("url", t.t("URL", "URL")),
         ("description", t.t("Description", "Descripción")),
         (
             "overlap_hours",
             t.t(
-                "The old one signs along for",
-                "El anterior sigue firmando durante",
+                "Old secret stays valid for",
+                "El secreto anterior sigue vigente durante",
             ),
         ),
         ("type", t.t("Event type", "Tipo de evento")),
@@ -181,7 +181,7 @@ async fn register(post: Post<Developer>) -> Answer {
         Ok(registered) => {
             let id = registered.view.endpoint.id;
             post.note("webhook.create", id).await;
-            let title = post.t("Endpoint registered", "Punto de conexión registrado");
+            let title = post.t("Endpoint added", "Punto de conexión agregado");
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => {
@@ -199,7 +199,7 @@ async fn register(post: Post<Developer>) -> Answer {
     }
 }
 
-/// The secret, on the page that answers the form and nowhere else: not in an address, a cookie or a notice.
+/// The secret, only on the page that answers the form: not in a URL, a cookie or a notice.
 fn secret_once(visitor: &Visitor, registered: &Registered) -> Markup {
     let t = visitor.lang();
     let endpoint = &registered.view.endpoint;
@@ -214,12 +214,12 @@ fn secret_once(visitor: &Visitor, registered: &Registered) -> Markup {
             button type="button" data-copy="secret" { (t.t("Copy", "Copiar")) }
         }
         p.warning { (t.t(
-            "It is shown this once. Keep it where your server reads it; if it is lost, rotate it.",
-            "Solo se muestra esta vez. Guárdalo donde tu servidor lo lea; si se pierde, rótalo.",
+            "You won't be able to see it again. Store it where your server reads it. If you lose it, rotate it.",
+            "No podrás verlo de nuevo. Guárdalo donde tu servidor lo lea. Si lo pierdes, rótalo.",
         )) }
         div.bar-of-actions {
             a.button.primary href={ (crate::PATH) "/webhooks/" (endpoint.id) } {
-                (t.t("I have kept it", "Ya lo guardé"))
+                (t.t("I've saved it", "Ya lo guardé"))
             }
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Verify signatures", "Verificar firmas")) }
         }

@@ -1,4 +1,4 @@
-//! Choosing an agent, and the names of those that a list speaks of.
+//! Choosing an agent, and agents' names in lists.
 
 use maud::{Markup, Render as _, html};
 use offhook_domain::AgentId;
@@ -8,7 +8,7 @@ use super::form::{Input, Select};
 use crate::trouble::Result;
 use crate::visit::{Visitor, first};
 
-/// Agents that a choice offers at most; with more of them the id is typed in.
+/// The most agents that a choice offers; beyond that the id is typed.
 const MOST: u32 = 300;
 
 /// The account's agents, the newest first.
@@ -28,7 +28,6 @@ impl AgentChoice {
         })
     }
 
-    /// Whether there is none.
     pub(crate) const fn is_empty(&self) -> bool {
         self.agents.is_empty()
     }
@@ -44,7 +43,7 @@ impl AgentChoice {
         found.map_or_else(|| id.to_owned(), |agent| agent.name.clone())
     }
 
-    /// The field. `none` is what stands for no agent, where there may be none.
+    /// The field. `none` is the option for no agent, if there is one.
     pub(crate) fn field(
         &self,
         visitor: &Visitor,
@@ -55,8 +54,8 @@ impl AgentChoice {
     ) -> Markup {
         if !self.is_whole {
             let hint = visitor.t(
-                "There are too many agents for a list: type the agent's id, as its page shows it.",
-                "Hay demasiados agentes para una lista: escribe el id del agente, como lo muestra su página.",
+                "Too many agents for a list: type the agent's ID from its page.",
+                "Hay demasiados agentes para una lista: escribe el ID del agente que muestra su página.",
             );
             return Input::text(name, label).value(chosen).hint(hint).render();
         }

@@ -1,8 +1,8 @@
-//! Charts as SVG, drawn on the server. The same figures stand in a table for those who do not see them.
+//! Charts as SVG, drawn on the server. A table holds the same figures for screen readers.
 
 use maud::{Markup, html};
 
-/// Of a chart by itself, and of one beside another.
+/// The width of a chart, and of one beside another.
 const WIDTH: f64 = 640.0;
 const HALF_WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 160.0;
@@ -10,20 +10,20 @@ const LEFT: f64 = 44.0;
 const BOTTOM: f64 = 22.0;
 const TOP: f64 = 10.0;
 
-/// One bar: what stands below it, its value, and what part of it stands in the accent's place (`failed` of `calls`).
+/// One bar: its label, its value, and the part in the accent color (`failed` of `calls`).
 pub(crate) struct Bar {
     /// Below it; empty where a label would not fit.
     pub(crate) label: String,
-    /// What it says in full, on pointing at it and in the table.
+    /// The full text: the tooltip and the table's.
     pub(crate) told: String,
     /// Its height.
     pub(crate) value: f64,
-    /// The lower part of it that is drawn in the second colour.
+    /// The lower part that is drawn in the second color.
     pub(crate) part: f64,
 }
 
 impl Bar {
-    /// A bar of one colour.
+    /// A bar of one color.
     pub(crate) fn of(label: &str, told: String, value: f64) -> Self {
         Self {
             label: label.to_owned(),
@@ -53,7 +53,7 @@ fn drawn(width: f64, title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
         figure.chart {
             figcaption { (title) }
             svg viewBox={ "0 0 " (width) " " (HEIGHT) } role="img" aria-label=(title) preserveAspectRatio="none" {
-                // What is counted has no halves.
+                // Counts have no halves.
                 @for share in [0.0, 0.5, 1.0].into_iter().filter(|share| (top * share).fract() == 0.0) {
                     line.grid x1=(LEFT) x2=(width) y1=(y(top * share)) y2=(y(top * share)) {}
                     text.axis x=(LEFT - 6.0) y=(y(top * share) + 4.0) text-anchor="end" { (short(top * share)) }

@@ -1,7 +1,7 @@
-//! Which lines of two texts differ.
+//! A line diff of two texts.
 
-/// Pairs of lines that are compared at most, beside what both texts begin and end with: of larger texts all between is
-/// taken for new.
+/// The most pairs of lines to compare, besides common lines at the start and end: larger texts are shown as replaced in
+/// between.
 const MOST: usize = 4_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Change {
     Added,
 }
 
-/// The lines of both texts: those of the second, and where they were those that it has no more.
+/// The lines of both texts: those of the second, with the removed lines of the first where they were.
 pub(crate) fn diff<'a>(before: &'a str, after: &'a str) -> Vec<(Change, &'a str)> {
     let [before, after] =
         [before, after].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());

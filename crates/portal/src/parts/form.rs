@@ -14,7 +14,7 @@ pub(crate) fn form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
     }
 }
 
-/// As [`form`], one that is not left without a question once it was changed.
+/// As [`form`], with a warning when leaving the page after a change.
 pub(crate) fn kept(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
     html! {
         form method="post" action={ (crate::PATH) (path) } data-keep="" {
@@ -41,8 +41,8 @@ pub(crate) fn button(
     )
 }
 
-/// As [`button`], for what cannot be taken back: the browser asks first. `label` says what is done, `question` what it
-/// means.
+/// As [`button`], for what cannot be undone: the browser asks for confirmation. `label` is the action, `question` its
+/// effect.
 pub(crate) fn danger(visitor: &Visitor, path: &str, label: &str, question: &str) -> Markup {
     form(
         visitor,
@@ -53,7 +53,7 @@ pub(crate) fn danger(visitor: &Visitor, path: &str, label: &str, question: &str)
     )
 }
 
-/// Why a form was not accepted.
+/// Why a form was refused.
 pub(crate) fn refusal(said: Option<&str>) -> Markup {
     html! { @if let Some(said) = said { p.refusal role="alert" tabindex="-1" { (said) } } }
 }
@@ -99,13 +99,13 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// What it says already.
+    /// Its current value.
     pub(crate) const fn value(mut self, value: &'a str) -> Self {
         self.value = value;
         self
     }
 
-    /// What belongs into it.
+    /// A hint below it.
     pub(crate) const fn hint(mut self, hint: &'a str) -> Self {
         self.hint = hint;
         self
@@ -117,7 +117,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// It is shown and sent, and cannot be changed.
+    /// Shown and sent, but read-only.
     pub(crate) const fn fixed(mut self) -> Self {
         self.fixed = true;
         self
@@ -190,13 +190,13 @@ impl<'a> Select<'a> {
         self
     }
 
-    /// The value that is chosen already. One that no option has is shown too: nothing changes unseen.
+    /// The selected value. A value without an option is shown too: nothing changes unseen.
     pub(crate) const fn chosen(mut self, value: &'a str) -> Self {
         self.chosen = value;
         self
     }
 
-    /// What it is for.
+    /// A hint below it.
     pub(crate) const fn hint(mut self, hint: &'a str) -> Self {
         self.hint = hint;
         self
@@ -224,7 +224,7 @@ impl Render for Select<'_> {
     }
 }
 
-/// A box to tick. Its value is `on` unless several share a name.
+/// A checkbox. Its value is `on` unless several share a name.
 pub(crate) fn check(name: &str, value: &str, label: &str, is_set: bool) -> Markup {
     html! {
         label.check {

@@ -1,4 +1,4 @@
-//! Lists: tables, what stands in an empty one, the way to the next page.
+//! Lists: tables, empty states, paging.
 
 use maud::{Markup, PreEscaped, Render, html};
 use offhook_domain::Timestamp;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::form::Select;
 use crate::visit::Visitor;
 
-/// A table of things, column by column: its head, and what is read of each thing below it.
+/// A table of things, column by column: a head, and a cell for each thing.
 pub(crate) struct Table<'a, T> {
     caption: &'a str,
     things: &'a [T],
@@ -38,7 +38,7 @@ impl<'a, T> Table<'a, T> {
         self.with(head, |thing| html! { td.number { (cell(thing)) } })
     }
 
-    /// One more column, for those who may see it.
+    /// One more column, for roles that may see it.
     pub(crate) fn column_if<C: Render>(
         self,
         may: bool,
@@ -67,7 +67,7 @@ impl<T> Render for Table<'_, T> {
     }
 }
 
-/// A filter of a list: all, which is called `everything`, or one of these.
+/// A filter of a list: the option `everything`, or one of these.
 pub(crate) fn filter<'a, V: Into<String>, T: Into<String>>(
     visitor: &'a Visitor,
     name: &'a str,
@@ -81,7 +81,7 @@ pub(crate) fn filter<'a, V: Into<String>, T: Into<String>>(
         .chosen(visitor.query().text(name))
 }
 
-/// A table that scrolls by itself on narrow screens. `caption` is read to those who do not see it; `rows` are `tr`s.
+/// A table that scrolls sideways on narrow screens. `caption` is for screen readers; `rows` are `tr`s.
 pub(crate) fn table(caption: &str, heads: &[&str], rows: &[Markup]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
@@ -94,7 +94,7 @@ pub(crate) fn table(caption: &str, heads: &[&str], rows: &[Markup]) -> Markup {
     }
 }
 
-/// What stands where nothing is yet: what it would be, and what to do next.
+/// An empty state: what would be here, and what to do next.
 pub(crate) fn empty(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
     html! {
         div.empty {
@@ -105,7 +105,7 @@ pub(crate) fn empty(title: &str, text: &str, next: Option<(&str, &str)>) -> Mark
     }
 }
 
-/// The way to the rows behind the last one of `page`, whose `place` in the list is this.
+/// The link to the rows after the last one of `page`, whose `place` in the list is this.
 pub(crate) fn more<T>(
     visitor: &Visitor,
     page: &Page<T>,
@@ -116,9 +116,9 @@ pub(crate) fn more<T>(
     html! {
         @if page.has_more || !is_first {
             p.pager {
-                @if !is_first { a href=(visitor.link_to_beginning()) { (lang.t("To the beginning", "Al principio")) } }
+                @if !is_first { a href=(visitor.link_to_beginning()) { (lang.t("First page", "Primera página")) } }
                 @if page.has_more && let Some((at, id)) = page.items.last().map(place) {
-                    a rel="next" href=(visitor.link_behind(at, id)) { (lang.t("More", "Más")) }
+                    a rel="next" href=(visitor.link_behind(at, id)) { (lang.t("Next page", "Página siguiente")) }
                 }
             }
         }

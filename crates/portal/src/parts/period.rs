@@ -1,4 +1,4 @@
-//! The period that a list shows: two days of UTC.
+//! The period that a list shows: two days in UTC.
 
 use maud::{Markup, html};
 use offhook_domain::Timestamp;
@@ -6,10 +6,10 @@ use offhook_domain::Timestamp;
 use super::form::Input;
 use crate::visit::Visitor;
 
-/// The first and the last instant that are asked for.
+/// The first and the last instant of the period.
 type Period = (Option<Timestamp>, Option<Timestamp>);
 
-/// The fields `from` and `to` of a list's filters, with what they say already.
+/// The fields `from` and `to` of a list's filters, with their current values.
 pub(crate) fn fields(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let said = |name| visitor.query().text(name);
@@ -19,7 +19,7 @@ pub(crate) fn fields(visitor: &Visitor) -> Markup {
     }
 }
 
-/// Reads them. What is asked for wrongly is left out, and said: a day that is none, or an end before its beginning.
+/// Reads them. Invalid days, and an end before the start, are left out and reported.
 pub(crate) fn read(visitor: &Visitor) -> (Period, Option<&'static str>) {
     match asked(visitor) {
         Ok(period) => (period, None),
@@ -32,16 +32,16 @@ fn asked(visitor: &Visitor) -> Result<Period, &'static str> {
     let said = |name| visitor.query().get(name);
     let wrong = |_| {
         t.t(
-            "A day is written as 2026-11-21. The list shows all of them.",
-            "Un día se escribe como 2026-11-21. La lista los muestra todos.",
+            "Write dates as 2026-11-21. The list shows all dates.",
+            "Escribe las fechas como 2026-11-21. La lista muestra todas las fechas.",
         )
     };
     let from = said("from").map(Timestamp::parse_from).transpose();
     let to = said("to").map(Timestamp::parse_to).transpose();
     match (from.map_err(wrong)?, to.map_err(wrong)?) {
         (Some(from), Some(to)) if from > to => Err(t.t(
-            "The first day is after the last one. The list shows all of them.",
-            "El primer día es posterior al último. La lista los muestra todos.",
+            "The start date is after the end date. The list shows all dates.",
+            "La fecha inicial es posterior a la final. La lista muestra todas las fechas.",
         )),
         period => Ok(period),
     }

@@ -1,5 +1,5 @@
-//! Two people at one record: a form carries the version of the record that its page showed, and a save that would replace
-//! a later one is refused once.
+//! Concurrent edits of a record: a form carries the version of the record that its page showed, and a save that would
+//! overwrite a later one is refused once.
 
 use std::future::Future;
 
@@ -11,21 +11,21 @@ use crate::lang::Lang;
 use crate::trouble::{Result, Trouble};
 use crate::visit::{Post, TOKEN_FIELD};
 
-/// The hidden field of a form: the version of the record that its page showed.
+/// The hidden field with the version of the record that the page showed.
 pub(crate) const SHOWN_VERSION: &str = "shown_version";
 
-/// Bytes of a version. It tells apart what people of one account wrote, and proves nothing.
+/// Bytes of a version. It distinguishes edits within an account, and proves nothing.
 const VERSION_BYTES: usize = 8;
 
-/// The fields of a form that shows a stored record, with the record's version. What the form does not show of the record
-/// counts too if a revision stands in [`SHOWN_VERSION`] before.
+/// The fields of a form for a stored record, with the record's version. A revision in [`SHOWN_VERSION`] covers what the form
+/// does not show.
 pub(crate) fn stamped(mut stored: Fields) -> Fields {
     let version = version_of(&stored);
     stored.set(SHOWN_VERSION, &version);
     stored
 }
 
-/// The hidden field of a form; nothing where the form is of no record yet.
+/// The hidden field of a form; nothing for a new record.
 pub(crate) fn hidden(fields: &Fields) -> Markup {
     html! {
         @if let Some(version) = fields.get(SHOWN_VERSION) {
@@ -34,9 +34,8 @@ pub(crate) fn hidden(fields: &Fields) -> Markup {
     }
 }
 
-/// The form as it was sent, if the record has changed since its page was opened, but with the version that is stored now:
-/// sent again, it is saved. A form that says what is stored already replaces nothing, and one without a version comes
-/// from no page.
+/// The submitted form with the stored version, if the record has changed since its page was opened: submitted again, it is
+/// saved. A form that equals the stored record overwrites nothing, and one without a version comes from no page.
 pub(crate) fn stale(stored: &Fields, sent: &Fields) -> Option<Fields> {
     let expected = sent.get(SHOWN_VERSION)?;
     let version = version_of(stored);
@@ -48,14 +47,14 @@ pub(crate) fn stale(stored: &Fields, sent: &Fields) -> Option<Fields> {
     Some(again)
 }
 
-/// A form that was not taken, and why.
+/// A refused form, and why.
 pub(crate) struct Refused {
     pub(crate) fields: Fields,
     pub(crate) said: String,
 }
 
-/// Does what a form of a stored record says, unless the record has changed since its page was opened. The inner error is for
-/// the form, which calls its fields by these labels.
+/// Saves a form of a stored record, unless the record has changed since its page was opened. The inner error is for the
+/// form, with these labels for its fields.
 pub(crate) async fn save<R, T, E: Into<Trouble>>(
     post: &Post<R>,
     stored: &Fields,
@@ -72,7 +71,7 @@ pub(crate) async fn save<R, T, E: Into<Trouble>>(
     Ok(Err(Refused { fields, said }))
 }
 
-/// Whether these values are those that the page of the form showed.
+/// Whether the values are those that the form's page showed.
 pub(crate) fn is_untouched(typed: &Fields, sent: &Fields) -> bool {
     sent.text(SHOWN_VERSION) == version_of(typed)
 }
@@ -80,10 +79,10 @@ pub(crate) fn is_untouched(typed: &Fields, sent: &Fields) -> bool {
 /// Why a stale form is refused.
 pub(crate) const fn said(t: Lang) -> &'static str {
     t.t(
-        "While you were writing, somebody changed this. What you typed is still in the form and not saved; sent again, it \
-         replaces what is stored. This page, opened in another tab, shows what is stored now.",
-        "Mientras escribías, alguien cambió esto. Lo que escribiste sigue en el formulario, sin guardar; si lo envías otra \
-         vez, reemplaza lo guardado. Esta página, abierta en otra pestaña, muestra lo guardado ahora.",
+        "Someone changed this while you were editing. Your input is still in the form, not saved. If you save it, it \
+         replaces the stored values. Open this page in another tab to see them.",
+        "Alguien cambió esto mientras editabas. Lo que escribiste sigue en el formulario, sin guardar. Si lo guardas, \
+         reemplaza lo guardado. Abre esta página en otra pestaña para ver lo que hay ahora.",
     )
 }
 
@@ -93,7 +92,7 @@ fn version_of(stored: &Fields) -> String {
     hex::encode(digest.as_ref().get(..VERSION_BYTES).unwrap_or_default())
 }
 
-/// What a form says, however its lines end and whichever fields are empty.
+/// The form's values, regardless of line ends and empty fields.
 fn values(fields: &Fields) -> Vec<(&str, String)> {
     let mut values: Vec<_> = fields
         .iter()

@@ -1,4 +1,4 @@
-//! Instants, durations, states and amounts, as people read them.
+//! Instants, durations, states and amounts in readable form.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use offhook_domain::{Json, Timestamp};
 
 use crate::lang::Lang;
 
-/// An instant: UTC as it is served; the page's script puts it into the reader's own time.
+/// An instant: in UTC here; the page's script shows it in the reader's time zone.
 pub(crate) fn when(at: Timestamp) -> Markup {
     let iso = at.to_string();
     let plain = iso.get(..16).unwrap_or(&iso).replace('T', " ");
     html! { time datetime=(iso) { (plain) " UTC" } }
 }
 
-/// An instant that may not have come, as a dash.
+/// An instant, or a dash.
 pub(crate) fn when_if(at: Option<Timestamp>) -> Markup {
     at.map_or_else(|| html! { span.none { "–" } }, when)
 }
 
-/// A length of time: `1:05`, `1:02:05`.
+/// A duration: `1:05`, `1:02:05`.
 pub(crate) fn length(length: Duration) -> String {
     let seconds = length.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -29,12 +29,12 @@ pub(crate) fn length(length: Duration) -> String {
     }
 }
 
-/// How a state is to be taken.
+/// The tone of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// As it should be.
     Good,
-    /// Under way, or worth a look.
+    /// In progress, or worth a look.
     Busy,
     /// Failed.
     Bad,
@@ -42,7 +42,7 @@ pub(crate) enum Tone {
     Plain,
 }
 
-/// A state in a word. It never speaks by its colour alone.
+/// A state in a word. Color is never the only signal.
 pub(crate) fn badge(tone: Tone, text: &str) -> Markup {
     let class = match tone {
         Tone::Good => "badge good",
@@ -53,7 +53,7 @@ pub(crate) fn badge(tone: Tone, text: &str) -> Markup {
     html! { span class=(class) { (text) } }
 }
 
-/// A whole number with its thousands set apart.
+/// A whole number with thousands separators.
 pub(crate) fn count(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::new();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use offhook_domain::json::{Rule, UrlRule};
 use offhook_domain::{E164Error, TimestampError};
 
-/// What stands behind the field's name.
+/// The text after the field's name.
 pub(super) fn said(rule: &Rule) -> Cow<'static, str> {
     match rule {
         Rule::Blank => "no puede estar en blanco".into(),
@@ -51,7 +51,7 @@ pub(super) fn said(rule: &Rule) -> Cow<'static, str> {
         .into(),
         Rule::Json { place, .. } => match place {
             Some((line, column)) => {
-                format!("no es JSON válido: se rompe en la línea {line}, columna {column}").into()
+                format!("no es JSON válido en la línea {line}, columna {column}").into()
             }
             None => "no es JSON que se pueda leer: repite un miembro o anida demasiado".into(),
         },
@@ -60,7 +60,7 @@ pub(super) fn said(rule: &Rule) -> Cow<'static, str> {
     }
 }
 
-/// What may be chosen, as the rule lists it. What stands between backticks is a word of the interface and stays as it is.
+/// The choices that the rule lists. Words between backticks are the API's and stay as they are.
 fn among(choices: &str) -> String {
     let pieces = choices.split('`').enumerate();
     let said = pieces.map(|(at, piece)| match (at % 2, piece) {

@@ -6,14 +6,14 @@ use offhook_domain::json::UrlRule;
 
 macro_rules! sentences {
     ($($english:literal => $spanish:expr;)*) => {
-        /// Sentences in English and in Spanish. `{}` stands for what is named there, in the same order in both, as it is; `{~}` in
-        /// Spanish for what is a sentence of its own. Of several that fit, the first one counts.
+        /// Sentences in English and in Spanish. `{}` stands for an inserted value, in the same order in both, kept as it is;
+        /// `{~}` in Spanish for an inserted sentence, translated too. The first match counts.
         const SENTENCES: &[(&str, &str)] = &[$(($english, $spanish)),*];
     };
 }
 
 sentences! {
-    // Any field: where one of these stands within another sentence, it is known by its words alone.
+    // Any field: matched by its words alone within another sentence.
     "is required" => "es obligatorio";
     "must not be empty" => "no puede estar vacío";
     "must be a string" => "debe ser un texto";
@@ -59,7 +59,7 @@ sentences! {
     "a variable's name has 1 to 64 characters, no braces and no space around it"
         => "el nombre de una variable tiene de 1 a 64 caracteres, sin llaves ni espacios alrededor";
     "the provider of the agent does not have this number: assign it there, and it comes with the next sync"
-        => "el proveedor del agente no tiene este número: asígnalo allí, y llegará con la próxima sincronización";
+        => "ElevenLabs no tiene este número: asígnalo ahí, y llegará con la próxima sincronización";
     // JSON Schemas.
     "must be an object: a JSON Schema" => "debe ser un objeto: un JSON Schema";
     "must be a JSON Schema, as an object, or null" => "debe ser un JSON Schema, como objeto, o null";
@@ -75,7 +75,7 @@ sentences! {
     "has more than {} patterns" => "tiene más de {} patrones";
     "has patterns that take too long: write shorter or fewer ones"
         => "tiene patrones que tardan demasiado: escribe menos, o más cortos";
-    // What is wrong there is told by the library that reads schemas, in its own words.
+    // The rest is the schema library's own text.
     "is no valid JSON Schema at {}: {}" => "no es un JSON Schema válido en {}: {}";
     "is no valid JSON Schema: {}" => "no es un JSON Schema válido: {}";
     "nests deeper than {} levels, references followed" => "anida más de {} niveles, siguiendo las referencias";
@@ -135,11 +135,11 @@ sentences! {
         => "`{}` no tiene ese modelo; GET /v1/models?kind={} los enumera";
     "`{}` has no such voice; GET /v1/voices lists them" => "`{}` no tiene esa voz; GET /v1/voices las enumera";
     "is shared and the list does not say by whom; choose one that is not `shared`, or ask the operator to run `offhook voices sync`"
-        => "es compartida y la lista no dice por quién; elige una que no sea `shared`, o pide a quien opera el servicio que ejecute `offhook voices sync`";
+        => "es compartida y la lista no dice por quién; elige una que no sea `shared`, o pide al operador del servicio que ejecute `offhook voices sync`";
     "is shared, and this service has no workspace at `{}` to add it to (voices.{}.base_url); choose one that is not `shared`"
         => "es compartida, y este servicio no tiene en `{}` un espacio de trabajo al cual agregarla (voices.{}.base_url); elige una que no sea `shared`";
     "is shared, and the workspace at `{}` has no room for another voice; choose one that is not `shared`, or ask the operator to make room"
-        => "es compartida, y en el espacio de trabajo de `{}` no cabe otra voz; elige una que no sea `shared`, o pide a quien opera el servicio que haga lugar";
+        => "es compartida, y en el espacio de trabajo de `{}` no cabe otra voz; elige una que no sea `shared`, o pide al operador del servicio que haga lugar";
     "`{}` shares this voice no more; GET /v1/voices lists the others"
         => "`{}` ya no comparte esta voz; GET /v1/voices enumera las demás";
     "must be a voice id of letters, digits, `-`, `_`, `.` and `+`; GET /v1/voices lists them"
@@ -190,7 +190,7 @@ sentences! {
     "more than {} rows" => "tiene más de {} filas";
     "is not UTF-8" => "no es UTF-8";
     "has {} cells in place of {}" => "tiene {} celdas en lugar de {}";
-    // What is wrong with a row's other columns is wrong with what is sent along.
+    // Faults of a row's other columns are faults of its metadata.
     "row {}: the body: {}" => "fila {}: los metadatos: {~}";
     "row {}: {}" => "fila {}: {~}";
     "and {} more" => "y {} más";
@@ -216,8 +216,8 @@ sentences! {
     "The address cannot be fetched: it {}." => "No se puede leer la dirección: {~}.";
     "its name leads to an address that is not public" => "su nombre lleva a una dirección que no es pública";
     "its name leads nowhere" => "su nombre no lleva a ninguna parte";
-    "nothing answers there" => "ahí no responde nadie";
-    "its certificate or TLS is faulty" => "su certificado o su TLS está mal";
+    "nothing answers there" => "no hay respuesta";
+    "its certificate or TLS is faulty" => "su certificado o su TLS no es válido";
     "it took too long" => "tardó demasiado";
     "it broke the connection off" => "cortó la conexión";
     "it does not speak HTTP/1.1" => "no habla HTTP/1.1";
@@ -307,22 +307,22 @@ sentences! {
     "WhatsApp refused the message (code {}): its meaning is in the list of the Cloud API's error codes"
         => "WhatsApp rechazó el mensaje (código {}): su significado está en la lista de códigos de error de la Cloud API";
     "WhatsApp refused the message with status {}" => "WhatsApp rechazó el mensaje con el estado {}";
-    // What another service did not do.
-    "{} did not do its part: {}. Nothing was changed here." => "{~} no hizo su parte: {~}. Aquí no se cambió nada.";
-    "The provider of the legacy agents" => "El proveedor de los agentes legacy";
+    // Upstream errors.
+    "{} did not do its part: {}. Nothing was changed here." => "{~} falló: {~}. Aquí no se cambió nada.";
+    "The provider of the legacy agents" => "ElevenLabs";
     "The provider of the voice" => "El proveedor de la voz";
     "The carrier" => "El operador telefónico";
     "Twilio did not list the account's numbers, try again in a moment"
         => "Twilio no listó los números de la cuenta; inténtalo en un momento";
     "it does not accept the account's credential" => "no acepta la credencial de la cuenta";
-    // Why a provider did not say what an account has there.
+    // Why a provider did not list the account's resources.
     "no connection to the legacy provider could be opened"
-        => "no se pudo abrir una conexión con el proveedor de agentes legacy";
+        => "no se pudo abrir una conexión con ElevenLabs";
     "the legacy provider did not give an answer that can be read"
-        => "el proveedor de agentes legacy no dio una respuesta que se pueda leer";
+        => "ElevenLabs no dio una respuesta que se pueda leer";
     "the legacy provider takes no more requests of this account for now: try again later"
-        => "el proveedor de agentes legacy no acepta por ahora más solicitudes de esta cuenta: intenta de nuevo más tarde";
-    "the legacy provider refused: {}" => "el proveedor de agentes legacy se negó: {~}";
+        => "ElevenLabs no acepta por ahora más solicitudes de esta cuenta: intenta de nuevo más tarde";
+    "the legacy provider refused: {}" => "ElevenLabs rechazó la solicitud: {~}";
     "it does not accept the account's credential, or not for this"
         => "no acepta la credencial de la cuenta, o no para esto";
     "it does not know what was asked for" => "no conoce lo que se le pidió";
@@ -348,14 +348,14 @@ sentences! {
     "the provider shares no such voice" => "el proveedor no comparte esa voz";
     "the workspace at the provider has no room for another voice"
         => "el espacio de trabajo del proveedor no tiene lugar para otra voz";
-    // Why an application that an account connected is not.
+    // Why an application is not connected.
     "{} answered the request for consent with an error" => "{} respondió con un error a la solicitud de permiso";
     "{} did not answer when it was asked for access: connect it again"
         => "{} no respondió cuando se le pidió acceso: conéctala de nuevo";
     "{} did not take the consent, which is good once and for a few minutes: connect it again"
         => "{} no aceptó el permiso, que vale una sola vez y por unos minutos: conéctala de nuevo";
     "{} does not know this service: whoever runs it must look at integrations.{}.client_id and integrations.{}.client_secret"
-        => "{} no conoce este servicio: quien lo opera debe revisar integrations.{}.client_id e integrations.{}.client_secret";
+        => "{} no conoce este servicio: su operador debe revisar integrations.{}.client_id e integrations.{}.client_secret";
     "{} was allowed less than what agents need: connect it again, and allow all of it"
         => "A {} se le permitió menos de lo que necesitan los agentes: conéctala de nuevo y permite todo";
     "{} answered the request for access with HTTP status {}: connect it again later"
@@ -369,14 +369,14 @@ sentences! {
     "{} takes no authorization of this service, not even a new one (HTTP status 401): look there what it may do, and connect it again"
         => "{} no acepta ninguna autorización de este servicio, ni una nueva (estado HTTP 401): revisa allá qué se le permite, y conéctala de nuevo";
     "{} does not answer, and the access that it granted has lapsed; it is asked again and again"
-        => "{} no responde, y el acceso que dio ya venció; se le sigue preguntando";
+        => "{} no responde, y el acceso que dio ya venció; se sigue reintentando";
     "{} does not know this service any more: whoever runs it must look at integrations.{}.client_id and integrations.{}.client_secret"
-        => "{} ya no conoce este servicio: quien lo opera debe revisar integrations.{}.client_id e integrations.{}.client_secret";
+        => "{} ya no conoce este servicio: su operador debe revisar integrations.{}.client_id e integrations.{}.client_secret";
     "{} answers with HTTP status {}, and the access that it granted has lapsed; it is asked again and again"
-        => "{} responde con el estado HTTP {}, y el acceso que dio ya venció; se le sigue preguntando";
+        => "{} responde con el estado HTTP {}, y el acceso que dio ya venció; se sigue reintentando";
     "{} answers in a form that is not the documented one, and the access that it granted has lapsed; it is asked again and again"
-        => "{} responde de una forma que no es la documentada, y el acceso que dio ya venció; se le sigue preguntando";
-    // The ledger's own entries.
+        => "{} responde de una forma que no es la documentada, y el acceso que dio ya venció; se sigue reintentando";
+    // Transactions.
     "Credits at account creation" => "Créditos al crear la cuenta";
     "Monthly credits of the {} plan, {}" => "Créditos mensuales del plan {}, {}";
     "Monthly credits of the {} plan" => "Créditos mensuales del plan {}";
@@ -401,7 +401,7 @@ sentences! {
     "it {}" => "{~}";
 }
 
-/// The sentence in Spanish, where it is one of the service's own.
+/// The sentence in Spanish, if it is one of the service's own.
 pub(super) fn said(text: &str) -> Option<String> {
     rows(text).or_else(|| {
         let fitting = |(english, spanish): &(&str, &str)| {
@@ -412,7 +412,7 @@ pub(super) fn said(text: &str) -> Option<String> {
     })
 }
 
-/// What stands in `text` in the places of `english`, if the rest is the same.
+/// The inserted values in `text`, if the rest equals `english`.
 fn named<'a>(english: &str, text: &'a str) -> Option<Vec<&'a str>> {
     let mut parts = english.split("{}");
     let mut rest = text.strip_prefix(parts.next()?)?;
@@ -421,7 +421,7 @@ fn named<'a>(english: &str, text: &'a str) -> Option<Vec<&'a str>> {
     while let Some(part) = parts.next() {
         let end = match parts.peek() {
             Some(_) => rest.find(part)?,
-            // What comes last ends the sentence.
+            // The last part ends the sentence.
             None => rest.len().checked_sub(part.len())?,
         };
         named.push(rest.get(..end)?);
@@ -451,7 +451,7 @@ fn filled(spanish: &str, named: &[&str]) -> String {
     filled + rest
 }
 
-/// The bad rows of a list of people, each with what is wrong with it.
+/// The bad rows of a list of people, each with its fault.
 fn rows(text: &str) -> Option<String> {
     let (counted, list) = text.split_once("; ")?;
     let (count, _) = counted.split_once(" bad row")?;
@@ -459,7 +459,7 @@ fn rows(text: &str) -> Option<String> {
         "1" => "1 fila con errores".to_owned(),
         count => format!("{} filas con errores", count.parse::<usize>().ok()?),
     };
-    // What is wrong with a row may have the separator in it: a piece that begins no row belongs to the one before.
+    // A row's fault may contain the separator: a piece that begins no row belongs to the one before.
     let mut pieces: Vec<String> = Vec::new();
     for piece in list.split("; ") {
         let begins = ["row ", "`recipients[", "and "];

@@ -1,5 +1,4 @@
-//! What the use cases refuse in the words of the interface, in those of the portal: here is a button where a program sends a
-//! request. Everything else is said in English as it is.
+//! The portal's own English for errors whose message speaks to a program. Other messages are shown as they are.
 
 use offhook_domain::AgentStatus;
 use offhook_domain::json::{Fault, FieldError, Rule};
@@ -9,20 +8,23 @@ use offhook_services::Refusal;
 use crate::lang::Lang;
 use crate::pages::agents::status_name;
 
-/// The sentence, where the portal has one of its own.
 pub(super) fn sentence(error: &ApiError) -> Option<String> {
     match (error.fault(), error.refusal()) {
         (Some(field), _) => broken(field),
         (None, Some(refusal)) => refused(refusal),
-        (None, None) if error.code() == Code::IdempotencyConflict => {
-            let said = "This form was sent already, with other data. Open its page anew and fill it in again.";
+        (None, None) => {
+            let said = match error.code() {
+                Code::NotFound => "It does not exist, or it belongs to another account.",
+                Code::IdempotencyConflict => {
+                    "This form was already submitted, with other data. Open its page again and fill it in."
+                }
+                _ => return None,
+            };
             Some(said.to_owned())
         }
-        (None, None) => None,
     }
 }
 
-/// Where a text that should be JSON breaks.
 fn broken(field: &FieldError) -> Option<String> {
     let Fault::Rule(rule) = &field.fault else {
         return None;
@@ -32,16 +34,16 @@ fn broken(field: &FieldError) -> Option<String> {
     };
     let (path, (line, column)) = (&field.path, (*place)?);
     Some(format!(
-        "`{path}`: not JSON: it breaks at line {line}, column {column}"
+        "`{path}`: not valid JSON at line {line}, column {column}"
     ))
 }
 
 fn refused(refusal: &Refusal) -> Option<String> {
     let said = match refusal {
         Refusal::AgentArchived | Refusal::WidgetOfArchived => {
-            "The agent is archived: restore it first, and it is paused."
+            "The agent is archived. Restore it first (it is then paused)."
         }
-        Refusal::AgentUnconfigured => "The agent has no configuration yet: save one first.",
+        Refusal::AgentUnconfigured => "The agent has no configuration yet. Save one first.",
         Refusal::AgentStatus { now, next } => {
             let remedy = match (now, next) {
                 (AgentStatus::Archived, AgentStatus::Active) => ": restore it first",
@@ -50,7 +52,7 @@ fn refused(refusal: &Refusal) -> Option<String> {
             };
             let (now, next) = (status_name(*now, Lang::En), status_name(*next, Lang::En));
             return Some(format!(
-                "An agent that is \"{now}\" cannot become \"{next}\"{remedy}."
+                "An agent with status \"{now}\" cannot become \"{next}\"{remedy}."
             ));
         }
         Refusal::AgentTakesNoCalls(status)
@@ -58,38 +60,36 @@ fn refused(refusal: &Refusal) -> Option<String> {
         | Refusal::BatchOfIdleAgent(status) => {
             let status = status_name(*status, Lang::En);
             return Some(format!(
-                "The agent is \"{status}\", and only an active one serves."
+                "The agent's status is \"{status}\". Only an active agent takes calls."
             ));
         }
         Refusal::StaleVersion { head, .. } => {
             return Some(format!(
-                "The agent is at version {head} by now: load the page again and make the change on that."
+                "The agent is now at version {head}. Reload the page and make your change there."
             ));
         }
         Refusal::NoLegacyNumber => {
-            "The account has no number that its legacy agents can call from: assign one to the agent at its provider, and \
-             it comes with the next sync; if it is here already, give it to the agent on the page of numbers."
+            "The account has no number that its ElevenLabs agents can call from. Assign one to the agent at ElevenLabs: it \
+             arrives with the next sync. If the number is already here, assign it to the agent under Phone numbers."
         }
         Refusal::InFlight => {
-            "This form was sent already and is still being answered: wait a moment, and look whether it is done."
+            "This form was already submitted and is still being processed. Wait a moment, then check whether it is done."
         }
-        Refusal::NumbersByOperator => {
-            "Numbers of this service's trunk are given by whoever runs it: ask for one."
-        }
+        Refusal::NumbersByOperator => "The service operator assigns its numbers. Ask for one.",
         Refusal::NumbersByImport => {
-            "Numbers are taken from the account's own carrier, and cannot be chosen: store its credential in Settings, \
+            "Numbers come from the account's own carrier and cannot be chosen here. Save its credential in Settings, \
              Provider credentials, and import them."
         }
-        Refusal::NumberOfArchived => {
-            "The agent is archived: restore it first, or choose another one."
-        }
+        Refusal::NumberOfArchived => "The agent is archived. Restore it or choose another one.",
         Refusal::NumberUnproven => {
-            "This number came with the legacy agents, which does not show that it is yours: import it from your carrier first, or \
-             choose a legacy agent."
+            "This number came with the ElevenLabs agents, which does not prove that it is yours. Import it from your carrier \
+             first, or choose an ElevenLabs agent."
         }
-        Refusal::EndpointDisabled => "The endpoint is disabled: enable it first.",
-        Refusal::DocumentFailed => "The document has no text: its error says why.",
-        Refusal::DocumentUnread => "The document is still being read: come back when it is ready.",
+        Refusal::NoNumber => "No number that Offhook agents can call from. Import one first.",
+        Refusal::BatchOfEngineAgent => "Only ElevenLabs agents can place batch calls.",
+        Refusal::EndpointDisabled => "The endpoint is disabled. Enable it first.",
+        Refusal::DocumentFailed => "The document has no text. Its error says why.",
+        Refusal::DocumentUnread => "The document is still processing. Come back when it is ready.",
         _ => return None,
     };
     Some(said.to_owned())

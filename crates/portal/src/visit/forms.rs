@@ -1,4 +1,4 @@
-//! Forms as they arrive: from a page of ours, in one piece, and with the token of the session that they were drawn for.
+//! Forms without a file: read in one piece, with the token of the session that they were drawn for.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
@@ -13,22 +13,22 @@ use super::portal_of;
 use crate::fields::Fields;
 use crate::trouble::{Result, Trouble};
 
-/// The hidden field that proves that a form is of this session.
+/// The hidden field that proves that a form belongs to this session.
 pub(crate) const TOKEN_FIELD: &str = "_token";
 
-/// The header in which browsers say how the page that asks is related to us (Fetch Metadata).
+/// The header in which browsers say how the requesting page relates to this site (Fetch Metadata).
 const SITE: &str = "sec-fetch-site";
 
-/// Its value for a page of ours.
+/// Its value for a page of the portal.
 const SAME_ORIGIN: &str = "same-origin";
 
-/// The largest form: an agent's whole configuration with room to spare. A sign that is no ASCII is up to twelve bytes of it.
+/// The largest form: an agent's whole configuration with room to spare. A non-ASCII character is up to twelve bytes of it.
 const MAX_FORM_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is read and thrown away of a form that is too large.
+/// Bytes of a too large form that are read and discarded.
 const READ_ON: usize = 16 * 1024 * 1024;
 
-/// Browsers say where a form comes from; what comes from elsewhere is refused before anything is read.
+/// Browsers say where a form comes from; forms from elsewhere are refused before anything is read.
 pub(crate) fn check_origin(req: &HttpRequest) -> Result<()> {
     let site = header(req, SITE);
     if site.is_some_and(|site| site != SAME_ORIGIN && site != "none") {
@@ -37,7 +37,7 @@ pub(crate) fn check_origin(req: &HttpRequest) -> Result<()> {
     let Some(origin) = header(req, ORIGIN.as_str()) else {
         return Ok(());
     };
-    // A proxy may have rewritten the host; then the address that customers know tells, scheme and all.
+    // A proxy may have rewritten the host: then the public address decides, scheme included.
     let public = portal_of(req).and_then(|portal| portal.config.public_url.clone());
     let public = public.as_deref().map(|url| url.trim_end_matches('/'));
     let host = req.connection_info().host().to_owned();
@@ -53,7 +53,7 @@ pub(crate) fn check_origin(req: &HttpRequest) -> Result<()> {
     }
 }
 
-/// Whether the browser itself says that a page of ours sent this form; [`check_origin`] has found nothing against it.
+/// Whether the browser says that a page of the portal sent this form; [`check_origin`] has found nothing against it.
 pub(super) fn is_of_our_page(req: &HttpRequest) -> bool {
     header(req, ORIGIN.as_str()).is_some() || header(req, SITE) == Some(SAME_ORIGIN)
 }
@@ -62,7 +62,7 @@ fn header<'a>(req: &'a HttpRequest, name: &str) -> Option<&'a str> {
     req.headers().get(name)?.to_str().ok()
 }
 
-/// The fields of a form of ours, which somebody of this account sends, if anybody is signed in.
+/// The fields of a form, sent by a member of this account if signed in.
 pub(crate) async fn read_form(
     req: &HttpRequest,
     body: Payload,
@@ -71,7 +71,7 @@ pub(crate) async fn read_form(
     read_form_of(req, body, account, MAX_FORM_BYTES).await
 }
 
-/// The same, of a form of at most `most` bytes.
+/// The same for a form of at most `most` bytes.
 pub(crate) async fn read_form_of(
     req: &HttpRequest,
     body: Payload,
@@ -97,7 +97,7 @@ pub(crate) async fn read_form_of(
     Ok(Fields::parse(&bytes))
 }
 
-/// Room for a form of this account's, or of nobody's.
+/// Room for a form of this account, or of a visitor who is not signed in.
 pub(crate) fn room(req: &HttpRequest, account: Option<AccountId>) -> Option<Room> {
     let sender = match account {
         Some(account) => Some(Sender::Account(account)),
@@ -106,8 +106,8 @@ pub(crate) fn room(req: &HttpRequest, account: Option<AccountId>) -> Option<Room
     sender.and_then(|sender| Room::of(req, sender))
 }
 
-/// The bytes of a form. One that is not taken is read to its end nevertheless, as far as it does not go on for long: a
-/// browser shows the answer only when it could send it all.
+/// The bytes of a form. A refused one is read to its end nevertheless, up to a limit: a browser shows the response only
+/// after sending everything.
 async fn arrive(mut body: Payload, mut room: Option<Room>, most: usize) -> Result<BytesMut> {
     let (mut bytes, mut came) = (BytesMut::new(), 0_usize);
     let mut fault = None;
@@ -132,8 +132,8 @@ async fn arrive(mut body: Payload, mut room: Option<Room>, most: usize) -> Resul
     fault.map_or(Ok(bytes), Err)
 }
 
-/// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.
-/// It names the account, for a form whose session has ended.
+/// The token for a session's forms in this account: forms drawn for another account are refused. It names the account, for a
+/// form whose session has ended.
 pub(crate) fn token_of(session: &str, account: AccountId) -> String {
     let tag = hmac::sign(&form_key(session), form_of(account).as_bytes());
     format!("{account}.{}", hex::encode(tag))
@@ -147,12 +147,12 @@ pub(super) fn is_token_of(session: &str, account: AccountId, token: &str) -> boo
     hex::decode(tag).is_ok_and(|tag| hmac::verify(&key, form.as_bytes(), &tag).is_ok())
 }
 
-/// The account that a form's token names: where its sender was, if they tell the truth.
+/// The account that a form's token names; not verified.
 pub(crate) fn account_named(token: &str) -> Option<AccountId> {
     token.split_once('.')?.0.parse().ok()
 }
 
-/// What the token of a session's forms signs.
+/// The text that a form's token signs.
 fn form_of(account: AccountId) -> String {
     format!("form:{account}")
 }

@@ -1,4 +1,4 @@
-//! Somebody who is not signed in, and what was asked.
+//! A visitor who is not signed in, and the request.
 
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
@@ -34,7 +34,7 @@ impl Guest {
         self.portal.may_sign_in(&self.req)
     }
 
-    /// What a form of ours says.
+    /// The form's fields.
     pub(crate) async fn form(&self, body: Payload) -> Result<Fields> {
         check_origin(&self.req)?;
         read_form(&self.req, body, None).await
@@ -45,7 +45,7 @@ impl Guest {
         layout::page(&Frame::plain(&self.req), status, title, body)
     }
 
-    /// To a page of the portal, with a sentence for it.
+    /// Redirects to a page of the portal, with a notice.
     pub(crate) fn go(&self, path: &str, said: &str) -> HttpResponse {
         go(&self.portal, path, said)
     }

@@ -1,4 +1,4 @@
-//! The one sentence that a page leaves for the next.
+//! The notice that a page leaves for the next.
 
 use actix_web::cookie::{Cookie, SameSite, time::Duration as CookieTime};
 use actix_web::http::header::{HeaderValue, LOCATION, SET_COOKIE};
@@ -7,10 +7,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::Portal;
 
-/// The cookie that carries one sentence to the next page.
+/// The cookie that carries a notice to the next page.
 const NOTICE_COOKIE: &str = "offhook_notice";
 
-/// To a page of the portal, with a sentence for it.
+/// Redirects to a page of the portal, with a notice.
 pub(crate) fn go(portal: &Portal, path: &str, said: &str) -> HttpResponse {
     let mut answer = HttpResponse::SeeOther();
     answer.insert_header((LOCATION, format!("{}{path}", crate::PATH)));
@@ -31,7 +31,7 @@ fn notice_cookie(portal: &Portal, said: &str) -> Cookie<'static> {
         .finish()
 }
 
-/// The sentence that the page before left for this one.
+/// The notice that the page before left for this one.
 pub(super) fn notice(req: &HttpRequest) -> Option<String> {
     let kept = req.cookie(NOTICE_COOKIE)?;
     let text = percent_encoding::percent_decode_str(kept.value())
@@ -40,7 +40,7 @@ pub(super) fn notice(req: &HttpRequest) -> Option<String> {
     Some(text.into_owned()).filter(|text| !text.is_empty())
 }
 
-/// Takes the sentence away once it was shown.
+/// Removes the notice after it was shown.
 pub(crate) fn forget_notice(answer: &mut HttpResponse) {
     let gone = format!(
         "{NOTICE_COOKIE}=; Path={}; Max-Age=0; HttpOnly; SameSite=Lax",

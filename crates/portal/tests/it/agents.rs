@@ -36,7 +36,7 @@ fn at(json: &Json, path: &str) -> String {
 async fn an_agent_is_made_edited_published_and_rolled_back() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.sees("/agents", &["No agent yet", "Make the first agent"])
+    ana.sees("/agents", &["No agents yet", "Create your first agent"])
         .await;
     let path = made(&ana, "Front desk").await;
     ana.sees(&path, &["Draft", "Publish version 1", "scripted"])
@@ -81,7 +81,7 @@ async fn an_agent_is_made_edited_published_and_rolled_back() {
 
     ana.sees(
         &format!("{path}/versions"),
-        &["first", "serves now", "diff?from=1&amp;to=2"],
+        &["first", "Live", "diff?from=1&amp;to=2"],
     )
     .await;
     let diff = ana.get(&format!("{path}/diff?from=1&to=2")).await;
@@ -95,9 +95,9 @@ async fn an_agent_is_made_edited_published_and_rolled_back() {
     ana.sends(&publish(2), &[], &path).await;
     ana.get(&format!("{path}/versions/1"))
         .await
-        .shows(&["Roll back to version 1", "Make it the newest version"]);
+        .shows(&["Roll back to version 1", "Restore this version"]);
     ana.sends(&publish(1), &[], &path).await;
-    ana.sees(&path, &["Version 1 serves; version 2 is the newest"])
+    ana.sees(&path, &["Version 1 is live; version 2 is the latest"])
         .await;
     let restore = format!("{path}/versions/1/restore");
     ana.sends(&restore, &[("expected_version", "2")], &path)
@@ -118,7 +118,7 @@ async fn an_agent_is_made_edited_published_and_rolled_back() {
     ana.get("/agents?q=FRONT&status=paused&runtime=engine")
         .await
         .shows(&["Front desk", "Paused"]);
-    ana.get("/agents?q=back").await.shows(&["Nothing fits"]);
+    ana.get("/agents?q=back").await.shows(&["No matching"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,9 +151,9 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
         (
             "conversation.turns.endpointing_ms",
             "5",
-            "Turns, Silence that ends a turn, in ms: must be an integer from 200 to 3000",
+            "Conversation, End-of-turn pause, in ms: must be an integer from 200 to 3000",
         ),
-        ("stt.settings", "{\r\n\"a\"", "not JSON"),
+        ("stt.settings", "{\r\n\"a\"", "not valid JSON"),
         (
             "llm.fallback[0].provider",
             "nobody",
@@ -184,7 +184,7 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
         .with("publish", "on");
     let page = form.send(&ana, &edit).await.assert(422);
     page.shows(&[
-        "Version 2 is saved, but it cannot be published yet",
+        "Version 2 is saved but cannot be published yet",
         "Model, Provider: is required to publish",
         "value=\"2\"",
     ]);
@@ -209,7 +209,7 @@ async fn calling_hours_without_their_tick_are_not_lost_in_silence() {
         let page = typed.send(&ana, &edit).await.assert(422);
         page.shows(&[
             &format!("Calling hours, {label}: the calling hours are filled in"),
-            "their box is not ticked",
+            "filled in but not turned on",
             &format!("value=\"{value}\""),
             "aria-invalid=\"true\"",
         ]);
@@ -221,7 +221,7 @@ async fn calling_hours_without_their_tick_are_not_lost_in_silence() {
         .await
         .with("conversation.calling_hours.start", "09:00");
     let page = typed.send(&spanish, &edit).await.assert(422);
-    page.shows(&["Horario de llamadas, Desde: ", "su casilla no está marcada"]);
+    page.shows(&["Horario de llamadas, Desde: ", "pero no está activado"]);
 
     let filled = form(&ana).await.with(HOURS, "on");
     let filled = filled
@@ -253,10 +253,10 @@ async fn of_two_browsers_on_one_agent_the_second_is_told_and_loses_nothing() {
     let second = Form::of(&second, &edit).with("system_prompt", "What Ben typed");
     let page = second.send(&ben, &edit).await.assert(422);
     let page = page.shows(&[
-        "somebody saved version 2; you began with version 1",
+        "Someone saved version 2 while you were editing version 1",
         "What Ben typed",
         "diff?from=1&amp;to=2",
-        "Make my changes on version 2",
+        "Apply my changes to version 2",
     ]);
     let again = Form::of(&page, &edit).with("onto", "2");
     assert_eq!(again.send(&ben, &edit).await.leads(), path);
@@ -312,14 +312,14 @@ async fn what_an_agents_state_forbids_is_said_by_the_buttons_of_the_portal() {
     let refused = ana.post(&format!("{path}/status"), &active).await;
     let refused = refused.assert(422);
     let refused = refused.shows(&[
-        "An agent that is &quot;Draft&quot; cannot become &quot;Active&quot;: publish it.",
+        "An agent with status &quot;Draft&quot; cannot become &quot;Active&quot;: publish it.",
     ]);
     assert!(!refused.body.contains("POST "), "{}", refused.body);
     let edit = format!("{path}/edit");
     let form = Form::of(&ana.get(&edit).await, &edit).with("system_prompt", "Anew");
     ana.post(&format!("{path}/archive"), &[]).await.leads();
     let refused = form.send(&ana, &edit).await.assert(422);
-    let refused = refused.shows(&["The agent is archived: restore it first, and it is paused."]);
+    let refused = refused.shows(&["The agent is archived. Restore it first (it is then paused)."]);
     assert!(!refused.body.contains("PATCH"), "{}", refused.body);
 }
 
@@ -337,7 +337,7 @@ async fn the_whole_configuration_is_edited_as_json() {
         .await
         .assert(422);
     let broken = broken.shows(&[
-        "not JSON: it breaks at line 1, column 19<",
+        "not valid JSON at line 1, column 19<",
         "{&quot;system_prompt&quot;: }",
     ]);
     let empty = Form::of(&broken, &edit).with("config", " ");
@@ -411,8 +411,8 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
 async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.sees("/tools", &["No tool yet"]).await;
-    ana.sees("/tools/new", &["Transfers the call", "kind=http"])
+    ana.sees("/tools", &["No tools yet"]).await;
+    ana.sees("/tools/new", &["Transfer call", "kind=http"])
         .await;
     let page = ana.get("/tools/new?kind=http").await.assert(200);
     let form = |page: &Page| {
@@ -439,7 +439,7 @@ async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
         .split_once("href=\"/portal/tools/0")
         .unwrap_or_default();
     let path = format!("/tools/0{}", rest.split('"').next().unwrap_or_default());
-    let page = ana.sees(&path, &["X-Key", "stored; empty keeps it"]).await;
+    let page = ana.sees(&path, &["X-Key", "leave empty to keep"]).await;
     assert!(
         !page.body.contains("s3cret-of-ours"),
         "the header's value is shown again"
@@ -496,11 +496,7 @@ async fn a_legacy_agent_shows_its_summary_says_where_it_lives_and_is_renamed() {
             .unwrap_or_default()
     );
     let page = ana.get(&path).await.assert(200);
-    let page = page.shows(&[
-        "configuration lives at its provider",
-        "Id at the provider",
-        "Rename",
-    ]);
+    let page = page.shows(&["configured at ElevenLabs", "ElevenLabs ID", "Rename"]);
     assert!(!page.body.contains("/edit\""), "it is not edited here");
     let name = format!("{path}/name");
     let renamed = Form::of(&page, &name).with("name", "Night desk");
@@ -572,5 +568,5 @@ async fn a_viewer_looks_and_changes_nothing_and_a_stranger_finds_nothing() {
     ] {
         stranger.get(&format!("{path}{page}")).await.assert(404);
     }
-    stranger.sees("/agents", &["No agent yet"]).await;
+    stranger.sees("/agents", &["No agents yet"]).await;
 }

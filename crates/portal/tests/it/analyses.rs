@@ -18,20 +18,13 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     let publish = format!("{agent}/versions/1/publish");
     ana.post(&publish, &[("note", "")]).await.leads();
     let path = format!("{agent}/analysis");
-    ana.sees(
-        &path,
-        &[
-            "Nothing is extracted at present",
-            "An example",
-            "name=\"schema\"",
-        ],
-    )
-    .await;
+    ana.sees(&path, &["Analysis is off.", "Example", "name=\"schema\""])
+        .await;
 
     for (typed, said) in [
         (
             "{\"type\":",
-            "JSON Schema: not JSON: it breaks at line 1, column 8",
+            "JSON Schema: not valid JSON at line 1, column 8",
         ),
         (
             "{\"type\": \"array\"}",
@@ -55,8 +48,8 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     let schema = [("schema", SCHEMA)];
     assert_eq!(saved(&ana, &path, &schema).await.leads(), path);
     ana.get(&path).await.assert(200).shows(&[
-        "In force for conversations",
-        "Stop extracting",
+        "Applies to conversations",
+        "Turn off analysis",
         "&quot;&lt;b&gt;calm&quot;",
     ]);
     viewer.sees(&path, &["<pre class=\"document\""]).await;
@@ -70,11 +63,11 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     ];
     ana.post(&format!("{chat}/messages"), &words).await.leads();
     let chat = ana.post(&format!("{chat}/end"), &[]).await.leads();
-    world.until(&viewer, &chat, "The customer ended it").await;
+    world.until(&viewer, &chat, "Ended by the customer").await;
     viewer
         .get(&chat)
         .await
-        .shows(&["Being made", "hx-trigger=\"every 2s\""]);
+        .shows(&["In progress", "hx-trigger=\"every 2s\""]);
     world.dial();
     let made = "<pre class=\"document\" tabindex=\"0\">{\n  &quot;mood&quot;: &quot;&lt;b&gt;calm&quot;\n}</pre>";
     let page = world.until(&viewer, &chat, made).await;
@@ -90,7 +83,7 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     );
 
     ana.sends(&format!("{path}/clear"), &[], &path).await;
-    ana.sees(&path, &["Nothing is extracted at present"]).await;
+    ana.sees(&path, &["Analysis is off."]).await;
     viewer.sees(&chat, &[made]).await;
     ana.sees("/settings/audit", &["Analysis: set", id]).await;
 }

@@ -76,7 +76,7 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
         "Sofia &lt;i&gt;",
         "<code>name</code></td><td>Zoe",
         "<code>city</code></td><td>Lima",
-        "agent's default",
+        "agent default",
     ]);
     assert!(
         !ended.body.contains("<script>alert") && !ended.body.contains("hx-trigger"),
@@ -102,11 +102,11 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
     viewer
         .get("/conversations?channel=whatsapp")
         .await
-        .shows(&["Nothing fits these filters"]);
+        .shows(&["No matching conversations"]);
     viewer
         .get("/")
         .await
-        .shows(&["100.0 %", "calls: 1, failed: 0", "Newest conversations"]);
+        .shows(&["100.0%", "calls: 1, failed: 0", "Recent conversations"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn a_call_under_way_grows_and_is_hung_up() {
         "Waiting",
     ]);
     viewer
-        .sees("/conversations/live", &["No call is under way", "every 2s"])
+        .sees("/conversations/live", &["No calls in progress", "every 2s"])
         .await;
 
     developer.get(&path).await.shows(&["hang-up"]);
@@ -140,7 +140,7 @@ async fn a_call_under_way_grows_and_is_hung_up() {
         .leads();
     assert_eq!(back, path);
     let page = developer.get(&path).await;
-    page.shows(&["Failed", "It was cancelled before it was dialed"]);
+    page.shows(&["Failed", "Canceled before it was dialed"]);
     let again = developer
         .post(&format!("{path}/hang-up"), &[])
         .await
@@ -149,16 +149,14 @@ async fn a_call_under_way_grows_and_is_hung_up() {
     viewer
         .get("/conversations")
         .await
-        .shows(&["It was cancelled before it was dialed"]);
+        .shows(&["Canceled before it was dialed"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_call_keeps_what_was_typed() {
     let world = World::start().await;
     let developer = world.browser(MemberRole::Developer).await;
-    developer
-        .sees("/try/call", &["No agent can be tried yet"])
-        .await;
+    developer.sees("/try/call", &["No agent to try yet"]).await;
     let agent = agent(&world).await;
     let typed = [
         ("once", "0a"),
@@ -255,7 +253,7 @@ async fn a_test_chat_is_answered_shown_and_ended() {
 
     let conversation = developer.post(&format!("{path}/end"), &[]).await.leads();
     world
-        .until(&developer, &conversation, "The customer ended it")
+        .until(&developer, &conversation, "Ended by the customer")
         .await
         .shows(&["Chat"]);
     developer.get(&path).await.shows(&["This chat has ended."]);
@@ -372,7 +370,7 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
         page.body
     );
     let page = developer
-        .sees(&path, &["hx-trigger=\"every 1s\"", "To the first turns"])
+        .sees(&path, &["hx-trigger=\"every 1s\"", "First turns"])
         .await;
     assert_eq!(turns_on(&page), newest);
     assert_eq!(link(&page, "next"), None);
@@ -408,7 +406,7 @@ async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
     // An ended chat is shown from its beginning.
     developer.post(&format!("{chat}/end"), &[]).await.leads();
     world
-        .until(&developer, &path, "The customer ended it")
+        .until(&developer, &path, "Ended by the customer")
         .await;
     let watched = developer.get(&format!("{path}/turns?after=9")).await;
     assert!(
@@ -476,10 +474,10 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
     stranger
         .get("/")
         .await
-        .shows(&["Begin here", "/portal/developers"]);
+        .shows(&["Get started", "/portal/developers"]);
     developer.get("/conversations/x").await.assert(404);
     let answer = developer.get("/conversations?from=yesterday").await;
-    answer.assert(422).shows(&["Write days as"]);
+    answer.assert(422).shows(&["Write dates as"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -495,11 +493,7 @@ async fn a_form_that_has_placed_its_call_places_another_once_it_is_changed() {
     ];
     let again = [[("once", "0a")].as_slice(), changed.as_slice()].concat();
     let page = developer.post("/try/call", &again).await.assert(422);
-    let page = page.shows(&[
-        "A call was placed from this form already",
-        "name=Leo",
-        CUSTOMER,
-    ]);
+    let page = page.shows(&["This form already placed a call", "name=Leo", CUSTOMER]);
     let once = hidden(&page.body, "once");
     assert_ne!(once, "0a");
     let another = [[("once", once.as_str())].as_slice(), changed.as_slice()].concat();

@@ -40,7 +40,7 @@ async fn endpoint(browser: &Browser) -> (String, String) {
 async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_deleted() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.sees("/webhooks", &["No endpoint yet", "Register an endpoint"])
+    ana.sees("/webhooks", &["No endpoints yet", "Add endpoint"])
         .await;
     let (path, secret) = endpoint(&ana).await;
     assert_eq!(secret.len(), 49, "{secret}");
@@ -89,10 +89,10 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
     assert_eq!(disabled.leads(), path);
     let again = ana.post(&format!("{delivery}/redeliver"), &[]).await;
     let again = again.assert(422);
-    again.shows(&["The endpoint is disabled: enable it first.", "Cancelled"]);
+    again.shows(&["The endpoint is disabled. Enable it first.", "Canceled"]);
     ana.sends(&format!("{path}/delete"), &[], "/webhooks").await;
     ana.get(&path).await.assert(404);
-    ana.sees(&delivery, &["an endpoint that is deleted"]).await;
+    ana.sees(&delivery, &["a deleted endpoint"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,7 @@ async fn a_refused_address_stays_in_its_form() {
     let page = ana.post("/webhooks", &fields).await.assert(422);
     let page = page.shows(&[
         "role=\"alert\"",
-        "Address (URL): ",
+        "URL: ",
         "value=\"http://10.0.0.1/&quot;&gt;&lt;script&gt;\"",
         "value=\"Staging\"",
     ]);
@@ -183,7 +183,7 @@ async fn a_refused_address_stays_in_its_form() {
     let (path, _) = endpoint(&ana).await;
     let wrong = [("url", "nowhere"), ("description", "New")];
     let page = saved(&ana, &path, &wrong).await.assert(422);
-    page.shows(&["Address (URL): ", "value=\"nowhere\"", "value=\"New\""]);
+    page.shows(&["URL: ", "value=\"nowhere\"", "value=\"New\""]);
     let old = [("since", "2001-01-01T00:00")];
     let page = ana.post(&format!("{path}/recover"), &old).await.assert(422);
     page.shows(&[
@@ -221,16 +221,16 @@ async fn the_history_shows_what_its_filters_name() {
     ] {
         let page = ana.get(&format!("/webhooks/deliveries{query}")).await;
         let page = page.assert(200);
-        let page = page.shows(&["Nothing matches"]);
+        let page = page.shows(&["No matching deliveries"]);
         assert!(!page.body.contains(&delivery), "{query}");
     }
     for (query, said) in [
-        ("?status=zzz", "Choose one of the states"),
-        ("?type=zzz", "Choose one of the event types"),
-        ("?from=garbage", "A day is written as 2026-11-21."),
+        ("?status=zzz", "Unknown status."),
+        ("?type=zzz", "Unknown event type."),
+        ("?from=garbage", "Write dates as 2026-11-21."),
         (
             "?from=2026-05-01&to=2026-04-30",
-            "The first day is after the last one.",
+            "The start date is after the end date.",
         ),
     ] {
         let page = ana.get(&format!("/webhooks/deliveries{query}")).await;
@@ -269,7 +269,7 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
     world.api(&token, "GET", "/v1/calls", "").await.assert(401);
     ana.get("/developers")
         .await
-        .shows(&["Revoked and expired keys (1)", "No key in force"]);
+        .shows(&["Revoked and expired keys (1)", "No active keys"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,7 +284,7 @@ async fn a_refused_key_keeps_what_was_chosen() {
     ];
     let page = ana.post("/developers", &chosen).await.assert(422);
     page.shows(&[
-        "has passed",
+        "is in the past",
         "value=\"CRM\"",
         "value=\"calls:write\" checked",
         "value=\"on\" checked",
@@ -422,7 +422,7 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
         );
         assert_eq!(said.leads(), path);
         let page = ada
-            .sees(path, &["Provider of the legacy agents", "Last replaced"])
+            .sees(path, &["ElevenLabs agents", "Last replaced"])
             .await;
         assert!(!page.body.contains(secret));
     }
@@ -442,7 +442,7 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
     answer.assert(404);
     let answer = ada.post(&format!("{path}/nobody/remove"), &[]).await;
     answer.assert(404);
-    ada.get(path).await.shows(&["No credential yet"]);
+    ada.get(path).await.shows(&["No credentials yet"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -459,16 +459,16 @@ async fn a_credential_that_its_provider_does_not_accept_says_so() {
     assert!(refused.is_err(), "{refused:?}");
     ada.get(path).await.shows(&[
         "Failed",
-        "the legacy provider refused: the credential opens no workspace. It is asked again by itself",
+        "the legacy provider refused: the credential opens no workspace. Retried automatically",
     ]);
     let eva = world.browser(MemberRole::Viewer).await.in_spanish();
     eva.get(path).await.shows(&[
         "Falló",
-        "el proveedor de agentes legacy se negó: la credencial no abre ningún espacio de trabajo. Se vuelve",
+        "ElevenLabs rechazó la solicitud: la credencial no abre ningún espacio de trabajo. Se reintenta",
     ]);
     store("legacy", "sim_acme").await;
     world.services.legacy().sync(world.account).await.unwrap();
-    let listed = ada.get(path).await.shows(&["Listed"]);
+    let listed = ada.get(path).await.shows(&["Synced"]);
     assert!(!listed.body.contains("Failed"), "{}", listed.body);
     // A credential of a provider without a list.
     store("twilio", "AC0:of-ours").await;
@@ -507,12 +507,12 @@ async fn settings_say_what_the_plan_grants_and_developer_pages_carry_the_readers
     page.shows(&[
         "Acme",
         "scale",
-        "120 requests a minute",
+        "120 requests per minute",
         "365 days",
         "http://localhost:8080/v1",
     ]);
     vera.get("/quick-start").await.assert(200).shows(&[
-        "No agent yet",
+        "No agents yet",
         "http://localhost:8080/v1/calls",
         "AGENT_ID",
     ]);

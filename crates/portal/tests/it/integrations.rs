@@ -79,7 +79,7 @@ pub(crate) async fn told(browser: &Browser, query: &str) -> String {
 pub(crate) async fn connect(fake: &FakeCalendar, browser: &Browser) {
     let query = fake.authority.consent(&begin(browser, CONNECT).await);
     let said = told(browser, &query).await;
-    assert!(said.starts_with("Google Calendar is connected."), "{said}");
+    assert!(said.starts_with("Google Calendar connected."), "{said}");
 }
 
 async fn calendar(world: &World) -> Integration {
@@ -222,7 +222,7 @@ async fn an_agent_books_in_the_calendar_that_an_admin_connected() {
     ana.get(&format!("/tools/{book}"))
         .await
         .assert(200)
-        .shows(&["a function of a connected application"]);
+        .shows(&["comes from a connected application"]);
     let other = r#"{"http":{"url":"https://example.com/"}}"#;
     let refused = world.api(&key, "PATCH", &path, other).await.assert(409);
     refused.shows(&["only its `name` and `description` may be changed"]);
@@ -285,7 +285,7 @@ async fn an_answer_is_good_once_in_time_and_for_the_session_that_asked() {
     let (world, fake, ana) = with_calendar().await;
     let eve = world.browser(MemberRole::Owner).await;
     let stranger = world.stranger().await;
-    let stale = "Nothing was connected: this answer came too late";
+    let stale = "Not connected: this response came too late";
     let query = fake.authority.consent(&begin(&ana, CONNECT).await);
     for (browser, query) in [
         (&eve, query.as_str()),
@@ -304,7 +304,7 @@ async fn an_answer_is_good_once_in_time_and_for_the_session_that_asked() {
     assert!(
         told(&ana, &query)
             .await
-            .starts_with("Google Calendar is connected.")
+            .starts_with("Google Calendar connected.")
     );
     let said = told(&ana, &query).await;
     assert!(said.starts_with(stale), "a replay: {said}");
@@ -326,7 +326,7 @@ async fn who_says_no_or_turns_back_leaves_everything_as_it_was() {
     assert_eq!(stands(&world).await, (IntegrationStatus::Connecting, None));
     let no = fake.authority.refuse(&url, "access_denied");
     let said = told(&ana, &no).await;
-    let expected = "The access to Google Calendar was not allowed: nothing has changed.";
+    let expected = "Access to Google Calendar was not allowed. Nothing changed.";
     assert_eq!(said, expected);
     assert_eq!(stands(&world).await, (IntegrationStatus::Available, None));
     begin(&ana, CONNECT).await;
@@ -350,7 +350,7 @@ async fn who_says_no_or_turns_back_leaves_everything_as_it_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_that_grants_nothing_is_told_of_without_its_words() {
     let (world, fake, ana) = with_calendar().await;
-    let not_granted = "Google Calendar did not grant access: nothing was connected.";
+    let not_granted = "Google Calendar did not grant access. Nothing was connected.";
     for fault in [
         Fault::Close,
         Fault::LoseAnswer,
@@ -371,9 +371,7 @@ async fn an_application_that_grants_nothing_is_told_of_without_its_words() {
         assert!(error.starts_with("Google Calendar "), "{fault:?}: {error}");
         assert!(!error.contains(UPSTREAM_WORDS), "{error}");
         assert!(
-            told(&ana, &query)
-                .await
-                .starts_with("Nothing was connected"),
+            told(&ana, &query).await.starts_with("Not connected"),
             "used up"
         );
     }
@@ -427,7 +425,7 @@ async fn what_nobody_uses_is_renewed_once_a_day_and_the_status_is_true() {
     ana.get("/integrations")
         .await
         .assert(200)
-        .shows(&["Expired", said, "Connect again"]);
+        .shows(&["Expired", said, "Reconnect"]);
     let ben = world
         .browser_elsewhere(MemberRole::Admin)
         .await

@@ -13,9 +13,9 @@ use crate::it::integrations::{
 };
 use crate::it::world::must;
 
-const NOT_GRANTED: &str = "Google Calendar did not grant access: nothing was connected.";
+const NOT_GRANTED: &str = "Google Calendar did not grant access. Nothing was connected.";
 
-const STALE: &str = "Nothing was connected: this answer came too late";
+const STALE: &str = "Not connected: this response came too late";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_belongs_to_one_session_of_the_person_who_asked() {
@@ -27,7 +27,7 @@ async fn an_answer_belongs_to_one_session_of_the_person_who_asked() {
     assert!(
         told(&ana, &query)
             .await
-            .starts_with("Google Calendar is connected.")
+            .starts_with("Google Calendar connected.")
     );
 }
 
@@ -67,7 +67,7 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
     assert!(
         told(&ana, &both)
             .await
-            .starts_with("The access to Google Calendar was not allowed")
+            .starts_with("Access to Google Calendar was not allowed")
     );
     assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 2);
 }
@@ -169,7 +169,7 @@ async fn an_account_without_room_for_the_tools_is_told_before_and_after_the_cons
     let query = fake.authority.consent(&begin(&ana, CONNECT).await);
     fill(TOOLS_AT_MOST - 2, TOOLS_AT_MOST - 1).await;
     let full =
-        "Nothing was connected: with the tools of Google Calendar there would be more than 64.";
+        "Not connected: with the tools of Google Calendar the account would have more than 64.";
     let said = told(&ana, &query).await;
     assert!(said.starts_with(full), "{said}");
     let granted_back = (Vec::new(), Vec::new());

@@ -29,9 +29,9 @@ async fn a_form_of_the_session_before_is_sent_with_a_click() {
     let open = open.saying(OURS);
     let page = open.post(path, &fields).await.assert(422);
     let page = page.shows(&[
-        "What you had typed was not sent yet.",
+        "Your input has not been submitted yet.",
         "<strong>Acme</strong>",
-        "Send it now",
+        "Submit now",
         "action=\"/portal/knowledge/folders\"",
         "value=\"Prices &lt;b&gt;\"",
         "<pre class=\"prose\" dir=\"auto\">Prices &lt;b&gt;</pre>",

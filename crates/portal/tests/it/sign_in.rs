@@ -96,7 +96,7 @@ async fn a_password_travels_over_https_or_within_the_machine() {
         let case = format!("{public_url} {from}");
         let Some(is_secure) = expected else {
             assert_eq!(answer.header("set-cookie"), None, "{case}");
-            let why = "Without HTTPS you can sign in from this machine alone";
+            let why = "Without HTTPS you can only sign in from this machine";
             answer.assert(403).shows(&[why, "http.public_url"]);
 
             continue;

@@ -35,7 +35,7 @@ async fn what_an_agents_state_forbids_is_said_in_spanish() {
         ("to", "+5215512345678"),
     ];
     let refused = ana.post("/try/call", &call).await.assert(422);
-    refused.shows(&["El agente está en estado «Borrador», y solo uno activo atiende."]);
+    refused.shows(&["El estado del agente es «Borrador». Solo un agente activo recibe llamadas."]);
     let widget = [
         ("enabled", "on"),
         ("allowed_origins", "https://example.com"),
@@ -43,14 +43,14 @@ async fn what_an_agents_state_forbids_is_said_in_spanish() {
     let refused = ana.post(&format!("/agents/{id}/widget"), &widget).await;
     refused
         .assert(422)
-        .shows(&["El agente nunca se ha publicado: primero publícalo."]);
+        .shows(&["El agente nunca se ha publicado. Primero publícalo."]);
     let active = [("status", "active")];
     let refused = ana.post(&format!("/agents/{id}/status"), &active).await;
     refused.shows(&["Un agente en estado «Borrador» no puede pasar a «Activo»: publícalo."]);
     must(world.services.agents().archive(world.account, id).await);
     let publish = format!("/agents/{id}/versions/1/publish");
     let refused = ana.post(&publish, &[]).await;
-    refused.shows(&["El agente está archivado: primero restáuralo, y queda en pausa."]);
+    refused.shows(&["El agente está archivado. Primero restáuralo (queda en pausa)."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +59,7 @@ async fn conflicts_of_numbers_folders_and_webhooks_are_said_in_spanish() {
     let ana = owner(&world).await;
     let refused = ana.post("/phone-numbers/import", &[]).await.assert(422);
     refused.shows(&[
-        "La cuenta no tiene credencial de operador telefónico: guárdala en Configuración, Credenciales de proveedores",
+        "La cuenta no tiene credencial de operador telefónico. Guárdala en Configuración, Credenciales de proveedores",
         &format!("--account {} --provider simulator", world.account),
     ]);
     let number = [("phone_number", "+15551234567"), ("label", "")];
@@ -95,7 +95,7 @@ async fn rules_of_fields_are_said_in_spanish() {
         (
             "/webhooks",
             vec![("url", "http://example.com/hook"), ("description", "")],
-            "Dirección (URL): debe comenzar con https://",
+            "URL: debe comenzar con https://",
         ),
         (
             "/agents/new",
@@ -134,7 +134,7 @@ async fn rules_of_fields_are_said_in_spanish() {
         (
             "/knowledge/address",
             vec![("name", "Precios"), ("url", "https://10.0.0.1/")],
-            "Dirección: debe nombrar un servidor y no una dirección IP",
+            "URL: debe nombrar un servidor y no una dirección IP",
         ),
         (
             "/knowledge/folders",
@@ -149,7 +149,7 @@ async fn rules_of_fields_are_said_in_spanish() {
     ana.refused(
         &json,
         &fields,
-        &["no es JSON válido: se rompe en la línea 1, columna 14"],
+        &["no es JSON válido en la línea 1, columna 14"],
     )
     .await;
 }

@@ -99,7 +99,7 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
     let ana = developer(&world).await;
     let list = "Nombre;Tel\n=cmd();+52 155 1234 5678\nBea;12\n";
     let seen = look(&ana, &agent, "", list).await.assert(200);
-    let seen = seen.shows(&["among them row 3", "=cmd()", "Call 2 people now"]);
+    let seen = seen.shows(&["including row 3", "=cmd()", "Call now (2)"]);
     let (once, text) = (hidden(&seen, "once"), hidden(&seen, "file_text"));
     assert_eq!(text, list);
     let fields = |text: &'static str, column: &'static str| {
@@ -134,7 +134,7 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
     let mut changed = fields(mended, "1");
     changed[0].1 = "Summer".to_owned();
     let refused = send(changed).await.assert(422);
-    refused.shows(&["This form was sent already, with other data."]);
+    refused.shows(&["This form was already submitted, with other data."]);
     ana.sees(&path, &["+5215512345678", "=cmd()", "Pause", "0 of 1"])
         .await;
     let part = ana.get(&format!("{path}/progress?was=running")).await;
@@ -173,7 +173,7 @@ async fn what_a_batch_would_not_take_is_said_when_the_list_is_looked_at() {
 
     let list = "tel,name,,name\n+5215512345678,a,b,c\n\n12,a,b,c\n";
     let seen = look(&ana, &agent, "", list).await.assert(200);
-    let seen = seen.shows(&["which are left out: 3, 4.", "among them row 4."]);
+    let seen = seen.shows(&["in the first row: 3, 4.", "including row 4."]);
     let offered = |at: u8| {
         seen.body
             .contains(&format!("name=\"keep\" value=\"{at}\" checked"))
@@ -201,9 +201,9 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
     let ana = developer(&world).await;
     let wrong = look(&ana, &agent, "tomorrow", "to\n+5215512345678\n").await;
     let wrong = wrong.assert(422);
-    wrong.shows(&["is a day and a time", "value=\"Spring\""]);
+    wrong.shows(&["must be a date and time", "value=\"Spring\""]);
     let seen = look(&ana, &agent, "2199-11-22T09:00", "to\n+5215512345678\n").await;
-    let seen = seen.assert(200).shows(&["Schedule 1 calls"]);
+    let seen = seen.assert(200).shows(&["Schedule (1)"]);
     let once = hidden(&seen, "once");
     // A browser sends each line break of a text as two characters: a file of 3 MiB comes back as 6 MiB.
     let list = format!("to\r\n+5215512345678\r\n{}", "\r\n".repeat(3 << 20));
@@ -219,7 +219,7 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
     ana.sees(&path, &["Scheduled", "2199-11-22T15:00:00.000Z"])
         .await;
     ana.sends(&format!("{path}/cancel"), &[], &path).await;
-    ana.sees(&path, &["Cancelled", "Call the others again"])
+    ana.sees(&path, &["Canceled", "Retry failed and canceled calls"])
         .await;
 }
 
@@ -232,7 +232,7 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
     // It is 2026-04-30 12:32 in Mexico City.
     let past = look(&ana, &agent, "2026-04-30T12:30", list).await;
     past.assert(422).shows(&[
-        "lies in the past: 2026-04-30 12:30, UTC-06:00 Mexico City",
+        "is in the past: 2026-04-30 12:30, UTC-06:00 Mexico City",
         "value=\"Spring\"",
         "value=\"2026-04-30T12:30\"",
     ]);
@@ -243,12 +243,12 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
         .shows(&["ya pasó: 2026-04-30 12:30, UTC-06:00 Ciudad de México"]);
 
     let now = look(&ana, &agent, "", list).await.assert(200);
-    now.shows(&["Reception", "The agent's own", "<dd>2</dd>", "<dd>Now</dd>"]);
+    now.shows(&["Reception", "Agent's number", "<dd>2</dd>", "<dd>Now</dd>"]);
     let seen = look(&ana, &agent, "2026-04-30T12:40", list).await;
     let seen = seen.assert(200);
     let seen = seen.shows(&[
         "<dd>2026-04-30 12:40, UTC-06:00 Mexico City, Monterrey</dd>",
-        "Schedule 2 calls",
+        "Schedule (2)",
     ]);
     // An expired preview has to be repeated.
     let once = hidden(&seen, "once");
@@ -263,7 +263,7 @@ async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
     ];
     let late = ana.upload("/batch-calls/send", &fields, None).await;
     late.assert(422)
-        .shows(&["lies in the past", "value=\"2026-04-30T12:40\""]);
+        .shows(&["is in the past", "value=\"2026-04-30T12:40\""]);
     ana.sees("/batch-calls", &["No batches yet"]).await;
 }
 
@@ -312,7 +312,7 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
         .await;
     let some = ana.get("/logs?status=4xx").await.assert(200);
     assert!(!some.body.contains("POST /v1/calls"), "{}", some.body);
-    ana.sees("/logs?status=abc", &["A status is written as 404"])
+    ana.sees("/logs?status=abc", &["Write a status as 404"])
         .await;
     let story = ana.get(&format!("/logs/{request}")).await.assert(200);
     let story = story.shows(&[
@@ -350,16 +350,16 @@ async fn billing_and_integrations_are_told_as_they_are() {
         "Scale",
         "Auto-refill",
         "Off",
-        "Usage of the last 30 days",
+        "Usage, last 30 days",
     ]);
     ana.sees("/billing/ledger", &["Credit", "100,000"]).await;
-    ana.sees("/billing/ledger?type=debit", &["No entries"])
+    ana.sees("/billing/ledger?type=debit", &["No transactions"])
         .await;
     let wrong = ana
         .get("/billing/ledger?from=2026-02-02&to=2026-01-01")
         .await
         .assert(200);
-    wrong.shows(&["The first day is after the last one."]);
+    wrong.shows(&["The start date is after the end date."]);
     ana.get("/billing/invoices").await.assert(200);
 
     ana.sees("/integrations", &["Google Calendar", "Not connected"])

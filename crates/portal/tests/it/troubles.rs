@@ -16,12 +16,12 @@ async fn what_is_lost_is_told_within_the_portal_and_a_forms_address_leads_back()
     ana.post("/agents/new", &[])
         .await
         .assert(403)
-        .shows(&["This needs the role Developer", navigation]);
+        .shows(&["This needs the Developer role", navigation]);
     // Reloading the response to a form sends a GET to the form's address.
     let alone = ana.get("/profile/password").await.assert(405);
     assert_eq!(alone.header("allow"), Some("POST"));
     alone.shows(&[
-        "This address takes a form and cannot be opened by itself.",
+        "This URL only accepts a form and cannot be opened directly.",
         navigation,
     ]);
     let sent = ana.post("/logs", &[]).await.assert(405);
@@ -42,7 +42,7 @@ async fn a_form_takes_long_texts_of_any_script_and_says_when_it_is_too_large() {
     let endless = "a".repeat(4 * 1024 * 1024);
     let fields = [("name", "Endless"), ("text", endless.as_str())];
     let refused = ana.post("/knowledge/text", &fields).await;
-    refused.assert(413).shows(&["The form is too large"]);
+    refused.assert(413).shows(&["Form too large"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

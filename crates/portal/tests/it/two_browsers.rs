@@ -8,7 +8,7 @@ use crate::it::world::{Browser, Page, World, must};
 const SCRIPT: &str = "<script>alert(1)</script>";
 
 /// The error of a stale form.
-const STALE: &str = "While you were writing, somebody changed this. What you typed is still in the form and not saved";
+const STALE: &str = "Someone changed this while you were editing. Your input is still in the form";
 
 /// Two members of the account with full permissions.
 async fn two(world: &World) -> (Browser, Browser) {
@@ -199,8 +199,8 @@ async fn a_stale_form_is_refused_in_the_readers_language() {
         let typed = Form::of(&page, path).with(second.0, second.1);
         let refused = typed.send(&ben, path).await.assert(422);
         refused.shows(&[
-            "Mientras escribías, alguien cambió esto. Lo que escribiste sigue en el formulario, sin guardar; si lo envías \
-             otra vez, reemplaza lo guardado.",
+            "Alguien cambió esto mientras editabas. Lo que escribiste sigue en el formulario, sin guardar. Si lo guardas, \
+             reemplaza lo guardado.",
             &format!("value=\"{}\"", second.1),
         ]);
     }
@@ -299,7 +299,7 @@ async fn an_editor_that_was_open_while_its_agent_was_renamed_leaves_the_name_alo
     let refused = edited.send(&ben, &edit).await.assert(422);
     let refused = refused.shows(&[STALE, "value=\"Night desk\""]);
     let again = Form::of(&refused, &edit).send(&ben, &edit).await;
-    again.assert(422).shows(&["somebody saved version 2"]);
+    again.assert(422).shows(&["Someone saved version 2"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -312,7 +312,7 @@ async fn what_was_seen_is_sent_with_what_was_typed_after_signing_in_again() {
     let ours = "\r\nOrigin: http://localhost:8080\r\nSec-Fetch-Site: same-origin";
     let open = ana.left_open_by(&now).saying(ours);
     let page = typed.send(&open, &path).await.assert(422);
-    let page = page.shows(&["Send it now", "name=\"shown_version\" value=\""]);
+    let page = page.shows(&["Submit now", "name=\"shown_version\" value=\""]);
     assert!(
         !page.body.contains("<dt>shown_version</dt>"),
         "nobody typed that: {}",

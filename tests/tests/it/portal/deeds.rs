@@ -44,7 +44,7 @@ deeds! {
 /// Opens the stage's agent in the editor.
 async fn edit(browser: &Browser, agent: &str) {
     browser.open(&format!("/portal/agents/{agent}/edit")).await;
-    browser.sees(("What it says", "Qué dice")).await;
+    browser.sees(("General", "General")).await;
 }
 
 both! {
@@ -58,19 +58,19 @@ both! {
         browser.fill("Correo electrónico", OWNER).await;
         browser.fill("Contraseña", "no es esta, pero larga").await;
         browser.click("Iniciar sesión").await;
-        browser.sees("Este correo y esta contraseña no corresponden.").await;
+        browser.sees("Correo o contraseña incorrectos.").await;
         browser.was_refused(422).await;
         browser.fill("Contraseña", PASSWORD).await;
         browser.click("Iniciar sesión").await;
         browser.sees("Agentes").await;
         browser.click("English").await;
-        browser.sees("Nothing fits").await;
+        browser.sees("No matching agents").await;
         assert_eq!(browser.title().await, "Agents · Offhook");
         browser.click("Sign out").await;
         browser.sees("Sign in").await;
         assert_eq!(browser.cookie(COOKIE).await, None);
         browser.back().await;
-        browser.misses("Nothing fits").await;
+        browser.misses("No matching agents").await;
     }
 
     async fn of_two_people_who_edit_one_agent_neither_loses_anything(database: Database) {
@@ -85,17 +85,17 @@ both! {
         edit(&ben, &agent).await;
         ana.fill(("First message", "Primer mensaje"), "Welcome aboard.").await;
         ana.click(("Save", "Guardar")).await;
-        ana.sees(("Version 2 is the newest", "La versión 2 es la más nueva")).await;
+        ana.sees(("Saved as version 2", "Guardado como versión 2")).await;
         let prompt = ("Instructions (system prompt)", "Instrucciones (prompt del sistema)");
         ben.fill(prompt, "You are Eva, and brief.").await;
         ben.click(("Save", "Guardar")).await;
-        ben.sees(("somebody saved version 2", "alguien guardó la versión 2")).await;
+        ben.sees(("Someone saved version 2", "alguien guardó la versión 2")).await;
         ben.was_refused(422).await;
         assert_eq!(ben.filled(prompt).await, "You are Eva, and brief.");
         ben.screenshot("conflict").await;
         ben.axe().await;
-        ben.click(("Make my changes on version 2", "Aplicar mis cambios sobre la versión 2")).await;
-        ben.sees(("Version 3 is the newest", "La versión 3 es la más nueva")).await;
+        ben.click(("Apply my changes to version 2", "Aplicar mis cambios a la versión 2")).await;
+        ben.sees(("Saved as version 3", "Guardado como versión 3")).await;
 
         let config = stage.account.read(&format!("/v1/agents/{agent}")).await["config"].clone();
         assert_eq!(config["first_message"], "Welcome aboard.");
@@ -118,16 +118,16 @@ both! {
         assert_eq!(browser.js(leave, vec![]).await, json!(true), "nothing is asked");
         browser.forget().await;
         browser.click("Save").await;
-        browser.sees("Nothing you typed is lost").await;
+        browser.sees("Your input is kept").await;
         browser.was_refused(401).await;
         browser.screenshot("session-ended").await;
-        browser.fill("E-mail", OWNER).await;
+        browser.fill("Email", OWNER).await;
         browser.fill("Password", PASSWORD).await;
         browser.click("Sign in").await;
-        browser.sees("What you had typed was not sent yet.").await;
+        browser.sees("Your input has not been submitted yet.").await;
         browser.sees("Nothing of this is lost.").await;
-        browser.click("Send it now").await;
-        browser.sees("Version 2 is the newest").await;
+        browser.click("Submit now").await;
+        browser.sees("Saved as version 2").await;
         let saved = stage.account.read(&format!("/v1/agents/{agent}")).await;
         assert_eq!(saved["config"]["first_message"], "Nothing of this is lost.");
         browser.no_violations().await;
@@ -139,7 +139,7 @@ both! {
         let browser = stage.owner(person).await;
 
         browser.open("/portal/knowledge").await;
-        browser.click(("Write a text", "Escribir un texto")).await;
+        browser.click(("Paste text", "Pegar texto")).await;
         browser.fill(("Name", "Nombre"), "Opening hours").await;
         browser.fill(("Text", "Texto"), "The harbour hotel opens its doors at nine in the morning.").await;
         browser.click(("Add", "Agregar")).await;
@@ -152,7 +152,7 @@ both! {
             .await;
 
         browser.open("/portal/phone-numbers").await;
-        browser.click(("Add a number", "Agregar un número")).await;
+        browser.click(("Add number", "Agregar número")).await;
         browser.fill(("Number", "Número"), "+15005550177").await;
         browser.fill(("Label", "Etiqueta"), "Reception").await;
         browser.click(("Add", "Agregar")).await;
@@ -161,20 +161,20 @@ both! {
         browser.open("/portal/developers").await;
         browser.fill(("Name", "Nombre"), "CRM").await;
         browser.click("calls:read").await;
-        browser.click(("Create the key", "Crear la clave")).await;
-        browser.sees(("It is shown this once", "Solo se muestra esta vez")).await;
-        browser.click(("I have kept it", "Ya lo guardé")).await;
+        browser.click(("Create key", "Crear clave")).await;
+        browser.sees(("You won't be able to see it again.", "No podrás verlo de nuevo.")).await;
+        browser.click(("I've saved it", "Ya lo guardé")).await;
         browser.click_near("CRM", ("Revoke", "Revocar")).await;
         browser.agrees().await;
         browser.sees(("Revoked and expired keys", "Claves revocadas y vencidas")).await;
 
         browser.open("/portal/try/chat").await;
         browser.choose(("Agent", "Agente"), "Eva").await;
-        browser.click(("Begin", "Empezar")).await;
+        browser.click(("Start chat", "Iniciar chat")).await;
         browser.fill(("Your message", "Tu mensaje"), "Is anybody there?").await;
         browser.click(("Send", "Enviar")).await;
         browser.sees("Is anybody there?").await;
-        browser.click(("End the chat", "Terminar el chat")).await;
+        browser.click(("End chat", "Terminar chat")).await;
         browser.no_violations().await;
     }
 
@@ -187,16 +187,16 @@ both! {
         must("a file", std::fs::write(&file, people));
         let browser = stage.owner(person).await;
         browser.open("/portal/batch-calls").await;
-        browser.click(("Call many people", "Llamar a muchas personas")).await;
+        browser.click(("Create batch", "Crear lote")).await;
         browser.fill(("Name", "Nombre"), "Spring").await;
         browser.choose(("Agent", "Agente"), "Reception").await;
         browser.attach(("List of people (CSV)", "Lista de personas (CSV)"), &file).await;
-        browser.click(("Look at the list", "Revisar la lista")).await;
+        browser.click(("Review the list", "Revisar la lista")).await;
         browser.sees("+14155550124").await;
         browser.screenshot("batch-preview").await;
         browser.axe().await;
-        browser.click(("Call 2 people now", "Llamar ahora a 2 personas")).await;
-        browser.sees(("The batch was taken.", "El lote fue aceptado.")).await;
+        browser.click(("Call now (2)", "Llamar ahora (2)")).await;
+        browser.sees(("Batch created.", "Lote creado.")).await;
         // The page shows the end without a reload.
         browser.sees(("2 of 2", "2 de 2")).await;
         browser.sees(("Completed", "Completado")).await;
@@ -208,15 +208,15 @@ both! {
         let browser = Browser::of(person, stage.server.address()).await;
         browser.open("/portal/developers").await;
         browser.was_refused(401).await;
-        browser.tabs_to(("E-mail", "Correo electrónico")).await;
+        browser.tabs_to(("Email", "Correo electrónico")).await;
         browser.presses(OWNER).await;
         browser.tabs_to(("Password", "Contraseña")).await;
         browser.presses(PASSWORD).await;
         browser.presses(&Key::Enter).await;
-        browser.sees(("Create the key", "Crear la clave")).await;
+        browser.sees(("Create key", "Crear clave")).await;
 
         browser.reload().await;
-        let passed = browser.tabs_to(("To the content", "Ir al contenido")).await;
+        let passed = browser.tabs_to(("Skip to content", "Ir al contenido")).await;
         assert_eq!(passed, [""; 0], "the way past the menu is the first of all");
         browser.presses(&Key::Enter).await;
         let passed = browser.tabs_to(("Name", "Nombre")).await;
@@ -225,12 +225,12 @@ both! {
         browser.presses("CRM").await;
         browser.tabs_to("calls:read").await;
         browser.presses(" ").await;
-        browser.tabs_to(("Create the key", "Crear la clave")).await;
+        browser.tabs_to(("Create key", "Crear clave")).await;
         browser.presses(&Key::Enter).await;
-        browser.sees(("It is shown this once", "Solo se muestra esta vez")).await;
-        browser.tabs_to(("I have kept it", "Ya lo guardé")).await;
+        browser.sees(("You won't be able to see it again.", "No podrás verlo de nuevo.")).await;
+        browser.tabs_to(("I've saved it", "Ya lo guardé")).await;
         browser.presses(&Key::Enter).await;
-        browser.misses(("It is shown this once", "Solo se muestra esta vez")).await;
+        browser.misses(("You won't be able to see it again.", "No podrás verlo de nuevo.")).await;
         browser.tabs_to(("Revoke", "Revocar")).await;
         browser.presses(&Key::Enter).await;
         browser.agrees().await;

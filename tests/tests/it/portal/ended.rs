@@ -7,7 +7,7 @@ use super::stage::{OWNER, PASSWORD, Stage};
 
 /// Signs in on the current page.
 async fn sign_in(browser: &Browser) {
-    browser.fill("E-mail", OWNER).await;
+    browser.fill("Email", OWNER).await;
     browser.fill("Password", PASSWORD).await;
     browser.click("Sign in").await;
 }
@@ -20,16 +20,16 @@ both! {
         let browser = stage.owner(Person::english()).await;
         browser.open("/portal/try/chat").await;
         browser.choose("Agent", "Eva").await;
-        browser.click("Begin").await;
+        browser.click("Start chat").await;
         browser.fill("Your message", "Is the pool still open?").await;
         let chat = browser.path().await;
         browser.forget().await;
         browser.click("Send").await;
-        browser.sees("Nothing you typed is lost").await;
+        browser.sees("Your input is kept").await;
         browser.was_refused(401).await;
         sign_in(&browser).await;
         browser.sees("Is the pool still open?").await;
-        browser.click("Send it now").await;
+        browser.click("Submit now").await;
         browser.arrives(&chat).await;
         browser.sees("Is the pool still open?").await;
         assert_eq!(browser.filled("Your message").await, "");
@@ -43,14 +43,14 @@ both! {
         let browser = stage.owner(Person::english()).await;
         browser.open(&format!("/portal/agents/{agent}/edit")).await;
         browser.fill("First message", "Good evening.").await;
-        browser.click_near("Looks things up", "Knowledge").await;
+        browser.click_near("Search documents", "Knowledge").await;
         browser.forget().await;
         browser.fill("Find documents", "hours").await;
-        browser.sees("Nothing you typed is lost").await;
+        browser.sees("Your input is kept").await;
         browser.was_refused(401).await;
         sign_in(&browser).await;
-        browser.click("Send it now").await;
-        browser.sees("What it says").await;
+        browser.click("Submit now").await;
+        browser.sees("General").await;
         assert_eq!(browser.filled("First message").await, "Good evening.");
         assert_eq!(browser.filled("Find documents").await, "hours");
         // The form was sent as a search, not saved.
@@ -75,16 +75,16 @@ both! {
         browser.attach("File", &file).await;
         browser.forget().await;
         browser.click("Upload").await;
-        browser.sees("What you typed is kept").await;
+        browser.sees("Your input is kept").await;
         browser.was_refused(401).await;
         sign_in(&browser).await;
-        browser.sees("choose the file once more").await;
+        browser.sees("Your input is in the form").await;
         browser.arrives("/portal/knowledge/upload").await;
         assert_eq!(browser.filled("Name").await, "Summer // 2027..");
         must("a file", std::fs::write(&file, "The room costs ninety."));
         browser.attach("File", &file).await;
         browser.click("Upload").await;
-        browser.sees("Taken in.").await;
+        browser.sees("Document added.").await;
         browser.no_violations().await;
         let made = stage.account.read("/v1/knowledge/documents").await;
         assert_eq!(made["data"][0]["name"], "Summer // 2027..", "{made}");
@@ -96,7 +96,7 @@ both! {
         let stage = Stage::open(database).await;
         let browser = stage.owner(Person::english()).await;
         browser.open("/portal/team").await;
-        browser.fill("E-mail", "ben@harbour.example").await;
+        browser.fill("Email", "ben@harbour.example").await;
         browser.fill("Name", "Ben").await;
         browser.forget().await;
         let part = "const part = document.createElement('div');
@@ -105,15 +105,15 @@ both! {
             document.querySelector('main').append(part);
             htmx.process(part)";
         browser.js(part, vec![]).await;
-        browser.sees("Your session has ended. What you typed is still here").await;
+        browser.sees("Your session has ended. Your input is still here").await;
         browser.was_refused(401).await;
         browser.counts("main > .warning", 1).await;
-        assert_eq!(browser.filled("E-mail").await, "ben@harbour.example");
-        browser.click("Make the link").await;
-        browser.sees("Nothing you typed is lost").await;
+        assert_eq!(browser.filled("Email").await, "ben@harbour.example");
+        browser.click("Create link").await;
+        browser.sees("Your input is kept").await;
         browser.was_refused(401).await;
         sign_in(&browser).await;
-        browser.click("Send it now").await;
+        browser.click("Submit now").await;
         browser.sees("Send this link to ben@harbour.example").await;
         browser.no_violations().await;
     }
@@ -140,13 +140,13 @@ both! {
             browser.open("/portal/agents/new").await;
             browser.fill("Name", "Nora").await;
             browser.forget().await;
-            browser.click("Make the agent").await;
-            browser.sees("Nothing you typed is lost").await;
+            browser.click("Create agent").await;
+            browser.sees("Your input is kept").await;
             browser.was_refused(401).await;
             sign_in(&browser).await;
-            browser.sees(&format!("It is sent in the account {other}.")).await;
-            browser.click("Send it now").await;
-            browser.sees("The agent is a draft.").await;
+            browser.sees(&format!("It is submitted to the account {other}.")).await;
+            browser.click("Submit now").await;
+            browser.sees("Draft created.").await;
             browser.no_violations().await;
             let made = elsewhere.read("/v1/agents").await;
             assert_eq!(made["data"][0]["name"], "Nora", "{made}");

@@ -30,13 +30,13 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
 
     // Sign in with the link that the demo prints.
     browser.open(&demo.welcome).await;
-    browser.sees("Choose the password").await;
+    browser.sees("Choose your password").await;
     picture(&browser, "welcome").await;
     browser
         .fill("New password", "a long walk along the quay")
         .await;
-    browser.click("Set the password and sign in").await;
-    browser.sees("Newest conversations").await;
+    browser.click("Set password and sign in").await;
+    browser.sees("Recent conversations").await;
     picture(&browser, "overview").await;
 
     // Hear and read the call.
@@ -58,30 +58,28 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     browser.click("API keys").await;
     browser.fill("Name", "CRM").await;
     browser.click("calls:read").await;
-    browser.click("Create the key").await;
-    browser.sees("It is shown this once").await;
+    browser.click("Create key").await;
+    browser.sees("You won't be able to see it again.").await;
     picture(&browser, "key").await;
     let token = browser.text_of(".secret").await;
     let client = Client::new(Address::new(demo.address)).with_key(&token);
     let me = client.read("/v1/me").await;
     assert_eq!(me["key"]["name"], "CRM", "{me}");
-    browser.click("I have kept it").await;
+    browser.click("I've saved it").await;
     browser.sees("CRM").await;
 
     // Create a webhook, and send a test event.
     let receiver = Receiver::start().await;
     browser.click("Webhooks").await;
-    browser
-        .fill("Address (URL)", &receiver.url("/offhook"))
-        .await;
+    browser.fill("URL", &receiver.url("/offhook")).await;
     browser.fill("Description", "Our CRM").await;
-    browser.click("Register").await;
+    browser.click("Add endpoint").await;
     browser.sees("This is the signing secret of").await;
-    browser.click("I have kept it").await;
-    browser.click("Send a test event").await;
+    browser.click("I've saved it").await;
+    browser.click("Send test event").await;
     receiver.count(1).await;
     browser.click("Webhooks").await;
-    browser.click("Delivery history").await;
+    browser.click("Deliveries").await;
     browser.sees("Delivered").await;
     picture(&browser, "deliveries").await;
 
@@ -97,9 +95,9 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
         .await;
     picture(&browser, "editor").await;
     browser.click("Save and publish").await;
-    browser.sees("is published").await;
+    browser.sees("New conversations use it.").await;
     browser.click("Versions").await;
-    browser.sees("serves now").await;
+    browser.sees("Live").await;
     picture(&browser, "versions").await;
 
     // The next call uses it, and grows on the page.

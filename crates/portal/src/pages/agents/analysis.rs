@@ -1,4 +1,4 @@
-//! What is extracted from an agent's conversations once they have ended.
+//! What is extracted from an agent's conversations after they end.
 
 use maud::{Markup, html};
 use offhook_domain::MemberRole;
@@ -16,7 +16,7 @@ use crate::parts::words::when;
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-/// What a schema looks like, for those who have none yet.
+/// An example for agents without a schema.
 const EXAMPLE: &str = r#"{
   "type": "object",
   "properties": {
@@ -27,7 +27,7 @@ const EXAMPLE: &str = r#"{
   "required": ["topic", "mood"]
 }"#;
 
-/// What the form calls its field, in every language.
+/// The label of the form's field, in every language.
 const LABELS: [(&str, &str); 1] = [("schema", "JSON Schema")];
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
@@ -54,7 +54,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
 }
 
-/// `fields` is what was typed, where it was refused.
+/// `fields` is the input of a refused form.
 fn draw(
     visitor: &Visitor,
     view: &AgentView,
@@ -69,26 +69,26 @@ fn draw(
         (tabs(visitor, &view.agent, "analysis"))
         (refusal(said))
         p.lead { (t.t(
-            "When a conversation is over, the agent's model reads it and fills in what this JSON Schema asks for. The data is on the conversation's page and in the API. It costs nothing extra.",
-            "Cuando termina una conversación, el modelo del agente la lee y llena lo que pide este JSON Schema. Los datos están en la página de la conversación y en la API. No tiene costo adicional.",
+            "After each conversation, the agent's model reads it and fills in the fields of this JSON Schema. The data is on the conversation's page and in the API. Analysis has no extra cost.",
+            "Después de cada conversación, el modelo del agente la lee y llena los campos de este JSON Schema. Los datos están en la página de la conversación y en la API. El análisis no tiene costo adicional.",
         )) }
         p.soft {
             @match (is_set, schema.updated_at) {
-                (true, Some(at)) => { (t.t("In force for conversations that end after ", "Vale para las conversaciones que terminen después de ")) (when(at)) "." },
-                _ => (t.t("Nothing is extracted at present.", "Por ahora no se extrae nada.")),
+                (true, Some(at)) => { (t.t("Applies to conversations that end after ", "Se aplica a las conversaciones que terminen después de ")) (when(at)) "." },
+                _ => (t.t("Analysis is off.", "El análisis está desactivado.")),
             }
         }
         @if visitor.may(MemberRole::Developer) {
             (editor(visitor, &format!("/agents/{id}/analysis"), fields))
             @if is_set {
-                (danger(visitor, &format!("/agents/{id}/analysis/clear"), t.t("Stop extracting", "Dejar de extraer"), t.t(
-                    "Extract nothing from conversations that end from now on? What was extracted stays.",
-                    "¿No extraer nada de las conversaciones que terminen a partir de ahora? Lo extraído se conserva.",
+                (danger(visitor, &format!("/agents/{id}/analysis/clear"), t.t("Turn off analysis", "Desactivar el análisis"), t.t(
+                    "Turn off analysis of conversations that end from now on? Data already extracted is kept.",
+                    "¿Desactivar el análisis de las conversaciones que terminen a partir de ahora? Los datos ya extraídos se conservan.",
                 )))
             }
         } @else if is_set { pre.document tabindex="0" { (fields.raw("schema")) } }
         @if !is_set {
-            h2 { (t.t("An example", "Un ejemplo")) }
+            h2 { (t.t("Example", "Ejemplo")) }
             pre #example tabindex="0" { (EXAMPLE) }
             p { button type="button" data-copy="example" { (t.t("Copy", "Copiar")) } }
         }
@@ -106,8 +106,8 @@ fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
                     "\n" (unix_lines(fields.raw("schema")))
                 }
                 p.hint #field-schema-hint { (t.t(
-                    "An object at the top; references within it alone (#/…); at most 32 levels deep and 64 KiB. Say what a member means in its description: the model reads it.",
-                    "Un objeto en la raíz; solo referencias internas (#/…); máximo 32 niveles y 64 KiB. Explica cada miembro en su description: el modelo la lee.",
+                    "The root must be an object. References must be local (#/…). Up to 32 levels and 64 KiB. Explain each field in its description: the model reads it.",
+                    "La raíz debe ser un objeto. Las referencias deben ser locales (#/…). Hasta 32 niveles y 64 KiB. Explica cada campo en su description: el modelo la lee.",
                 )) }
             }
             button.primary type="submit" { (t.t("Save", "Guardar")) }
@@ -126,8 +126,8 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
     };
     let Err(refused) = version::save(&post, &fields_of(&schema), &LABELS, work).await? else {
         let said = post.t(
-            "Saved. It holds for conversations that end from now on.",
-            "Guardado. Vale para las conversaciones que terminen a partir de ahora.",
+            "Saved. Applies to conversations that end from now on.",
+            "Guardado. Se aplica a las conversaciones que terminen a partir de ahora.",
         );
         return done(&post, &view, said).await;
     };
@@ -139,7 +139,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
 pub(super) async fn clear(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     save(&post, &view, Json::Null).await?;
-    let said = post.t("Nothing is extracted any more.", "Ya no se extrae nada.");
+    let said = post.t("Analysis turned off.", "Análisis desactivado.");
     done(&post, &view, said).await
 }
 

@@ -9,42 +9,33 @@ use crate::fields::Fields;
 use crate::trouble::Result;
 use crate::visit::{Visitor, first};
 
-/// What is searched for among voices and documents, and what the results that are shown were found by.
+/// The fields of a search, and of the search whose results are shown.
 pub(super) const VOICES_Q: &str = "voices-q";
 pub(super) const VOICES_SHOWN: &str = "voices-shown";
 pub(super) const DOCUMENTS_Q: &str = "documents-q";
 pub(super) const DOCUMENTS_SHOWN: &str = "documents-shown";
 
-/// Results of a search for voices.
 const VOICES_SHOWN_AT_MOST: u32 = 30;
 
-/// Rows of one read of a list.
 const AT_ONCE: u32 = 100;
 
-/// Documents that are named one by one because the newest are others.
 const NAMED_AT_MOST: usize = 100;
 
-/// The longest search text.
 const Q_CHARS: usize = 100;
 
-/// What is sent, and what is read.
 type Named = Vec<(String, String)>;
 
-/// What is offered.
 pub(super) struct Choices {
-    /// `provider|voice_id`, name, where it can be heard.
+    /// `provider|voice_id`, label, preview.
     pub(super) voices: Vec<(String, String, Option<String>)>,
     pub(super) tools: Named,
     pub(super) folders: Named,
     pub(super) documents: Named,
-    /// Background sounds.
     pub(super) ambient: Vec<&'static str>,
-    /// Whether the account's plan has knowledge at all.
     pub(super) has_knowledge: bool,
 }
 
 impl Choices {
-    /// Reads what a form with these fields offers.
     pub(super) async fn read(visitor: &Visitor, fields: &Fields) -> Result<Self> {
         let has_knowledge = visitor.caller().terms.engine_module;
         let (folders, documents) = match has_knowledge {
@@ -65,7 +56,7 @@ impl Choices {
     }
 }
 
-/// Whether a search was typed whose results are not shown yet: Enter in it means to search, not to save.
+/// Whether the results shown are of another search: Enter then searches and does not save.
 pub(super) fn wants_search(fields: &Fields) -> bool {
     let pairs = [(VOICES_Q, VOICES_SHOWN), (DOCUMENTS_Q, DOCUMENTS_SHOWN)];
     pairs
@@ -73,14 +64,14 @@ pub(super) fn wants_search(fields: &Fields) -> bool {
         .any(|(q, shown)| fields.text(q) != fields.text(shown))
 }
 
-/// Models of a kind, as a `datalist` offers them: the model's name, and whose it is.
+/// Models of a kind, for a `datalist`.
 pub(super) fn models(visitor: &Visitor, kind: ModelKind) -> Named {
     let plan = visitor.caller().account.plan;
     let models = visitor.services().catalog().models().iter();
     let named = |model: &&Model| model.kind == kind && model.model != "*";
     let shown = |model: &Model| {
         let price = credits(model.price(plan).millicredits_per_minute());
-        let text = format!("{} · {} · {price}/min", model.name, model.provider);
+        let text = format!("{} · {} · {price}/min", model.name, vendor(&model.provider));
         (model.model.clone(), text)
     };
     models.filter(named).map(shown).collect()
@@ -92,14 +83,24 @@ fn credits(milli: i64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Providers of a kind, behind what stands for none.
+/// A provider's label: the vendor's name where the API uses a letter.
+pub(super) fn vendor(provider: &str) -> &str {
+    match provider {
+        "provider_a" => "ElevenLabs (provider_a)",
+        "provider_b" => "Cartesia (provider_b)",
+        "provider_c" => "Deepgram (provider_c)",
+        other => other,
+    }
+}
+
+/// Providers of a kind, after the choice of none.
 pub(super) fn providers<'a>(
     visitor: &'a Visitor,
     kind: ModelKind,
     none: &'a str,
 ) -> Vec<(&'a str, &'a str)> {
     let known = visitor.services().catalog().providers(kind).into_iter();
-    let known = known.map(|name| (name, name));
+    let known = known.map(|name| (name, vendor(name)));
     std::iter::once(("", none)).chain(known).collect()
 }
 
@@ -121,7 +122,7 @@ async fn voices(
 
 fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
     let voice = &listed.voice;
-    let mut told = format!("{} · {}", voice.name, voice.provider);
+    let mut told = format!("{} · {}", voice.name, vendor(voice.provider.as_str()));
     let languages = voice.locales.iter().chain(&voice.languages);
     let languages: Vec<&str> = languages.take(4).map(String::as_str).collect();
     let gender = voice.gender.map(|gender| gender.as_str().to_owned());
@@ -169,7 +170,7 @@ async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Named> {
     Ok(chosen_first(fields, FOLDERS, known))
 }
 
-/// The newest documents, or those that are searched for, and all that are chosen.
+/// The newest documents or those found, and all that are chosen.
 async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Named> {
     let knowledge = visitor.services().knowledge();
     let filter = DocumentFilter {
@@ -194,8 +195,7 @@ async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Named> {
     Ok(chosen_first(fields, DOCUMENTS, known))
 }
 
-/// Those that the form has chosen, in its order, then the others. What is not known any more keeps its id as its name:
-/// it does not go unseen.
+/// The form's choices in their order, then the others. A choice that no longer exists is shown by its id.
 fn chosen_first(fields: &Fields, name: &str, known: Named) -> Named {
     let mut all = listed(fields, name);
     for (id, shown) in &mut all {
@@ -212,7 +212,7 @@ fn chosen_first(fields: &Fields, name: &str, known: Named) -> Named {
     all
 }
 
-/// The ids that the form has chosen, each named by itself.
+/// The ids that the form has chosen, each as its own label.
 fn listed(fields: &Fields, name: &str) -> Named {
     let mut all = Named::new();
     for id in fields.all(name).map(str::trim) {

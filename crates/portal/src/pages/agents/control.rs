@@ -1,4 +1,4 @@
-//! The controls of the editor: each shows what was typed, its rule, and why it was refused.
+//! The controls of the editor: each shows its input, its rule, and why it was refused.
 
 use std::cell::RefCell;
 
@@ -29,7 +29,7 @@ impl Fault {
     }
 }
 
-/// The row whose first column is the name that stands in the path.
+/// The row whose first column is the name in the path.
 fn named_row(path: &str, fields: &Fields) -> Option<String> {
     let of = [VARIABLES, FALLBACK_VOICES].into_iter();
     let mut found = of.filter_map(|(of, columns)| {
@@ -51,13 +51,13 @@ pub(super) struct Sheet<'a> {
     /// What it shows.
     pub(super) fields: &'a Fields,
     pub(super) fault: Option<Fault>,
-    /// The rows to which one more was asked for.
+    /// The rows to which rows were added.
     pub(super) add: &'a str,
-    /// What the refused field is called, once it is drawn.
+    /// The label of the refused field, once it is drawn.
     pub(super) refused: RefCell<Option<String>>,
 }
 
-/// What a control says of itself.
+/// A control's label, rule and list.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Says<'a> {
     pub(super) label: &'a str,
@@ -76,21 +76,21 @@ pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
 }
 
 impl Sheet<'_> {
-    /// The refusal as a sentence by itself, with its field called as the control that was drawn calls it.
+    /// The refusal as a sentence, with the label of the drawn control.
     pub(super) fn told_apart(&self) -> Option<String> {
         let (label, fault) = (self.refused.borrow(), self.fault.as_ref()?);
         let label = label.as_deref()?;
         Some(format!("{label}: {}", fault.message))
     }
 
-    /// Keeps what a field is called if it is the refused one.
+    /// Keeps a field's label if it is the refused one.
     fn call(&self, name: &str, label: &str) {
         if self.fault_of(name).is_some() {
             *self.refused.borrow_mut() = Some(label.to_owned());
         }
     }
 
-    /// The refused field is in this group: others have fields of the same name.
+    /// The refused field is in this group: other groups have fields of the same label.
     pub(super) fn call_within(&self, group: &str) {
         if let Some(label) = self.refused.borrow_mut().as_mut() {
             *label = format!("{group}, {label}");
@@ -110,7 +110,7 @@ impl Sheet<'_> {
         let mode = (kind == "number").then_some("decimal");
         self.field(name, says, &|id, described| {
             html! {
-                // What is no number is kept as it was typed, and refused in words.
+                // Input that is not a number is kept as typed, and refused in words.
                 input #(id) type="text" inputmode=[mode] name=(name) value=(self.fields.raw(name)) autocomplete="off"
                     spellcheck="false" list=[says.list] aria-describedby=[described]
                     aria-invalid=[self.fault_of(name).map(|_| "true")];
@@ -128,7 +128,7 @@ impl Sheet<'_> {
         })
     }
 
-    /// One of several. A value that is not among them is shown too.
+    /// A choice of one. A value that is not among the options is shown too.
     pub(super) fn choice(&self, name: &str, says: Says<'_>, options: &[(&str, &str)]) -> Markup {
         let chosen = self.fields.text(name);
         let known = options.iter().any(|(value, _)| *value == chosen);
@@ -145,7 +145,7 @@ impl Sheet<'_> {
         })
     }
 
-    /// A box to tick.
+    /// A checkbox.
     pub(super) fn tick(&self, name: &str, label: &str, hint: &str) -> Markup {
         self.call(name, label);
         let id = id_of(name);
@@ -163,7 +163,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// Boxes to tick that share a name: value, label.
+    /// Checkboxes that share a name: value, label.
     pub(super) fn ticks(&self, name: &str, legend: &str, boxes: &[(String, String)]) -> Markup {
         let chosen: Vec<&str> = self.fields.all(name).map(str::trim).collect();
         if self.fault_in(name).is_some() {
@@ -214,12 +214,12 @@ impl Sheet<'_> {
                                 (self.told(&name))
                             }
                         }
-                        // By the number that the row had when it was sent.
+                        // By the row's number in the submitted form.
                         (beside(&cell(of, place, ""), self.fields.is_set(&cell(of, row.place, MATCH_CASE))))
                     }
                 }
                 @for head in heads.iter().filter(|head| !head.hint.is_empty()) { p.hint { (head.hint) } }
-                button type="submit" name="add" value=(of) formnovalidate { (self.lang.t("More rows", "Más filas")) }
+                button type="submit" name="add" value=(of) formnovalidate { (self.lang.t("Add rows", "Agregar filas")) }
             }
         }
     }
@@ -255,7 +255,7 @@ impl Sheet<'_> {
         Some(&fault.message)
     }
 
-    /// A fault of what begins with this path.
+    /// A fault of any field whose path begins so.
     pub(super) fn fault_in(&self, begins: &str) -> Option<&str> {
         let fault = self.fault.as_ref()?;
         let rest = fault.path.strip_prefix(begins)?;

@@ -11,13 +11,13 @@ use crate::fields::Fields;
 /// How a member is written in a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// White space around it does not count; empty is null.
+    /// Trimmed; empty is null.
     Line,
-    /// Kept as it was typed; empty is null.
+    /// Kept as typed; empty is null.
     Text,
-    /// A number; what is none is sent as text, for the rules to refuse.
+    /// A number; other input is sent as text, for the rules to refuse.
     Number,
-    /// A box to tick.
+    /// A checkbox.
     Tick,
     /// A JSON object; empty is `{}`.
     Object,
@@ -64,7 +64,7 @@ pub(super) const DOCUMENTS: &str = "knowledge_base.doc_ids";
 pub(super) const FOLDERS: &str = "knowledge_base.folder_ids";
 pub(super) const TOOLS: &str = "tool_ids";
 
-/// Members of repeated rows, and what a row has.
+/// Members with repeated rows, and a row's columns.
 pub(super) const FALLBACK: (&str, [&str; 2]) = ("llm.fallback", ["provider", "model"]);
 pub(super) const FALLBACK_VOICES: (&str, [&str; 2]) =
     ("voice.fallback_voices", ["provider", "voice_id"]);
@@ -72,10 +72,10 @@ pub(super) const VARIABLES: (&str, [&str; 2]) = ("dynamic_variables", ["name", "
 pub(super) const PRONUNCIATION: (&str, [&str; 2]) = ("conversation.pronunciation", ["term", "say"]);
 pub(super) const MATCH_CASE: &str = "match_case";
 
-/// A box to tick; its members follow it.
+/// A checkbox; its members follow it.
 pub(super) const HOURS: &str = "conversation.calling_hours";
 
-/// A voice that was found by searching, as `provider|voice_id`.
+/// A voice chosen from the search, as `provider|voice_id`.
 pub(super) const PICK: &str = "voice.pick";
 
 /// More rows than any list may have.
@@ -206,7 +206,7 @@ fn hours(fields: &Fields) -> Json {
     ])
 }
 
-/// The first field of calling hours that says something although their box is not ticked.
+/// The first calling hours field that is filled in although the checkbox is not set.
 pub(super) fn hours_without_box(fields: &Fields) -> Option<String> {
     let names = ["timezone", "days", "start", "end"];
     let mut paths = names.into_iter().map(|name| member_path(HOURS, name));
@@ -221,12 +221,12 @@ pub(super) fn has_hours(config: &Json) -> bool {
 
 /// A row of a form that has something in it.
 pub(in crate::pages) struct Row<'a> {
-    /// Its number in the form that was sent.
+    /// Its number in the submitted form.
     pub(in crate::pages) place: usize,
     pub(in crate::pages) values: [&'a str; 2],
 }
 
-/// The rows that have something in them.
+/// The rows that are not empty.
 pub(in crate::pages) fn rows<'a>(fields: &'a Fields, of: &str, columns: [&str; 2]) -> Vec<Row<'a>> {
     let sent = |place: &usize| {
         let begins = format!("{of}[{place}].");
@@ -243,7 +243,7 @@ pub(in crate::pages) fn rows<'a>(fields: &'a Fields, of: &str, columns: [&str; 2
         .collect()
 }
 
-/// These rows, with empty ones to fill in: more of them where that was asked for.
+/// The rows, with empty ones to fill in: more if rows were added.
 pub(in crate::pages) fn rows_and_more<'a>(
     fields: &'a Fields,
     of: &str,
@@ -289,7 +289,7 @@ fn named(
     Ok(Json::Object(members))
 }
 
-/// The merge patch (RFC 7396) that makes `new` of `old`: what is gone is null.
+/// The merge patch (RFC 7396) from `old` to `new`: removed members are null.
 pub(in crate::pages) fn patch(old: &Json, new: &Json) -> Json {
     let (Some(before), Some(after)) = (old.as_object(), new.as_object()) else {
         return new.clone();
@@ -312,12 +312,12 @@ pub(in crate::pages) fn patch(old: &Json, new: &Json) -> Json {
     Json::Object(changes)
 }
 
-/// JSON over several lines.
+/// JSON on several lines.
 pub(in crate::pages) fn pretty(json: &Json) -> String {
     serde_json::to_string_pretty(json).unwrap_or_else(|_| json.to_compact())
 }
 
-/// Reads the text of a JSON document; where it breaks is said with its line.
+/// Parses JSON; an error names its line.
 pub(in crate::pages) fn parse(text: &str) -> Result<Json, Fault> {
     if text.trim().is_empty() {
         return Err(Fault::Empty);
@@ -333,7 +333,7 @@ pub(in crate::pages) fn parse(text: &str) -> Result<Json, Fault> {
     })
 }
 
-/// As browsers send line ends, and as they are kept.
+/// Converts browsers' line ends to the stored form.
 pub(in crate::pages) fn unix_lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
@@ -363,7 +363,7 @@ pub(in crate::pages) fn number(text: &str) -> Json {
     }
 }
 
-/// What a variable's default says: a number, `true`, `false` and a text in quotes are what JSON takes them for.
+/// A variable's default: a number, `true`, `false` and a quoted text as JSON, other input as text.
 fn default_of(text: &str) -> Json {
     match Json::parse(text.as_bytes()) {
         Ok(Json::Array(_) | Json::Object(_)) | Err(_) => line(text),

@@ -1,4 +1,4 @@
-//! The editor: every field of a configuration, and the whole of it as JSON.
+//! The editor: every field of a configuration, and the whole configuration as JSON.
 
 use std::cell::RefCell;
 
@@ -47,8 +47,8 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
         let body = draw(&post, &view, &post.fields, base_of(&post.fields)?, None).await?;
         return Ok(post.page(Section::Agents, &title, &body));
     }
-    // The name is of no version: what somebody else has stored of it is looked at by itself, and stays where only the
-    // versions were edited.
+    // The name is not part of a version: a concurrent rename is checked separately, and the name stays if only the
+    // configuration was edited.
     let mut typed = name_fields(post.fields.text("name"));
     let is_renamed = !version::is_untouched(&typed, &post.fields);
     typed.set(SHOWN_VERSION, post.fields.text(SHOWN_VERSION));
@@ -70,18 +70,18 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
     Ok(post.refused(Section::Agents, &title, &body))
 }
 
-/// Why calling hours would be lost that were typed where there were none, and their box was not ticked.
+/// Why filled-in calling hours would be lost: there were none before, and their checkbox is not set.
 async fn forgotten_hours(post: &Post<Developer>, view: &AgentView) -> Result<Option<String>> {
     let Some(path) = hours_without_box(&post.fields) else {
         return Ok(None);
     };
-    // Where there were some, the box was ticked: whoever takes the tick away removes them.
+    // There were calling hours before: clearing the checkbox removes them on purpose.
     if has_hours(&config_at(post, view, base_of(&post.fields)?).await?) {
         return Ok(None);
     }
     let why = post.t(
-        "the calling hours are filled in, but their box is not ticked. Tick \"Place calls within these hours alone\", or clear them",
-        "el horario está lleno, pero su casilla no está marcada. Marca \"Llamar solo en este horario\", o vacíalo",
+        "the calling hours are filled in but not turned on. Select \"Only call within these hours\", or clear them",
+        "el horario está lleno pero no está activado. Marca \"Llamar solo en este horario\", o vacíalo",
     );
     Ok(Some(format!("`config.{path}`: {why}")))
 }
@@ -103,7 +103,7 @@ async fn draw(
         add: fields.text("add"),
         refused: RefCell::new(None),
     };
-    // Drawn before the head, which calls a refused field as they do.
+    // Drawn before the head, which needs the refused field's label.
     let groups = super::form::groups(visitor, &sheet, &choices, &path);
     let told = refused.map(|refused| Refused {
         said: sheet.told_apart().unwrap_or_else(|| refused.said.clone()),
@@ -160,13 +160,13 @@ fn draw_json(
             (kept(visitor, &format!("/agents/{id}/json"), &html! {
                 (head_of_form(visitor, id, base, refused))
                 div.field {
-                    label for="field-config" { (t.t("The whole configuration", "La configuración completa")) }
+                    label for="field-config" { (t.t("Full configuration", "Configuración completa")) }
                     textarea #field-config name="config" rows="30" spellcheck="false" aria-describedby="field-config-hint" {
                         "\n" (text)
                     }
                     p.hint #field-config-hint { (t.t(
-                        "As GET /v1/agents/{id} shows it. A member that is taken out goes back to its default.",
-                        "Como la muestra GET /v1/agents/{id}. Un miembro que se quita vuelve a su valor predeterminado.",
+                        "A field that you remove goes back to its default.",
+                        "Un campo que quites vuelve a su valor predeterminado.",
                     )) }
                 }
             }))

@@ -44,7 +44,7 @@ pub(super) fn groups(
     }
 }
 
-/// A group of fields, whose names begin so. It opens by itself where something in it was refused, or was asked for.
+/// A group of fields whose names begin so. It opens if one of them was refused or a search or rows in it were requested.
 struct Group<'a> {
     sheet: &'a Sheet<'a>,
     title: &'a str,
@@ -92,19 +92,19 @@ impl Group<'_> {
 fn words(sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
     let group = sheet.group(
-        t.t("What it says", "Qué dice"),
+        t.t("General", "General"),
         &["name", "language", "system_prompt", "first_message"],
     );
     group.opened().with(&html! {
-        (sheet.line("name", says(t.t("Name", "Nombre"), t.t("1 to 120 characters.", "De 1 a 120 caracteres."))))
+        (sheet.line("name", says(t.t("Name", "Nombre"), t.t("Up to 120 characters.", "Hasta 120 caracteres."))))
         (sheet.line("language", says(t.t("Language", "Idioma"), t.t(
-            "A BCP 47 tag, such as es-MX or en-US.", "Una etiqueta BCP 47, como es-MX o en-US."))))
+            "A BCP 47 tag, such as en-US or es-MX.", "Una etiqueta BCP 47, como es-MX o en-US."))))
         (sheet.text("system_prompt", 14, says(t.t("Instructions (system prompt)", "Instrucciones (prompt del sistema)"), t.t(
-            "What the model is told before every conversation, up to 100,000 characters. {{name}} puts in a variable.",
-            "Lo que se le dice al modelo antes de cada conversación, hasta 100,000 caracteres. {{nombre}} inserta una variable."))))
+            "Guides the model in every conversation. Up to 100,000 characters. {{name}} inserts a variable.",
+            "Guía al modelo en cada conversación. Hasta 100,000 caracteres. {{nombre}} inserta una variable."))))
         (sheet.text("first_message", 3, says(t.t("First message", "Primer mensaje"), t.t(
-            "What the agent says first, up to 2,000 characters. Empty: the other side begins.",
-            "Lo primero que dice el agente, hasta 2,000 caracteres. Vacío: empieza la otra persona."))))
+            "Up to 2,000 characters. Leave empty to let the caller speak first.",
+            "Hasta 2,000 caracteres. Déjalo vacío para que la otra persona hable primero."))))
     })
 }
 
@@ -113,99 +113,99 @@ fn variables(sheet: &Sheet<'_>) -> Markup {
     let group = sheet.group(t.t("Variables", "Variables"), &[VARIABLES.0]);
     group.with(&html! {
         p.hint { (t.t(
-            "Each call may bring values for them in its metadata; the default stands in where it does not. At most 100.",
-            "Cada llamada puede traer sus valores en los metadatos; si no, se usa el valor predeterminado. Máximo 100.")) }
-        (sheet.rows(VARIABLES, t.t("Variables of the texts", "Variables de los textos"), [
+            "A call can set their values in its metadata. Otherwise the default is used. Up to 100.",
+            "Cada llamada puede dar sus valores en los metadatos. Si no, se usa el valor predeterminado. Hasta 100.")) }
+        (sheet.rows(VARIABLES, t.t("Variables", "Variables"), [
             says(t.t("Name", "Nombre"), t.t(
                 "Names: a letter or _, then letters, digits or _ (up to 64).",
                 "Nombres: una letra o _, luego letras, dígitos o _ (hasta 64).")),
             says(t.t("Default", "Valor predeterminado"), t.t(
-                "Defaults: a text, a number, true or false. In \"quotes\" a number stays a text.",
-                "Valores: un texto, un número, true o false. Entre \"comillas\" un número queda como texto.")),
+                "Defaults: text, a number, true or false. Put a number in \"quotes\" to keep it as text.",
+                "Valores: texto, un número, true o false. Pon un número entre \"comillas\" para que quede como texto.")),
         ], &|_, _| html! {}))
     })
 }
 
 fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
-    let mut known = providers(visitor, ModelKind::Llm, t.t("– choose –", "– elige –"));
+    let mut known = providers(visitor, ModelKind::Llm, t.t("Choose…", "Elige…"));
     known.push((
         "custom",
-        t.t("custom (your own server)", "custom (tu propio servidor)"),
+        t.t("Custom (your own server)", "Propio (tu servidor)"),
     ));
     let group = sheet.group(t.t("Model", "Modelo"), &["llm"]);
     group.with(&html! {
         (sheet.choice("llm.provider", says(t.t("Provider", "Proveedor"), t.t(
-            "Needed to publish.", "Necesario para publicar.")), &known))
+            "Required to publish.", "Obligatorio para publicar.")), &known))
         (sheet.line("llm.model", Says { list: Some(LLMS), ..says(t.t("Model", "Modelo"), t.t(
-            "A model of that provider, from the list; any name with `local` and `custom`. Needed to publish.",
-            "Un modelo de ese proveedor, de la lista; cualquier nombre con `local` y `custom`. Necesario para publicar.")) }))
+            "One of the provider's models. Local and custom servers accept any name. Required to publish.",
+            "Uno de los modelos del proveedor. Los servidores locales y propios aceptan cualquier nombre. Obligatorio para publicar.")) }))
         (sheet.number("llm.temperature", says(t.t("Temperature", "Temperatura"), t.t(
-            "0 to 2. Low is steady, high is free. Empty: 0.7.", "De 0 a 2. Bajo es constante, alto es libre. Vacío: 0.7."))))
+            "0 to 2. Lower is more predictable. Default 0.7.", "De 0 a 2. Más bajo es más predecible. Predeterminado: 0.7."))))
         (sheet.choice("llm.routing", says(t.t("Routing", "Enrutamiento"), t.t(
-            "Fixed: the model above, then the fallbacks in order. Fastest: whichever answered soonest lately.",
-            "Fijo: el modelo de arriba y luego los de respaldo, en orden. Más rápido: el que respondió antes últimamente.")), &[
+            "Fixed: the model above, then the fallbacks in order. Fastest: the model that has responded fastest lately.",
+            "Fijo: el modelo de arriba y luego los de respaldo, en orden. Más rápido: el que ha respondido más rápido últimamente.")), &[
             ("fixed", t.t("Fixed", "Fijo")), ("fastest", t.t("Fastest", "Más rápido")),
         ]))
         (sheet.rows(FALLBACK, t.t("Fallback models", "Modelos de respaldo"), [
-            says(t.t("Provider", "Proveedor"), t.t("Up to 5, used when the first fails.", "Hasta 5; se usan cuando falla el primero.")),
+            says(t.t("Provider", "Proveedor"), t.t("Up to 5. Used when the model above fails.", "Hasta 5. Se usan cuando falla el modelo de arriba.")),
             Says { list: Some(LLMS), ..says(t.t("Model", "Modelo"), "") },
         ], &|_, _| html! {}))
         (sheet.line("llm.endpoint", says(t.t("Endpoint", "Dirección del servidor"), t.t(
-            "https:// base URL of an OpenAI-compatible server; with the provider `custom` alone.",
-            "URL base https:// de un servidor compatible con OpenAI; solo con el proveedor `custom`."))))
+            "https:// base URL of an OpenAI-compatible server. Only for a custom server.",
+            "URL base https:// de un servidor compatible con OpenAI. Solo para un servidor propio."))))
     })
 }
 
 fn conversation(sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
     let group = sheet.group(
-        t.t("Turns", "Turnos"),
+        t.t("Conversation", "Conversación"),
         &["conversation.turns", "conversation.max_duration_s"],
     );
     group.with(&html! {
-        (sheet.number("conversation.max_duration_s", says(t.t("Longest call, in seconds", "Duración máxima, en segundos"), t.t(
-            "10 to 7,200. Empty: 600.", "De 10 a 7,200. Vacío: 600."))))
-        (sheet.number("conversation.turns.endpointing_ms", says(t.t("Silence that ends a turn, in ms", "Silencio que termina un turno, en ms"), t.t(
-            "200 to 3,000. Shorter answers sooner, longer lets people think. Empty: 700.",
-            "De 200 a 3,000. Menos responde antes; más deja pensar. Vacío: 700."))))
-        (sheet.tick("conversation.turns.interruptions", t.t("The other side may interrupt", "La otra persona puede interrumpir"), t.t(
-            "The agent falls silent when somebody speaks over it.", "El agente se calla cuando alguien habla encima.")))
-        (sheet.number("conversation.turns.silence_timeout_s", says(t.t("Silence that ends the call, in seconds", "Silencio que termina la llamada, en segundos"), t.t(
-            "5 to 120. Empty: 20.", "De 5 a 120. Vacío: 20."))))
-        (sheet.choice("conversation.turns.voicemail", says(t.t("When a machine answers", "Cuando contesta una máquina"), ""), &[
+        (sheet.number("conversation.max_duration_s", says(t.t("Max call length, in seconds", "Duración máxima de la llamada, en segundos"), t.t(
+            "10 to 7,200. Default 600.", "De 10 a 7,200. Predeterminado: 600."))))
+        (sheet.number("conversation.turns.endpointing_ms", says(t.t("End-of-turn pause, in ms", "Pausa de fin de turno, en ms"), t.t(
+            "200 to 3,000. Shorter responds sooner; longer gives people time to think. Default 700.",
+            "De 200 a 3,000. Más corta responde antes; más larga da tiempo para pensar. Predeterminado: 700."))))
+        (sheet.tick("conversation.turns.interruptions", t.t("Caller can interrupt", "La otra persona puede interrumpir"), t.t(
+            "The agent stops talking when the caller speaks over it.", "El agente deja de hablar cuando la otra persona habla encima.")))
+        (sheet.number("conversation.turns.silence_timeout_s", says(t.t("Silence timeout, in seconds", "Silencio máximo, en segundos"), t.t(
+            "Ends the call after this much silence. 5 to 120. Default 20.", "Termina la llamada tras este silencio. De 5 a 120. Predeterminado: 20."))))
+        (sheet.choice("conversation.turns.voicemail", says(t.t("When voicemail answers", "Cuando contesta un buzón de voz"), ""), &[
             ("hang_up", t.t("End the call", "Terminar la llamada")),
             ("leave_message", t.t("Say the first message, then end the call", "Decir el primer mensaje y terminar")),
-            ("ignore", t.t("Go on as if a person had answered", "Seguir como si contestara una persona")),
+            ("ignore", t.t("Continue as if a person answered", "Continuar como si contestara una persona")),
         ]))
     })
 }
 
 fn sound(sheet: &Sheet<'_>, choices: &Choices) -> Markup {
     let t = sheet.lang;
-    let mut places = vec![("", t.t("none", "ninguno"))];
+    let mut places = vec![("", t.t("None", "Ninguno"))];
     let known = choices.ambient.iter();
     places.extend(known.map(|name| (*name, place_name(sheet, name))));
     let group = sheet.group(
-        t.t("Recording and sound", "Grabación y sonido"),
+        t.t("Recording and audio", "Grabación y audio"),
         &["conversation.recording", "conversation.audio"],
     );
     group.with(&html! {
         (sheet.tick("conversation.recording.enabled", t.t("Record calls", "Grabar llamadas"), ""))
-        (sheet.text("conversation.recording.consent_text", 2, says(t.t("What is said about it", "Qué se dice al respecto"), t.t(
-            "Said at the beginning of a recorded call, up to 2,000 characters.",
-            "Se dice al inicio de una llamada grabada, hasta 2,000 caracteres."))))
+        (sheet.text("conversation.recording.consent_text", 2, says(t.t("Recording notice", "Aviso de grabación"), t.t(
+            "Spoken at the start of a recorded call. Up to 2,000 characters.",
+            "Se dice al inicio de una llamada grabada. Hasta 2,000 caracteres."))))
         (sheet.choice("conversation.audio.ambient", says(t.t("Background sound", "Sonido de fondo"), ""), &places))
-        (sheet.number("conversation.audio.speed", says(t.t("Speed of speech", "Velocidad del habla"), t.t(
-            "0.5 to 2, where the voice can. Empty: 1.", "De 0.5 a 2, si la voz lo permite. Vacío: 1."))))
+        (sheet.number("conversation.audio.speed", says(t.t("Speech speed", "Velocidad del habla"), t.t(
+            "0.5 to 2, if the voice supports it. Default 1.", "De 0.5 a 2, si la voz lo permite. Predeterminado: 1."))))
     })
 }
 
 fn place_name<'a>(sheet: &Sheet<'_>, name: &'a str) -> &'a str {
     match name {
-        "office" => sheet.lang.t("office", "oficina"),
-        "cafe" => sheet.lang.t("café", "cafetería"),
-        "street" => sheet.lang.t("street", "calle"),
+        "office" => sheet.lang.t("Office", "Oficina"),
+        "cafe" => sheet.lang.t("Café", "Cafetería"),
+        "street" => sheet.lang.t("Street", "Calle"),
         other => other,
     }
 }
@@ -214,11 +214,11 @@ fn pronunciation(sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
     let group = sheet.group(t.t("Pronunciation", "Pronunciación"), &[PRONUNCIATION.0]);
     group.with(&html! {
-        (sheet.rows(PRONUNCIATION, t.t("Words that are said otherwise", "Palabras que se dicen de otra forma"), [
-            says(t.t("Written", "Escrita"), t.t("Up to 200, each once.", "Hasta 200, cada una una vez.")),
-            says(t.t("Said", "Dicha"), ""),
+        (sheet.rows(PRONUNCIATION, t.t("Pronunciations", "Pronunciaciones"), [
+            says(t.t("Word", "Palabra"), t.t("Up to 200, each word once.", "Hasta 200, cada palabra una vez.")),
+            says(t.t("Pronounced as", "Se pronuncia"), ""),
         ], &|row, is_set| crate::parts::form::check(
-            &format!("{row}{MATCH_CASE}"), "on", t.t("Case counts", "Distinguir mayúsculas"), is_set,
+            &format!("{row}{MATCH_CASE}"), "on", t.t("Case-sensitive", "Distinguir mayúsculas"), is_set,
         )))
     })
 }
@@ -241,14 +241,14 @@ fn calling_hours(sheet: &Sheet<'_>) -> Markup {
         .collect();
     let group = sheet.group(t.t("Calling hours", "Horario de llamadas"), &[HOURS]);
     group.with(&html! {
-        (sheet.tick(HOURS, t.t("Place calls within these hours alone", "Llamar solo en este horario"), t.t(
-            "Without it calls may be placed at any time.", "Sin esto se puede llamar a cualquier hora.")))
+        (sheet.tick(HOURS, t.t("Only call within these hours", "Llamar solo en este horario"), t.t(
+            "Otherwise calls can be placed at any time.", "Si no, se puede llamar a cualquier hora.")))
         (sheet.line(&of("timezone"), says(t.t("Time zone", "Zona horaria"), t.t(
             "An IANA name, such as America/Mexico_City.", "Un nombre IANA, como America/Mexico_City."))))
         (sheet.ticks(&of("days"), t.t("Days", "Días"), &days))
         (sheet.line(&of("start"), says(t.t("From", "Desde"), t.t("HH:MM, 00:00 to 23:59.", "HH:MM, de 00:00 a 23:59."))))
         (sheet.line(&of("end"), says(t.t("Until", "Hasta"), t.t(
-            "HH:MM. Before the beginning: it crosses midnight.", "HH:MM. Antes del inicio: cruza la medianoche."))))
+            "HH:MM. If earlier than the start, the hours cross midnight.", "HH:MM. Si es antes del inicio, el horario cruza la medianoche."))))
     })
 }
 
@@ -259,17 +259,17 @@ fn knowledge(sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
     group.with(&html! {
         @if !choices.has_knowledge {
             p.warning { (t.t(
-                "Your plan has no knowledge: what is chosen here is kept, but not used.",
-                "Tu plan no incluye conocimiento: lo que elijas aquí se guarda, pero no se usa.")) }
+                "Your plan does not include knowledge. Your choices here are saved but not used.",
+                "Tu plan no incluye conocimiento. Lo que elijas aquí se guarda, pero no se usa.")) }
         }
-        (sheet.choice("knowledge_base.mode", says(t.t("Looks things up", "Consulta"), ""), &[
-            ("off", t.t("Never", "Nunca")), ("auto", t.t("Before each answer", "Antes de cada respuesta")),
+        (sheet.choice("knowledge_base.mode", says(t.t("Search documents", "Buscar en documentos"), ""), &[
+            ("off", t.t("Never", "Nunca")), ("auto", t.t("Before each reply", "Antes de cada respuesta")),
             ("tool", t.t("When the model asks", "Cuando el modelo lo pide")),
         ]))
-        (sheet.number("knowledge_base.top_k", says(t.t("Passages for each look-up", "Pasajes por consulta"), t.t(
-            "1 to 20. Empty: 4.", "De 1 a 20. Vacío: 4."))))
+        (sheet.number("knowledge_base.top_k", says(t.t("Passages per search", "Pasajes por búsqueda"), t.t(
+            "1 to 20. Default 4.", "De 1 a 20. Predeterminado: 4."))))
         @if !choices.folders.is_empty() {
-            (sheet.ticks(FOLDERS, t.t("Folders, with all their documents", "Carpetas, con todos sus documentos"), &choices.folders))
+            (sheet.ticks(FOLDERS, t.t("Folders (with all their documents)", "Carpetas (con todos sus documentos)"), &choices.folders))
         }
         @if choices.has_knowledge {
             div.field {
@@ -284,7 +284,7 @@ fn knowledge(sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
             input type="hidden" name=(DOCUMENTS_SHOWN) value=(sheet.fields.text(DOCUMENTS_Q));
             @if choices.documents.is_empty() {
                 p.hint { (t.t("No documents.", "Sin documentos.")) " "
-                    a href={ (crate::PATH) "/knowledge" } { (t.t("To knowledge", "Ir a conocimiento")) } }
+                    a href={ (crate::PATH) "/knowledge" } { (t.t("Go to Knowledge", "Ir a Conocimiento")) } }
             } @else { (sheet.ticks(DOCUMENTS, t.t("Documents", "Documentos"), &choices.documents)) }
         }
     })
@@ -295,10 +295,10 @@ fn tools(sheet: &Sheet<'_>, choices: &Choices) -> Markup {
     let group = sheet.group(t.t("Tools", "Herramientas"), &[TOOLS]);
     group.with(&html! {
         @if choices.tools.is_empty() {
-            p.hint { (t.t("What an agent can do besides speaking. There is none yet.", "Lo que un agente puede hacer además de hablar. Aún no hay ninguna.")) " "
-                a href={ (crate::PATH) "/tools/new" } { (t.t("Make a tool", "Crear una herramienta")) } }
+            p.hint { (t.t("Tools let an agent do more than talk. No tools yet.", "Con herramientas, un agente hace más que hablar. Aún no hay ninguna.")) " "
+                a href={ (crate::PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
         } @else {
-            (sheet.ticks(TOOLS, t.t("Tools that it may use", "Herramientas que puede usar"), &choices.tools))
+            (sheet.ticks(TOOLS, t.t("Tools this agent can use", "Herramientas que puede usar este agente"), &choices.tools))
         }
     })
 }

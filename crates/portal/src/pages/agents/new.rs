@@ -1,4 +1,4 @@
-//! A new agent: named, and with a configuration that can be published as it is.
+//! A new agent, with a name and a configuration that can be published as it is.
 
 use maud::{Markup, html};
 use offhook_domain::json::Json;
@@ -10,7 +10,7 @@ use crate::parts::form::{Input, form, refusal};
 use crate::trouble::Answer;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
-/// Languages that are offered; any other BCP 47 tag may be typed.
+/// Suggested languages; any other BCP 47 tag can be typed.
 const LANGUAGES: [(&str, &str); 7] = [
     ("es-MX", "Español (México)"),
     ("es-ES", "Español (España)"),
@@ -22,7 +22,7 @@ const LANGUAGES: [(&str, &str); 7] = [
 ];
 
 const fn title(lang: Lang) -> &'static str {
-    lang.t("New agent", "Nuevo agente")
+    lang.t("Create agent", "Crear agente")
 }
 
 /// `GET /portal/agents/new`
@@ -39,21 +39,21 @@ fn draw(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Markup {
         (refusal(said))
         (form(visitor, "/agents/new", &html! {
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required()
-                .hint(t.t("1 to 120 characters. Customers see it in the widget alone, as its heading.", "De 1 a 120 caracteres. Los clientes solo lo ven en el widget, como título.")))
+                .hint(t.t("Up to 120 characters. Shown as the widget's title.", "Hasta 120 caracteres. Se muestra como título del widget.")))
             div.field {
                 label for="field-language" { (t.t("Language", "Idioma")) }
                 input #field-language type="text" name="language" value=(fields.text("language")) required list="languages"
                     autocomplete="off" aria-describedby="field-language-hint";
                 datalist #languages { @for (tag, name) in LANGUAGES { option value=(tag) { (name) } } }
                 p.hint #field-language-hint { (t.t(
-                    "What it speaks, as a BCP 47 tag such as es-MX.", "Lo que habla, como etiqueta BCP 47, por ejemplo es-MX.",
+                    "A BCP 47 tag, such as en-US or es-MX.", "Una etiqueta BCP 47, como es-MX o en-US.",
                 )) }
             }
             p.hint { (t.t(
-                "Its runtime is this service's engine. Legacy agents come from their provider by themselves, once the account's credential for it is stored.",
-                "Su entorno es el motor de este servicio. Los agentes heredados llegan solos de su proveedor cuando se guarda la credencial de la cuenta.",
+                "To use your ElevenLabs agents, store an ElevenLabs credential for the account. They then appear in the list automatically.",
+                "Para usar tus agentes de ElevenLabs, guarda una credencial de ElevenLabs en la cuenta. Aparecerán en la lista automáticamente.",
             )) }
-            p { button.primary type="submit" { (t.t("Make the agent", "Crear el agente")) } }
+            p { button.primary type="submit" { (t.t("Create agent", "Crear agente")) } }
         }))
     }
 }
@@ -75,8 +75,8 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
         Ok(view) => {
             let (id, path) = (view.agent.id, format!("/agents/{}", view.agent.id));
             let said = post.t(
-                "The agent is a draft. Change what it says, then publish it.",
-                "El agente es un borrador. Cambia lo que dice y luego publícalo.",
+                "Draft created. Edit the agent, then publish it.",
+                "Borrador creado. Edita el agente y luego publícalo.",
             );
             post.done("agent.create", id, &path, said).await
         }
@@ -92,7 +92,7 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
     }
 }
 
-/// What an agent says before anybody has written it: in its own language, not the reader's.
+/// The first prompt and greeting, in the agent's language and not the reader's.
 fn first_words(language: &str) -> (&'static str, &'static str) {
     let primary = language.split('-').next().unwrap_or(language);
     if primary.eq_ignore_ascii_case("es") {

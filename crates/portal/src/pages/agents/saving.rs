@@ -1,4 +1,4 @@
-//! Saving a configuration that was edited on a version: what changed since is a conflict, told with the way out.
+//! Saving a configuration that was edited on a version: later changes are a conflict, shown with a way to resolve it.
 
 use maud::{Markup, html};
 use offhook_domain::json::{FieldError, Json};
@@ -14,10 +14,10 @@ use crate::visit::{Developer, Post, Visitor};
 /// The version that the form was filled in on.
 pub(super) const BASE: &str = "expected_version";
 
-/// The version on which the changes are to be made after a conflict.
+/// The version to which changes are applied after a conflict.
 const ONTO: &str = "onto";
 
-/// What was asked for besides saving.
+/// The field that asks to publish as well.
 const PUBLISH: &str = "publish";
 
 /// An edit that was not saved, or not published.
@@ -25,7 +25,7 @@ pub(super) struct Refused {
     pub(super) said: String,
     /// The version that the form is now on.
     pub(super) base: i32,
-    /// The version that somebody else saved meanwhile.
+    /// The version that someone else saved meanwhile.
     pub(super) newer: Option<i32>,
     /// Whether it was saved as `base`, and only publishing was refused.
     pub(super) is_saved: bool,
@@ -63,7 +63,7 @@ pub(super) async fn config_at(visitor: &Visitor, view: &AgentView, version: i32)
     Ok(without_version(found.unwrap_or(Json::Null)))
 }
 
-/// The version's number is the service's to say.
+/// The service sets the version's number.
 pub(super) fn without_version(config: Json) -> Json {
     match config {
         Json::Object(mut members) => {
@@ -147,8 +147,8 @@ pub(super) async fn publish(
     post.note("agent.publish", id).await;
     Ok(Ok(tell!(
         post.lang(),
-        "Version {version} is published: conversations from now on have it.",
-        "La versión {version} está publicada: las conversaciones ya la usan."
+        "Version {version} published. New conversations use it.",
+        "Versión {version} publicada. Las conversaciones nuevas la usan."
     )))
 }
 
@@ -156,19 +156,15 @@ fn saved_sentence(lang: Lang, head: i32, changed: bool) -> String {
     match changed {
         true => tell!(
             lang,
-            "Saved. Version {head} is the newest; calls have it once it is published.",
-            "Guardado. La versión {head} es la más nueva; las llamadas la usarán cuando se publique."
+            "Saved as version {head}. Publish it to use it in calls.",
+            "Guardado como versión {head}. Publícala para usarla en las llamadas."
         ),
-        false => tell!(
-            lang,
-            "Nothing was changed, so nothing was saved.",
-            "No cambió nada, así que no se guardó nada."
-        ),
+        false => tell!(lang, "No changes to save.", "No hay cambios que guardar."),
     }
 }
 
-/// What a form begins with: why it was refused, the version it is on, the buttons. The first button is the one that
-/// Enter presses: it searches where a search was typed, and saves otherwise.
+/// The head of a form: why it was refused, its version, the buttons. Enter presses the first button, which searches if a
+/// search was typed and saves otherwise.
 pub(super) fn head_of_form(
     visitor: &Visitor,
     id: AgentId,
@@ -185,7 +181,7 @@ pub(super) fn head_of_form(
             (None, refused) => {
                 @if refused.is_some_and(|refused| refused.is_saved) {
                     p.notice role="status" { (tell!(t,
-                        "Version {base} is saved, but it cannot be published yet:",
+                        "Version {base} is saved but cannot be published yet:",
                         "La versión {base} se guardó, pero aún no se puede publicar:")) }
                 }
                 (crate::parts::form::refusal(refused.map(|refused| refused.said.as_str())))
@@ -194,13 +190,13 @@ pub(super) fn head_of_form(
         div.bar-of-actions.sticky {
             @if let Some(newer) = newer {
                 button.primary type="submit" name=(ONTO) value=(newer) {
-                    (tell!(t, "Make my changes on version {newer}", "Aplicar mis cambios sobre la versión {newer}"))
+                    (tell!(t, "Apply my changes to version {newer}", "Aplicar mis cambios a la versión {newer}"))
                 }
             } @else {
                 button.primary type="submit" name="save" value="on" { (t.t("Save", "Guardar")) }
                 button type="submit" name=(PUBLISH) value="on" { (t.t("Save and publish", "Guardar y publicar")) }
             }
-            a.button href={ (crate::PATH) "/agents/" (id) } { (t.t("Leave it as it is", "Dejarlo como está")) }
+            a.button href={ (crate::PATH) "/agents/" (id) } { (t.t("Cancel", "Cancelar")) }
         }
     }
 }
@@ -210,24 +206,24 @@ fn conflict(visitor: &Visitor, id: AgentId, base: i32, newer: i32) -> Markup {
     html! {
         div.refusal role="alert" tabindex="-1" {
             p { (tell!(t,
-                "While you were writing, somebody saved version {newer}; you began with version {base}. Nothing of yours is \
-                 lost: it is still in the form below, and not saved yet.",
-                "Mientras escribías, alguien guardó la versión {newer}; tú empezaste con la versión {base}. No se perdió nada \
-                 de lo tuyo: sigue en el formulario de abajo, aún sin guardar.")) }
+                "Someone saved version {newer} while you were editing version {base}. Your changes are still in the form \
+                 below, not saved yet.",
+                "Alguien guardó la versión {newer} mientras editabas la versión {base}. Tus cambios siguen en el formulario \
+                 de abajo, aún sin guardar.")) }
             p {
                 a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (base) "&to=" (newer) } target="_blank" rel="noopener" {
-                    (tell!(t, "What version {newer} changed (in a new tab)", "Qué cambió la versión {newer} (en otra pestaña)"))
+                    (tell!(t, "See what version {newer} changed (new tab)", "Ver qué cambió la versión {newer} (otra pestaña)"))
                 }
             }
             p { (t.t(
-                "The button below saves the fields that you changed on top of it; all others stay as they are there.",
-                "El botón de abajo guarda sobre ella solo los campos que cambiaste; los demás quedan como están ahí.",
+                "The button below applies only the fields you changed to that version and keeps the rest of it.",
+                "El botón de abajo aplica a esa versión solo los campos que cambiaste y conserva los demás.",
             )) }
         }
     }
 }
 
-/// Whether the form was sent to be looked at again, not to be saved.
+/// Whether the form was submitted to be drawn again, not to be saved.
 pub(super) fn looks_again(fields: &Fields) -> bool {
     match fields.get("add") {
         None => false,

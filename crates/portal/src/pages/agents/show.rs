@@ -1,10 +1,11 @@
-//! One agent: its state, and what can be done with it.
+//! One agent: its status and actions.
 
 use maud::{Markup, html};
 use offhook_domain::json::Json;
 use offhook_domain::{AgentStatus, MemberRole, Runtime};
 use offhook_services::AgentView;
 
+use super::choices::vendor;
 use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
 use super::{agent_of, runtime_name, status_badge, tabs};
@@ -24,7 +25,6 @@ pub(super) async fn agent(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Agents, &view.agent.name, &body))
 }
 
-/// `typed` is the form of a new name that was refused.
 fn draw(visitor: &Visitor, view: &AgentView, said: Option<&str>, typed: Option<&Fields>) -> Markup {
     html! {
         (tabs(visitor, &view.agent, ""))
@@ -57,50 +57,50 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
     let (agent, agents) = (&view.agent, visitor.services().agents());
     let of = |path: &str| member(view, path);
     let pair = |one: &str, other: &str| {
-        let mut both = vec![of(one), of(other)];
+        let mut both = vec![vendor(&of(one)).to_owned(), of(other)];
         both.retain(|text| !text.is_empty());
         both.join(" · ")
     };
     let published = match agent.published_version {
-        0 => t.t("never", "nunca").to_owned(),
+        0 => t.t("Never", "Nunca").to_owned(),
         version => version.to_string(),
     };
     html! {
         @match agent.status {
             AgentStatus::Error => p.warning { (t.t(
-                "The published version cannot hold a call: a model or voice that it needs is not set up here any more. Publish one that can.",
-                "La versión publicada no puede atender llamadas: falta un modelo o una voz que necesita. Publica una que sí pueda.",
+                "The published version cannot take calls: a model or voice it needs is no longer set up on this service. Publish a version that works.",
+                "La versión publicada no puede atender llamadas: un modelo o una voz que necesita ya no está configurado en este servicio. Publica una versión que funcione.",
             )) },
             AgentStatus::Archived => p.warning { (t.t(
-                "Put away. Its conversations stay. Restored, it is paused.",
-                "Archivado. Sus conversaciones se conservan. Al restaurarlo queda en pausa.",
+                "This agent is archived. Its conversations are kept. If you restore it, it is paused.",
+                "Este agente está archivado. Sus conversaciones se conservan. Al restaurarlo queda en pausa.",
             )) },
             _ => {},
         }
         @if view.config.as_ref().is_some_and(|config| agents.has_no_sound_for(config)) { p.warning { (t.t(
-            "It asks to record calls, or for a background sound, and calls on this service are simulated: nothing is recorded or heard.",
-            "Pide grabar las llamadas o un sonido de fondo, y las llamadas de este servicio son simuladas: no se graba ni se oye nada.",
+            "Recording or a background sound is on, but calls on this service are simulated: nothing is recorded or played.",
+            "La grabación o un sonido de fondo está activado, pero las llamadas de este servicio son simuladas: no se graba ni se oye nada.",
         )) } }
         dl.facts {
             (list::fact(t.t("Status", "Estado"), status_badge(agent.status, t)))
             (list::fact(t.t("Published version", "Versión publicada"), published))
-            (list::fact(t.t("Newest version", "Versión más nueva"), agent.head_version))
+            (list::fact(t.t("Latest version", "Última versión"), agent.head_version))
             (list::fact(t.t("Language", "Idioma"), &agent.language))
             (list::fact(t.t("Model", "Modelo"), or_dash(&pair("llm.provider", "llm.model"))))
             (list::fact(t.t("Voice", "Voz"), or_dash(&pair("voice.provider", "voice.voice_id"))))
-            (list::fact(t.t("Changed", "Modificado"), when(agent.updated_at)))
-            (list::fact("Id", html! { code { (agent.id) } }))
+            (list::fact(t.t("Updated", "Actualizado"), when(agent.updated_at)))
+            (list::fact("ID", html! { code { (agent.id) } }))
         }
         (unpublished(visitor, view))
         @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) }
-        h2 { (t.t("What it says first", "Lo primero que dice")) }
-        (prose(&of("first_message"), t.t("Nothing: the other side begins.", "Nada: empieza la otra persona.")))
+        h2 { (t.t("First message", "Primer mensaje")) }
+        (prose(&of("first_message"), t.t("None. The caller speaks first.", "Ninguno. La otra persona habla primero.")))
         h2 { (t.t("Instructions", "Instrucciones")) }
-        (prose(&of("system_prompt"), t.t("Not written yet: it cannot be published without.", "Sin escribir: no se puede publicar así.")))
+        (prose(&of("system_prompt"), t.t("Not written yet. Required to publish.", "Aún sin escribir. Obligatorio para publicar.")))
     }
 }
 
-/// A text of the agent's, or what it means that there is none.
+/// A text of the agent, or what an empty one means.
 fn prose(text: &str, none: &str) -> Markup {
     html! { @if text.is_empty() { p.soft { (none) } } @else { pre.prose dir="auto" { (text) } } }
 }
@@ -127,8 +127,8 @@ fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
                 (status_button(visitor, view, "active", t.t("Activate", "Activar")))
             }
             (danger(visitor, &format!("/agents/{id}/archive"), t.t("Archive", "Archivar"), t.t(
-                "Archive this agent? It takes no more calls and its phone numbers are unassigned. Its conversations stay.",
-                "¿Archivar este agente? Ya no recibirá llamadas y sus números quedarán sin asignar. Sus conversaciones se conservan.",
+                "Archive this agent? It stops taking calls and its phone numbers are unassigned. Its conversations are kept.",
+                "¿Archivar este agente? Deja de recibir llamadas y sus números quedan sin asignar. Sus conversaciones se conservan.",
             )))
         }
         @if is_news && agent.head_version != 0 {
@@ -144,31 +144,31 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
     let provider_id = agent.provider_agent_id.as_deref().unwrap_or_default();
     html! {
         p.lead { (t.t(
-            "This agent's configuration lives at its provider: what it says, its model and its voice are changed there. What you see here is the summary that the provider gave, asked for anew every hour. Here it can be renamed, called and put to work in batches.",
-            "La configuración de este agente vive con su proveedor: lo que dice, su modelo y su voz se cambian ahí. Lo que ves aquí es el resumen que dio el proveedor, y se vuelve a pedir cada hora. Aquí puedes renombrarlo, usarlo en llamadas y en lotes.",
+            "This agent is configured at ElevenLabs: change its prompt, model and voice there. The summary below comes from ElevenLabs and is refreshed every hour. Here you can rename it, place calls with it and use it in batch calls.",
+            "Este agente se configura en ElevenLabs: cambia ahí sus instrucciones, su modelo y su voz. El resumen de abajo viene de ElevenLabs y se actualiza cada hora. Aquí puedes renombrarlo, hacer llamadas con él y usarlo en lotes.",
         )) }
         dl.facts {
             (list::fact(t.t("Status", "Estado"), status_badge(agent.status, t)))
-            (list::fact(t.t("Runtime", "Entorno"), runtime_name(agent.runtime, t)))
-            (list::fact(t.t("Id at the provider", "Id con el proveedor"), html! { code { (provider_id) } }))
+            (list::fact(t.t("Platform", "Plataforma"), runtime_name(agent.runtime, t)))
+            (list::fact(t.t("ElevenLabs ID", "ID en ElevenLabs"), html! { code { (provider_id) } }))
             (list::fact(t.t("Language", "Idioma"), &agent.language))
             (list::fact(t.t("Model", "Modelo"), or_dash(&of("llm.model"))))
             (list::fact(t.t("Voice", "Voz"), or_dash(&of("voice.voice_id"))))
-            (list::fact(t.t("Changed", "Modificado"), when(agent.updated_at)))
-            (list::fact("Id", html! { code { (agent.id) } }))
+            (list::fact(t.t("Updated", "Actualizado"), when(agent.updated_at)))
+            (list::fact("ID", html! { code { (agent.id) } }))
         }
-        h2 { (t.t("Numbers that it calls from", "Números desde los que llama")) }
+        h2 { (t.t("Calls from", "Llama desde")) }
         @if view.numbers.is_empty() {
             p.soft { (t.t("None.", "Ninguno.")) }
         } @else {
             ul { @for number in &view.numbers { li { (number.phone_number) " " span.soft { (number.label) } } } }
         }
         @for (path, name) in [
-            ("first_message", t.t("What it says first", "Lo primero que dice")),
+            ("first_message", t.t("First message", "Primer mensaje")),
             ("system_prompt", t.t("Instructions", "Instrucciones")),
         ] {
             h2 { (name) }
-            (prose(&of(path), t.t("The provider does not say.", "El proveedor no lo indica.")))
+            (prose(&of(path), t.t("Not provided by ElevenLabs.", "ElevenLabs no lo indica.")))
         }
     }
 }
@@ -191,7 +191,7 @@ fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> M
         (form(visitor, &format!("/agents/{}/name", agent.id), &html! {
             (version::hidden(fields))
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required()
-                .hint(t.t("1 to 120 characters.", "De 1 a 120 caracteres.")))
+                .hint(t.t("Up to 120 characters.", "Hasta 120 caracteres.")))
             button type="submit" { (t.t("Rename", "Renombrar")) }
         }))
     }
@@ -200,7 +200,7 @@ fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> M
 /// `POST /portal/agents/{id}/name`
 pub(super) async fn rename(post: Post<Developer>) -> Answer {
     let (view, t) = (agent_of(&post).await?, post.lang());
-    // An archived one is not renamed at all, and says so.
+    // An archived agent cannot be renamed, and the refusal says so.
     if view.agent.status != AgentStatus::Archived
         && let Some(late) = version::stale(&name_fields(&view.agent.name), &post.fields)
     {
@@ -210,7 +210,7 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
     let body = Json::object([("name", Json::from(post.fields.text("name")))]);
     let agents = post.services().agents();
     let done = agents.update(post.account(), view.agent.id, &body).await;
-    let said = t.t("Renamed.", "Renombrado.");
+    let said = t.t("Agent renamed.", "Agente renombrado.");
     let typed = Some(&post.fields);
     ended(&post, &view, typed, done.map(drop), "agent.update", said).await
 }
@@ -222,12 +222,12 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     let body = Json::object([("status", Json::from(status))]);
     let said = match status {
         "active" => post.t(
-            "The agent takes calls again.",
-            "El agente vuelve a recibir llamadas.",
+            "Agent activated. It takes calls again.",
+            "Agente activado. Vuelve a recibir llamadas.",
         ),
         _ => post.t(
-            "The agent is paused: it takes no calls until it is activated.",
-            "El agente está en pausa: no recibe llamadas hasta que lo actives.",
+            "Agent paused. It takes no calls until you activate it.",
+            "Agente en pausa. No recibe llamadas hasta que lo actives.",
         ),
     };
     let agents = post.services().agents();
@@ -235,7 +235,7 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     ended(&post, &view, None, done.map(drop), "agent.status", said).await
 }
 
-/// Back to the agent, with what became of the wish; a name that was typed stays in its form.
+/// Back to the agent, with the result; a typed name stays in its form.
 async fn ended<E: Into<Trouble>>(
     post: &Post<Developer>,
     view: &AgentView,
@@ -258,6 +258,6 @@ pub(super) async fn archive(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
     let agents = post.services().agents();
     let done = agents.archive(post.account(), view.agent.id).await;
-    let said = post.t("The agent is archived.", "El agente está archivado.");
+    let said = post.t("Agent archived.", "Agente archivado.");
     ended(&post, &view, None, done, "agent.archive", said).await
 }

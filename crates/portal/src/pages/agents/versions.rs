@@ -1,4 +1,4 @@
-//! Versions of an agent: history, what each says, what changed between two.
+//! Versions of an agent: history, contents, differences.
 
 use maud::{Markup, html};
 use offhook_domain::{Json, MemberRole};
@@ -18,10 +18,10 @@ use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-/// Lines around a change that are shown too.
+/// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// Texts that are compared line by line, before the rest as JSON.
+/// Texts that are compared line by line; the rest is compared as JSON.
 const TEXTS: [&str; 2] = ["system_prompt", "first_message"];
 
 /// `GET /portal/agents/{id}/versions`
@@ -37,9 +37,9 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (tabs(&visit, &view.agent, "versions"))
         @if page.items.is_empty() {
-            (list::empty(t.t("No version yet", "Aún no hay versiones"), t.t(
-                "The first is saved with the agent's first configuration.",
-                "La primera se guarda con la primera configuración del agente.",
+            (list::empty(t.t("No versions yet", "Aún no hay versiones"), t.t(
+                "The first version is created when you save the agent's configuration.",
+                "La primera versión se crea al guardar la configuración del agente.",
             ), None))
         } @else {
             (compare_form(&visit, &view, view.agent.published_version, view.agent.head_version))
@@ -51,14 +51,14 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("Saved", "Guardada"), |shown| when(shown.version.created_at))
                 .column(t.t("Published", "Publicada"), |shown| html! {
                     (when_if(shown.version.published_at))
-                    @if shown.is_published { " " (badge(Tone::Good, t.t("serves now", "en servicio"))) }
+                    @if shown.is_published { " " (badge(Tone::Good, t.t("Live", "En uso"))) }
                 })
                 .column(t.t("Note", "Nota"), |shown| shown.version.note.as_deref().unwrap_or("–"))
                 .column(t.t("Changes", "Cambios"), |shown| {
                     let number = shown.version.version;
                     html! { @if number > 1 {
                         a href={ (PATH) "/agents/" (id) "/diff?from=" (number - 1) "&to=" (number) } {
-                            (t.t("against the one before", "contra la anterior"))
+                            (t.t("View changes", "Ver cambios"))
                             span.unseen { " " (number) }
                         }
                     } }
@@ -118,9 +118,9 @@ fn draw_version(
     let config = without_version(shown.config.unwrap_or(Json::Null));
     let (published, head) = (view.agent.published_version, view.agent.head_version);
     let state = if shown.is_published {
-        badge(Tone::Good, t.t("serves now", "en servicio"))
+        badge(Tone::Good, t.t("Live", "En uso"))
     } else {
-        badge(Tone::Plain, t.t("not in service", "fuera de servicio"))
+        badge(Tone::Plain, t.t("Not live", "Sin uso"))
     };
     html! {
         (tabs(visitor, &view.agent, "versions"))
@@ -128,11 +128,11 @@ fn draw_version(
         dl.facts {
             (list::fact(t.t("Saved", "Guardada"), when(shown.version.created_at)))
             (list::fact(t.t("Published", "Publicada"), when_if(shown.version.published_at)))
-            (list::fact(t.t("State", "Estado"), state))
+            (list::fact(t.t("Status", "Estado"), state))
             (list::fact(t.t("Note", "Nota"), shown.version.note.as_deref().unwrap_or("–")))
         }
         p {
-            @for (other, name) in [(published, t.t("the published one", "la publicada")), (head, t.t("the newest", "la más nueva"))] {
+            @for (other, name) in [(published, t.t("the published version", "la versión publicada")), (head, t.t("the latest version", "la última versión"))] {
                 @if other != 0 && other != number {
                     a href={ (PATH) "/agents/" (id) "/diff?from=" (other) "&to=" (number) } {
                         (t.t("Compare with ", "Comparar con ")) (name) " (" (other) ")"
@@ -148,7 +148,7 @@ fn draw_version(
                 @if number != head {
                     (form(visitor, &format!("/agents/{id}/versions/{number}/restore"), &html! {
                         input type="hidden" name="expected_version" value=(head);
-                        button type="submit" { (t.t("Make it the newest version", "Hacerla la versión más nueva")) }
+                        button type="submit" { (t.t("Restore this version", "Restaurar esta versión")) }
                     }))
                 }
             }
@@ -164,7 +164,7 @@ fn draw_version(
     }
 }
 
-/// Publishing a version: rolling back, where it is older than the one that serves.
+/// Publishes a version, or rolls back if it is older than the live one.
 pub(super) fn publish_form(visitor: &Visitor, view: &AgentView, number: i32) -> Markup {
     let t = visitor.lang();
     let label = match number < view.agent.published_version {
@@ -196,7 +196,7 @@ pub(super) async fn publish_version(post: Post<Developer>) -> Answer {
     ended(&post, &view, shown, done)
 }
 
-/// To the agent, or the version's page again with why nothing was done.
+/// Redirects to the agent, or shows the version's page with the error.
 fn ended(
     post: &Post<Developer>,
     view: &AgentView,
@@ -241,11 +241,11 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
         (tabs(&visit, agent, "versions"))
         (compare_form(&visit, &view, numbers.0, numbers.1))
         @if old == new {
-            p.lead { (t.t("These versions say the same.", "Estas versiones dicen lo mismo.")) }
+            p.lead { (t.t("These versions are identical.", "Estas versiones son idénticas.")) }
         } @else {
             p.hint { (t.t(
-                "What was taken out begins with −, what came in with +.",
-                "Lo que se quitó empieza con −; lo que se agregó, con +.",
+                "Removed lines start with −, added lines with +.",
+                "Las líneas quitadas empiezan con −; las agregadas, con +.",
             )) }
             @for name in TEXTS {
                 @let (before, after) = (text_of(&old, name), text_of(&new, name));
@@ -281,7 +281,7 @@ fn text_of(config: &Json, name: &str) -> String {
     config.get(name).map(plain).unwrap_or_default()
 }
 
-/// A configuration without the texts that are shown apart.
+/// A configuration without the texts that are shown separately.
 fn rest_of(config: &Json) -> String {
     let members = config.as_object().unwrap_or_default().iter();
     let rest = members.filter(|(name, _)| !TEXTS.contains(&name.as_str()));
@@ -314,7 +314,7 @@ fn lines(of: &str, before: &str, after: &str) -> Markup {
     }
 }
 
-/// A way to what is not published yet.
+/// A link to unpublished changes.
 pub(super) fn unpublished(visitor: &Visitor, view: &AgentView) -> Markup {
     let t = visitor.lang();
     let id = view.agent.id;
@@ -323,10 +323,10 @@ pub(super) fn unpublished(visitor: &Visitor, view: &AgentView) -> Markup {
         @if published != 0 && published != head {
             p {
                 (tell!(t,
-                    "Version {published} serves; version {head} is the newest. ",
-                    "La versión {published} está en servicio; la {head} es la más nueva. "))
+                    "Version {published} is live; version {head} is the latest. ",
+                    "La versión {published} está en uso; la {head} es la última. "))
                 a href={ (PATH) "/agents/" (id) "/diff?from=" (published) "&to=" (head) } {
-                    (t.t("What is different", "Qué es distinto"))
+                    (t.t("View changes", "Ver cambios"))
                 }
             }
         }

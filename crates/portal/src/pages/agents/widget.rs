@@ -1,4 +1,4 @@
-//! The widget of an agent: which web pages may talk to it, and the code that puts it there.
+//! The widget of an agent: allowed origins, limits and embed code.
 
 use maud::{Markup, html};
 use offhook_domain::MemberRole;
@@ -17,14 +17,14 @@ use crate::parts::words::yes;
 use crate::trouble::Answer;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-/// The fields of its form, as refusals and facts call them.
+/// The form's fields and labels.
 const ORIGINS: (&str, &str, &str) = ("allowed_origins", "Allowed origins", "Orígenes permitidos");
 const SESSIONS: (&str, &str, &str) = (
     "max_sessions_per_minute",
-    "Sessions a minute",
+    "Sessions per minute",
     "Sesiones por minuto",
 );
-const CREDITS: (&str, &str, &str) = ("daily_credit_cap", "Credits a day", "Créditos por día");
+const CREDITS: (&str, &str, &str) = ("daily_credit_cap", "Credits per day", "Créditos por día");
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     let name = &view.agent.name;
@@ -58,7 +58,7 @@ fn fields_of(settings: &WidgetSettings) -> Fields {
     ])
 }
 
-/// The origins that were typed, one on each line.
+/// The typed origins, one per line.
 fn origins(fields: &Fields) -> impl Iterator<Item = &str> {
     let lines = fields.raw("allowed_origins").lines().map(str::trim);
     lines.filter(|line| !line.is_empty())
@@ -75,21 +75,21 @@ fn settings_form(
         (refusal(said))
         (form(visitor, &format!("/agents/{}/widget", view.agent.id), &html! {
             (version::hidden(fields))
-            (check("enabled", "on", t.t("Pages may talk to this agent", "Las páginas pueden hablar con este agente"), fields.is_set("enabled")))
+            (check("enabled", "on", t.t("Enable the widget", "Activar el widget"), fields.is_set("enabled")))
             @if view.agent.published_version == 0 {
-                p.hint { (t.t("Publish the agent before you turn it on.", "Publica el agente antes de activarlo.")) }
+                p.hint { (t.t("Publish the agent before you enable the widget.", "Publica el agente antes de activar el widget.")) }
             }
-            (Input::text("allowed_origins", t.t("Allowed origins, one on each line", "Orígenes permitidos, uno por línea")).rows(4)
+            (Input::text("allowed_origins", t.t("Allowed origins, one per line", "Orígenes permitidos, uno por línea")).rows(4)
                 .value(fields.raw("allowed_origins")).hint(t.t(
-                    "As browsers write them: https://www.example.com, without a path. http:// for localhost alone. At most 20.",
-                    "Como los escriben los navegadores: https://www.ejemplo.com, sin ruta. http:// solo para localhost. Máximo 20.")))
-            (Input::text("max_sessions_per_minute", t.t("Sessions a minute", "Sesiones por minuto")).kind("number")
+                    "Such as https://www.example.com, without a path. http:// only for localhost. Up to 20.",
+                    "Como https://www.example.com, sin ruta. http:// solo para localhost. Hasta 20.")))
+            (Input::text("max_sessions_per_minute", t.t("Sessions per minute", "Sesiones por minuto")).kind("number")
                 .value(fields.raw("max_sessions_per_minute")).hint(t.t(
-                    "1 to 600, over all visitors. Empty: 10.", "De 1 a 600, entre todos los visitantes. Vacío: 10.")))
-            (Input::text("daily_credit_cap", t.t("Credits a day", "Créditos por día")).kind("number")
+                    "1 to 600, across all visitors. Default 10.", "De 1 a 600, entre todos los visitantes. Predeterminado: 10.")))
+            (Input::text("daily_credit_cap", t.t("Credits per day", "Créditos por día")).kind("number")
                 .value(fields.raw("daily_credit_cap")).hint(t.t(
-                    "What its sessions may hold and spend on a UTC day. Empty: as many as the wallet has.",
-                    "Lo que sus sesiones pueden reservar y gastar en un día UTC. Vacío: lo que haya en el saldo.")))
+                    "The most its sessions can hold and spend per day (UTC). Leave empty to limit them only by your balance.",
+                    "Lo máximo que sus sesiones pueden reservar y gastar por día (UTC). Déjalo vacío para que solo las limite tu saldo.")))
             button.primary type="submit" { (t.t("Save", "Guardar")) }
         }))
     }
@@ -102,30 +102,30 @@ fn facts(visitor: &Visitor, settings: &WidgetSettings) -> Markup {
         .map_or_else(|| "–".to_owned(), |cap| cap.to_string());
     html! {
         dl.facts {
-            (list::fact(t.t("Turned on", "Activado"), yes(settings.enabled, t)))
+            (list::fact(t.t("Enabled", "Activado"), yes(settings.enabled, t)))
             (list::fact(t.t("Allowed origins", "Orígenes permitidos"), html! { @for origin in &settings.origins { div { (origin) } } }))
-            (list::fact(t.t("Sessions a minute", "Sesiones por minuto"), settings.max_sessions_per_minute))
-            (list::fact(t.t("Credits a day", "Créditos por día"), cap))
+            (list::fact(t.t("Sessions per minute", "Sesiones por minuto"), settings.max_sessions_per_minute))
+            (list::fact(t.t("Credits per day", "Créditos por día"), cap))
         }
     }
 }
 
-/// What a page's owner copies into it.
+/// The code for the customer's page.
 fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
     let t = visitor.lang();
     let (base, id) = (visitor.base_url(), view.agent.id);
     let tag =
         format!(r#"<script src="{base}/widget/v1/offhook.js" data-agent="{id}" async></script>"#);
     html! {
-        h2 { (t.t("The code for your page", "El código para tu página")) }
+        h2 { (t.t("Embed code", "Código para tu página")) }
         p { (t.t(
-            "Put this line before the end of the body of every page of an allowed origin:",
-            "Pon esta línea antes del final del cuerpo de cada página de un origen permitido:",
+            "Paste this line before the closing body tag on every page of an allowed origin:",
+            "Pega esta línea antes de la etiqueta de cierre de body en cada página de un origen permitido:",
         )) }
         pre #embed tabindex="0" { (tag) }
         p { button type="button" data-copy="embed" { (t.t("Copy", "Copiar")) } }
         @if !enabled {
-            p.hint { (t.t("It shows nothing while the widget is turned off.", "No muestra nada mientras el widget esté desactivado.")) }
+            p.hint { (t.t("Nothing appears while the widget is off.", "No aparece nada mientras el widget esté desactivado.")) }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One batch: how far it is, whom it calls, and what can be done with it.
+//! One batch: progress, people, actions.
 
 use actix_web::http::header::{HeaderName, HeaderValue};
 use maud::{Markup, html};
@@ -26,8 +26,8 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Batches, &batch.name, &body))
 }
 
-/// `GET /portal/batch-calls/{id}/progress`: the part that grows. `was` is the state that the page around it shows: with
-/// another one the whole page is asked for, since other things can be done then.
+/// `GET /portal/batch-calls/{id}/progress`: the live part. `was` is the status that the page shows: if it has changed, the
+/// whole page is reloaded, since the actions differ.
 pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     let batches = visit.services().batches();
     let batch = batches.get(visit.account(), visit.id("id")?).await?;
@@ -45,23 +45,23 @@ pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
 /// `POST /portal/batch-calls/{id}/pause`
 pub(super) async fn pause(post: Post<Developer>) -> Answer {
     let said = post.t(
-        "Paused. Calls under way go on to their end.",
-        "En pausa. Las llamadas en curso siguen hasta terminar.",
+        "Batch paused. Calls in progress continue until they end.",
+        "Lote en pausa. Las llamadas en curso siguen hasta terminar.",
     );
     step(&post, BatchStep::Pause, "batch.pause", said).await
 }
 
 /// `POST /portal/batch-calls/{id}/resume`
 pub(super) async fn resume(post: Post<Developer>) -> Answer {
-    let said = post.t("It goes on.", "Continúa.");
+    let said = post.t("Batch resumed.", "Lote reanudado.");
     step(&post, BatchStep::Resume, "batch.resume", said).await
 }
 
 /// `POST /portal/batch-calls/{id}/cancel`
 pub(super) async fn cancel(post: Post<Developer>) -> Answer {
     let said = post.t(
-        "Cancelled. Calls under way go on to their end.",
-        "Cancelado. Las llamadas en curso siguen hasta terminar.",
+        "Batch canceled. Calls in progress continue until they end.",
+        "Lote cancelado. Las llamadas en curso siguen hasta terminar.",
     );
     step(&post, BatchStep::Cancel, "batch.cancel", said).await
 }
@@ -81,13 +81,13 @@ pub(super) async fn retry(post: Post<Developer>) -> Answer {
     let done = batches.retry(post.caller(), None, (id, &body), new::printed);
     let done = done.await.map(drop);
     let said = post.t(
-        "Those who were not called well are called again.",
-        "Se vuelve a llamar a quienes no se logró llamar bien.",
+        "Retrying failed and canceled calls.",
+        "Se reintentan las llamadas fallidas y canceladas.",
     );
     ended(&post, id, done, "batch.retry", said).await
 }
 
-/// Back to the batch, with what became of the wish.
+/// Back to the batch, with the result.
 async fn ended<E: Into<Trouble>>(
     post: &Post<Developer>,
     id: BatchId,
@@ -118,17 +118,17 @@ async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Ma
         dl.facts {
             (list::fact(t.t("Agent", "Agente"), agents.link(batch.agent_id)))
             (list::fact(t.t("Calls from", "Llama desde"), number))
-            (list::fact(t.t("To begin at", "Debe comenzar"), when_if(batch.scheduled_at)))
-            (list::fact(t.t("Began", "Comenzó"), when_if(batch.started_at)))
+            (list::fact(t.t("Scheduled for", "Programado para"), when_if(batch.scheduled_at)))
+            (list::fact(t.t("Started", "Comenzó"), when_if(batch.started_at)))
             (list::fact(t.t("Ended", "Terminó"), when_if(batch.ended_at)))
-            (list::fact(t.t("Made", "Creado"), when(batch.created_at)))
-            (list::fact(t.t("Id", "Id"), html! { code { (batch.id) } }))
+            (list::fact(t.t("Created", "Creado"), when(batch.created_at)))
+            (list::fact(t.t("ID", "ID"), html! { code { (batch.id) } }))
         }
         (recipients)
     })
 }
 
-/// How far it is. It asks for itself anew until the batch is over.
+/// The progress. It polls until the batch is over.
 fn growing(batch: &Batch, t: Lang) -> Markup {
     let status = batch.status;
     let from = format!("{PATH}/batch-calls/{}/progress?was={status}", batch.id);
@@ -138,7 +138,7 @@ fn growing(batch: &Batch, t: Lang) -> Markup {
         (t.t("On the phone", "En llamada"), batch.dialing),
         (t.t("Completed", "Completadas"), batch.completed),
         (t.t("Failed", "Fallidas"), batch.failed),
-        (t.t("Cancelled", "Canceladas"), batch.cancelled),
+        (t.t("Canceled", "Canceladas"), batch.cancelled),
     ];
     html! {
         section #progress aria-label=(t.t("Progress", "Avance"))
@@ -164,15 +164,15 @@ fn actions(visitor: &Visitor, batch: &Batch) -> Markup {
                 (form::button(visitor, &path("pause"), t.t("Pause", "Pausar"), &[]))
             }
             @if batch.status == BatchStatus::Paused {
-                (form::button(visitor, &path("resume"), t.t("Go on", "Continuar"), &[]))
+                (form::button(visitor, &path("resume"), t.t("Resume", "Reanudar"), &[]))
             }
             @if !batch.status.is_over() {
                 (form::danger(visitor, &path("cancel"), t.t("Cancel", "Cancelar"), t.t(
-                    "Cancel this batch? Nobody else is called.",
-                    "¿Cancelar este lote? No se llama a nadie más.",
+                    "Cancel this batch? The remaining people are not called.",
+                    "¿Cancelar este lote? No se llama a las personas restantes.",
                 )))
             } @else if again {
-                (form::button(visitor, &path("retry"), t.t("Call the others again", "Llamar de nuevo a los demás"), &[]))
+                (form::button(visitor, &path("retry"), t.t("Retry failed and canceled calls", "Reintentar fallidas y canceladas"), &[]))
             }
         }
     }
@@ -194,21 +194,21 @@ async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup> {
     Ok(html! {
         h2 { (t.t("People", "Personas")) }
         form.filters method="get" action=(here) {
-            (list::filter(visitor, "status", t.t("State", "Estado"), t.t("All", "Todos"),
+            (list::filter(visitor, "status", t.t("Status", "Estado"), t.t("All", "Todos"),
                 states.map(|status| (status.as_str(), recipient_name(*status, t)))))
-            button type="submit" { (t.t("Show", "Mostrar")) }
-            a.button href={ (here) "/results" } { (t.t("Results as CSV", "Resultados en CSV")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
+            a.button href={ (here) "/results" } { (t.t("Download results (CSV)", "Descargar resultados (CSV)")) }
         }
-        @if rows.items.is_empty() { p.soft { (t.t("Nobody is in this state.", "Nadie está en este estado.")) } } @else {
+        @if rows.items.is_empty() { p.soft { (t.t("No people with this status.", "Ninguna persona con este estado.")) } } @else {
             (Table::of(t.t("People", "Personas"), &rows.items)
                 .column(t.t("Number", "Número"), |row| row.to_number.as_str())
-                .column(t.t("State", "Estado"), |row| html! {
+                .column(t.t("Status", "Estado"), |row| html! {
                     (badge(recipient_tone(row.status), recipient_name(row.status, t)))
                     @if let Some(reason) = row.failure_reason { p.hint { (failure_name(reason, t)) } }
                 })
-                .column(t.t("Try", "Intento"), |row| row.attempt)
+                .column(t.t("Attempt", "Intento"), |row| row.attempt)
                 .column(t.t("Call", "Llamada"), |row| html! { @match row.conversation_id {
-                    Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("Read it", "Leerla")) span.unseen { " " (row.to_number) } } }
+                    Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("View", "Ver")) span.unseen { " " (row.to_number) } } }
                     None => { span.none { "–" } }
                 } })
                 .column(t.t("Variables", "Variables"), |row| variables(&row.metadata)))
@@ -226,7 +226,7 @@ const fn recipient_tone(status: RecipientStatus) -> Tone {
     }
 }
 
-/// What the agent was given, a line for each.
+/// The agent's variables, one per line.
 fn variables(metadata: &str) -> Markup {
     let json = Json::parse(metadata.as_bytes()).ok();
     let members = json.as_ref().and_then(Json::as_object).unwrap_or_default();
@@ -244,20 +244,20 @@ const fn recipient_name(status: RecipientStatus, t: Lang) -> &'static str {
         RecipientStatus::Dialing => t.t("On the phone", "En llamada"),
         RecipientStatus::Completed => t.t("Completed", "Completada"),
         RecipientStatus::Failed => t.t("Failed", "Falló"),
-        RecipientStatus::Cancelled => t.t("Cancelled", "Cancelada"),
+        RecipientStatus::Cancelled => t.t("Canceled", "Cancelada"),
     }
 }
 
 const fn failure_name(reason: FailureReason, t: Lang) -> &'static str {
     match reason {
-        FailureReason::NoAnswer => t.t("Nobody answered.", "Nadie contestó."),
+        FailureReason::NoAnswer => t.t("No answer.", "Nadie contestó."),
         FailureReason::Busy => t.t("The line was busy.", "La línea estaba ocupada."),
         FailureReason::Rejected => t.t("The call was rejected.", "La llamada fue rechazada."),
-        FailureReason::InvalidNumber => t.t("There is no such number.", "El número no existe."),
-        FailureReason::CarrierError => t.t("The carrier failed.", "Falló el operador telefónico."),
-        FailureReason::AgentError => t.t("The agent failed.", "Falló el agente."),
-        FailureReason::Interrupted => t.t("The call was broken off.", "La llamada se interrumpió."),
-        FailureReason::Cancelled => t.t("It was cancelled.", "Se canceló."),
-        FailureReason::Expired => t.t("It waited too long.", "Esperó demasiado."),
+        FailureReason::InvalidNumber => t.t("The number does not exist.", "El número no existe."),
+        FailureReason::CarrierError => t.t("Carrier error.", "Falló el operador telefónico."),
+        FailureReason::AgentError => t.t("Agent error.", "Falló el agente."),
+        FailureReason::Interrupted => t.t("Call interrupted.", "La llamada se interrumpió."),
+        FailureReason::Cancelled => t.t("Canceled.", "Cancelada."),
+        FailureReason::Expired => t.t("Waited too long.", "Esperó demasiado."),
     }
 }

@@ -1,4 +1,4 @@
-//! A new batch: who calls, whom, when; then a look at what is about to happen; then it is sent.
+//! A new batch: a form, a review of the list, then sending.
 
 use std::time::Duration;
 
@@ -20,16 +20,16 @@ use crate::sent::{self, FILE_TEXT, SentFile};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Upload, Visit, Visitor, first};
 
-/// The largest list: ten thousand people with 400 characters each. The interface takes larger ones.
+/// The largest list: ten thousand people with 400 characters each. The API takes larger ones.
 const MOST: usize = 4 * 1024 * 1024;
 
-/// Numbers that a choice offers.
+/// The most numbers that a choice offers.
 const NUMBERS: u32 = 300;
 
-/// How far in the past a start may lie: whoever chose the present minute needs a moment for the rest of the form.
+/// How far in the past a start may be: choosing the current minute leaves time for the rest of the form.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// Offsets of UTC that are no whole hours: hours and minutes.
+/// UTC offsets that are not whole hours: hours and minutes.
 const ODD: [(i32, i32); 11] = [
     (-9, -30),
     (-3, -30),
@@ -44,7 +44,7 @@ const ODD: [(i32, i32); 11] = [
     (12, 45),
 ];
 
-/// The fields that go along from page to page.
+/// The fields that are carried from page to page.
 const KEPT: [&str; 5] = [
     "name",
     "agent_id",
@@ -59,7 +59,7 @@ pub(super) async fn form(visit: Visit<Developer>) -> Answer {
     Ok(visit.page(Section::Batches, title(&visit), &body))
 }
 
-/// `POST /portal/batch-calls/new`: nothing is written; the list comes back to be looked at.
+/// `POST /portal/batch-calls/new`: writes nothing; shows the list for review.
 pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = sent::read(&mut upload, MOST).await;
     match looked_at(&upload, &fields, file).await {
@@ -77,7 +77,7 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = sent::read_again(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
         Ok(id) => {
-            let said = upload.t("The batch was taken.", "El lote fue aceptado.");
+            let said = upload.t("Batch created.", "Lote creado.");
             let path = format!("/batch-calls/{id}");
             upload.done_once("batch.create", id, &path, said).await
         }
@@ -86,7 +86,7 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
             let said = upload.told(trouble, &labels(t))?;
             let rows = list_of(&fields, t);
             let rows = rows.and_then(|rows| begins_at(&fields, upload.now(), t).map(|_| rows));
-            // Where the list and the start are good, what can be mended is mended where they are looked at.
+            // If the list and the start are valid, other errors are fixed on the review page.
             let (title, body) = match rows {
                 Ok(rows) => {
                     let body = look_page(&upload, &fields, &rows, Some(&said)).await?;
@@ -100,18 +100,18 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
 }
 
 pub(super) fn title(visitor: &Visitor) -> &'static str {
-    visitor.t("Call many people", "Llamar a muchas personas")
+    visitor.t("Create batch", "Crear lote")
 }
 
 fn look_title(visitor: &Visitor) -> &'static str {
-    visitor.t("Look before calling", "Revisa antes de llamar")
+    visitor.t("Review the list", "Revisar la lista")
 }
 
 fn refused(said: impl Into<String>) -> Trouble {
     Code::InvalidBody.error(said.into()).into()
 }
 
-/// What the form calls the fields of a batch.
+/// The labels of a batch's fields.
 const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
     [
         ("name", t.t("Name", "Nombre")),
@@ -120,7 +120,7 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
             "phone_number_id",
             t.t("Number to call from", "Número desde el que se llama"),
         ),
-        ("scheduled_at", t.t("Begin at", "Comenzar el")),
+        ("scheduled_at", t.t("Start at", "Comenzar el")),
     ]
 }
 
@@ -128,9 +128,9 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
     let t = visitor.lang();
     let agents = callers(visitor).await?;
     if agents.is_empty() {
-        let back = ("/batch-calls", t.t("To the batches", "A los lotes"));
+        let back = ("/batch-calls", t.t("Back to batches", "Volver a los lotes"));
         return Ok(list::empty(
-            t.t("Nobody to call", "Nadie que llame"),
+            t.t("No agent available", "Ningún agente disponible"),
             no_callers(t),
             Some(back),
         ));
@@ -152,13 +152,13 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
             (agents.field(visitor, "agent_id", t.t("Agent", "Agente"), fields.text("agent_id"), None))
             (Select::new("phone_number_id", t.t("Number to call from", "Número desde el que se llama"))
-                .option("", t.t("The agent's own", "El del agente"))
+                .option("", t.t("Agent's number", "Número del agente"))
                 .options(numbers)
                 .chosen(fields.text("phone_number_id")))
             fieldset {
                 legend { (t.t("When", "Cuándo")) }
-                (Input::text("scheduled_at", t.t("Begin at", "Comenzar el")).kind("datetime-local").value(fields.text("scheduled_at")).hint(t.t(
-                    "Leave it empty to begin at once.",
+                (Input::text("scheduled_at", t.t("Start at", "Comenzar el")).kind("datetime-local").value(fields.text("scheduled_at")).hint(t.t(
+                    "Leave empty to start now.",
                     "Déjalo vacío para comenzar ahora.",
                 )))
                 (Select::new("offset", t.t("Time zone", "Zona horaria"))
@@ -166,16 +166,16 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
                     .chosen(fields.get("offset").unwrap_or(usual)))
             }
             (sent::chooser(t.t("List of people (CSV)", "Lista de personas (CSV)"), ".csv,.txt,.tsv,text/csv", t.t(
-                "The first row names the columns. One of them holds the numbers, with + and the country code; the others become variables of the conversation. Up to 10,000 people and 4 MiB.",
-                "La primera fila nombra las columnas. Una contiene los números, con + y el código del país; las demás se vuelven variables de la conversación. Hasta 10,000 personas y 4 MiB.",
+                "The first row names the columns. One column has the phone numbers, with + and the country code. The others become conversation variables. Up to 10,000 people and 4 MiB.",
+                "La primera fila nombra las columnas. Una columna tiene los números, con + y el código del país. Las demás se vuelven variables de la conversación. Hasta 10,000 personas y 4 MiB.",
             )))
-            p { button.primary type="submit" { (t.t("Look at the list", "Revisar la lista")) } }
-            p.hint { (t.t("Nobody is called yet.", "Todavía no se llama a nadie.")) }
+            p { button.primary type="submit" { (t.t("Review the list", "Revisar la lista")) } }
+            p.hint { (t.t("No calls are placed yet.", "Todavía no se hace ninguna llamada.")) }
         }))
     })
 }
 
-/// Offsets of UTC, as they are said in a timestamp. Where clocks change in the year, the offset of that day is meant.
+/// UTC offsets as in timestamps. Where clocks change during the year, the offset is that of the chosen day.
 fn offsets(t: Lang) -> Vec<(String, String)> {
     let mut all: Vec<(i32, i32)> = (-12..=14).map(|hours| (hours, 0)).chain(ODD).collect();
     all.sort_unstable_by_key(|(hours, minutes)| hours * 60 + minutes);
@@ -213,14 +213,14 @@ async fn looked_at(
     let rows = Rows::read(&file.content, t).map_err(refused)?;
     begins_at(fields, visitor.now(), t).map_err(refused)?;
     let mut fields = fields.clone();
-    // As UTF-8 as it was just read.
+    // UTF-8, as it was just read.
     fields.push(FILE_TEXT, &String::from_utf8_lossy(&file.content));
     let to = column(&fields, &rows);
-    // The column of the numbers too, for it may be another one that is chosen.
+    // The phone number column too, since another column may be chosen for that.
     for at in rows.variables(to).into_iter().chain([to]) {
         fields.push("keep", &at.to_string());
     }
-    // A list that is sent twice is taken once.
+    // A list that is submitted twice creates one batch.
     fields.push("once", &format!("portal-{}", visitor.request_id()));
     look_page(visitor, &fields, &rows, None).await
 }
@@ -257,28 +257,28 @@ async fn look_page(
         (about_to_happen)
         (judged(&look, t))
         (unnamed(&nameless, t))
-        h2 { (t.t("The first rows", "Las primeras filas")) }
+        h2 { (t.t("First rows", "Primeras filas")) }
         (first_rows(rows, &look, t))
         (sent::form(visitor, "/batch-calls/send", MOST, &html! {
             @for name in KEPT { input type="hidden" name=(name) value=(fields.text(name)); }
             input type="hidden" name="once" value=(fields.text("once"));
             h2 { (t.t("Columns", "Columnas")) }
-            (Select::new("column", t.t("The numbers are in", "Los números están en"))
+            (Select::new("column", t.t("Phone number column", "Columna de los números"))
                 .options(columns.map(|(at, name)| (at.to_string(), shown_name(at, name, t))))
                 .chosen(&chosen))
             fieldset {
-                legend { (t.t("Variables that the agent is given", "Variables que recibe el agente")) }
+                legend { (t.t("Variables for the agent", "Variables para el agente")) }
                 @for (at, name) in named {
                     @let value = at.to_string();
                     (form::check("keep", &value, &shown_name(at, name, t), fields.all("keep").any(|kept| kept == value)))
                 }
-                p.hint { (t.t("The column of the numbers is never a variable.", "La columna de los números nunca es una variable.")) }
+                p.hint { (t.t("The phone number column is never a variable.", "La columna de los números nunca es una variable.")) }
             }
             // Last, since it is the longest: the list itself.
             input type="hidden" name=(FILE_TEXT) value=(fields.raw(FILE_TEXT));
             button.primary type="submit" { (begin(&look, fields, t)) }
         }))
-        p { a href={ (crate::PATH) "/batch-calls/new" } { (t.t("Begin anew", "Empezar de nuevo")) } }
+        p { a href={ (crate::PATH) "/batch-calls/new" } { (t.t("Start over", "Empezar de nuevo")) } }
     })
 }
 
@@ -297,7 +297,7 @@ async fn about_to_happen(visitor: &Visitor, fields: &Fields, look: &Look) -> Res
             (list::fact(t.t("Agent", "Agente"), agent))
             (list::fact(t.t("Calls from", "Llama desde"), number))
             (list::fact(t.t("People", "Personas"), people(look)))
-            (list::fact(t.t("Begins", "Comienza"), begins))
+            (list::fact(t.t("Starts", "Comienza"), begins))
         }
     })
 }
@@ -307,21 +307,17 @@ fn people(look: &Look) -> String {
     count(i64::try_from(look.total).unwrap_or(i64::MAX))
 }
 
-/// What the button says: how many people are called.
+/// The button's label, with the number of people.
 fn begin(look: &Look, fields: &Fields, t: Lang) -> String {
     let people = people(look);
     let now = fields.get("scheduled_at").is_none();
     match now {
-        true => tell!(
-            t,
-            "Call {people} people now",
-            "Llamar ahora a {people} personas"
-        ),
-        false => tell!(t, "Schedule {people} calls", "Programar {people} llamadas"),
+        true => tell!(t, "Call now ({people})", "Llamar ahora ({people})"),
+        false => tell!(t, "Schedule ({people})", "Programar ({people})"),
     }
 }
 
-/// What was seen in the whole list.
+/// Findings in the whole list.
 fn judged(look: &Look, t: Lang) -> Markup {
     let rows: Vec<String> = look.bad.iter().map(ToString::to_string).collect();
     let rows = rows.join(", ");
@@ -329,13 +325,13 @@ fn judged(look: &Look, t: Lang) -> Markup {
     html! {
         @if bad > 0 {
             p.warning { (tell!(t,
-                "Rows whose number cannot be called: {bad}, among them row {rows}. Choose the right column below, or mend the file.",
-                "Filas con un número al que no se puede llamar: {bad}, entre ellas la fila {rows}. Elige abajo la columna correcta, o corrige el archivo.")) }
+                "Rows with a number that cannot be called: {bad}, including row {rows}. Choose the right column below, or fix the file.",
+                "Filas con un número al que no se puede llamar: {bad}, incluida la fila {rows}. Elige abajo la columna correcta, o corrige el archivo.")) }
         }
         @if repeated > 0 {
             p.warning { (tell!(t,
-                "Numbers that stand in the list more than once: {repeated}. Each of their rows is called.",
-                "Números que están más de una vez en la lista: {repeated}. Se llama a cada una de sus filas.")) }
+                "Numbers that appear more than once: {repeated}. Each of their rows is called.",
+                "Números que aparecen más de una vez: {repeated}. Se llama a cada una de sus filas.")) }
         }
     }
 }
@@ -355,14 +351,14 @@ fn unnamed(columns: &[(usize, &String)], t: Lang) -> Markup {
     html! {
         @if !columns.is_empty() {
             p.warning { (tell!(t,
-                "Columns without a name of their own in the first row, which are left out: {places}. To send them too, give each another name in the file; \"to\" is the numbers' name.",
-                "Columnas sin un nombre propio en la primera fila, que se dejan fuera: {places}. Para enviarlas también, da a cada una otro nombre en el archivo; \"to\" es el nombre de los números.")) }
+                "Columns left out because they have no unique name in the first row: {places}. To include them, give each its own name in the file. \"to\" is the name of the phone number column.",
+                "Columnas omitidas porque no tienen un nombre único en la primera fila: {places}. Para incluirlas, da a cada una su propio nombre en el archivo. \"to\" es el nombre de la columna de los números.")) }
         }
     }
 }
 
 fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
-    let mut table = Table::of(t.t("The first rows", "Las primeras filas"), &look.first);
+    let mut table = Table::of(t.t("First rows", "Primeras filas"), &look.first);
     table = table.column(t.t("Number", "Número"), |(_, fault)| html! { @match fault {
         None => { (badge(Tone::Good, t.t("Can be called", "Se puede llamar"))) }
         Some(fault) => { (badge(Tone::Bad, t.t("Cannot be called", "No se puede llamar"))) p.hint { (fault_name(*fault, t)) } }
@@ -377,18 +373,18 @@ fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
 const fn fault_name(fault: E164Error, t: Lang) -> &'static str {
     match fault {
         E164Error::NoPlus | E164Error::PlusLost => t.t(
-            "The + and the country code are missing, as in +5215512345678.",
-            "Faltan el + y el código del país, como en +5215512345678.",
+            "The + and country code are missing. Write it as +5215512345678.",
+            "Faltan el + y el código del país. Escríbelo como +5215512345678.",
         ),
         E164Error::Malformed => t.t(
-            "It is no phone number: a + and 7 to 15 digits, as in +5215512345678.",
-            "No es un número telefónico: un + y de 7 a 15 dígitos, como en +5215512345678.",
+            "Not a phone number. Write + and 7 to 15 digits, as in +5215512345678.",
+            "No es un número telefónico. Escribe + y de 7 a 15 dígitos, como en +5215512345678.",
         ),
     }
 }
 
-/// When the batch begins; `None` is at once. The interface begins one of the past at once too, but here a page would have
-/// said that its calls are scheduled.
+/// When the batch starts; `None` is now. The API also starts a past one at once, but here the page would have said that its
+/// calls are scheduled.
 fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestamp>, String> {
     let Some(local) = fields.get("scheduled_at") else {
         return Ok(None);
@@ -396,8 +392,8 @@ fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestam
     let text = format!("{local}{}", fields.get("offset").unwrap_or("Z"));
     let Ok(at) = Timestamp::parse_from(&text) else {
         let said = t.t(
-            "\"Begin at\" is a day and a time, such as 2026-11-22T09:00.",
-            "\"Comenzar el\" es un día y una hora, como 2026-11-22T09:00.",
+            "\"Start at\" must be a date and time, such as 2026-11-22T09:00.",
+            "\"Comenzar el\" debe ser una fecha y hora, como 2026-11-22T09:00.",
         );
         return Err(said.to_owned());
     };
@@ -405,7 +401,7 @@ fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestam
         let (local, zone) = (local.replace('T', " "), zone(fields, t));
         return Err(tell!(
             t,
-            "\"Begin at\" lies in the past: {local}, {zone}. Choose a later time, or leave it empty to begin at once.",
+            "\"Start at\" is in the past: {local}, {zone}. Choose a later time, or leave it empty to start now.",
             "\"Comenzar el\" ya pasó: {local}, {zone}. Elige una hora posterior, o déjalo vacío para comenzar ahora."
         ));
     }
@@ -444,7 +440,7 @@ async fn taken(
     id_of(&reply.await?.location)
 }
 
-/// What is kept of a batch for a form that is sent twice: where it is says enough.
+/// The stored result of a submission: its location is enough.
 pub(super) fn printed(_: &Batch) -> Vec<u8> {
     Vec::new()
 }

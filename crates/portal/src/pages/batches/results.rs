@@ -1,4 +1,4 @@
-//! A batch's results as a CSV file, written as it is sent.
+//! A batch's results as a CSV file, streamed.
 
 use actix_web::web::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -14,7 +14,7 @@ use crate::visit::{Viewer, Visit};
 /// Recipients that are read at once.
 const AT_ONCE: u32 = 500;
 
-/// Variables that have a column of their own; what else there is stands in one column together.
+/// Variables with a column of their own; the others share one column.
 const NAMED: usize = 100;
 
 /// That column.
@@ -31,7 +31,7 @@ pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
     let names = names(&services, account, id).await?;
     let mut heads: Vec<&str> = COLUMNS.to_vec();
     heads.extend(names.iter().map(String::as_str));
-    // Spreadsheets take a file for UTF-8 by its first bytes.
+    // Spreadsheets recognize UTF-8 by these first bytes.
     let mut first = "\u{feff}".as_bytes().to_vec();
     first.extend(written([heads.into_iter().map(str::to_owned).collect()]));
     let start = (services, names, Some(None));
@@ -41,7 +41,7 @@ pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
         let lines = written(rows.iter().map(|row| line(row, &names)));
         Ok::<_, Trouble>(Some((Bytes::from(lines), (services, names, next))))
     });
-    // A file that breaks off is seen to: the answer ends without its end.
+    // On an error the response is cut off, so that the file is not taken for complete.
     let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the results broke off")));
     let first = stream::iter([Ok(Bytes::from(first))]);
     let disposition = format!("attachment; filename=\"batch-{id}.csv\"");
@@ -49,7 +49,7 @@ pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
     Ok(answer.streaming(first.chain(rows)))
 }
 
-/// A page of recipients, and the place behind it if there is more.
+/// A page of recipients, and the next place if there is more.
 async fn page(
     services: &Services,
     account: AccountId,
@@ -64,7 +64,7 @@ async fn page(
     Ok((page.items, next))
 }
 
-/// The variables of all recipients, in the order in which they first come, the first ones of them.
+/// The variables of all recipients, in order of first appearance, up to the limit.
 async fn names(services: &Services, account: AccountId, id: BatchId) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     let mut place = Some(None);
@@ -125,7 +125,7 @@ fn written(lines: impl IntoIterator<Item = Vec<String>>) -> Vec<u8> {
     writer.into_inner().unwrap_or_default()
 }
 
-/// A cell that no spreadsheet takes for a formula. A list that is sent anew loses the apostrophe (`rows.rs`).
+/// A cell that no spreadsheet takes for a formula. `rows.rs` removes the apostrophe if the list is uploaded again.
 fn harmless(cell: String) -> String {
     if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         return format!("'{cell}");

@@ -1,4 +1,4 @@
-//! The list of people as it was sent: a CSV file of any make, looked at and put into the form that batches take.
+//! The uploaded list of people: a CSV file of any dialect, converted to the form that batches take.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,16 @@ use offhook_services::{CsvRows, RECIPIENTS_AT_MOST};
 use crate::lang::{Lang, tell};
 use crate::parts::words::count;
 
-/// Rows that are shown before anybody is called.
+/// Rows shown in the review.
 const SHOWN: usize = 10;
 
 /// Faults that are named.
 const NAMED: usize = 20;
 
-/// What batches call the column with the number.
+/// The name that batches give to the phone number column.
 const TO: &str = "to";
 
-/// What columns with the number are usually called.
+/// Usual names of the phone number column.
 const USUAL: [&str; 10] = [
     "to",
     "phone",
@@ -35,7 +35,7 @@ const USUAL: [&str; 10] = [
 pub(super) struct Rows {
     /// The names of the columns.
     pub(super) columns: Vec<String>,
-    /// The row that these stand in, as spreadsheets count.
+    /// The row of the names, as spreadsheets count.
     head: usize,
     records: Vec<Record>,
 }
@@ -47,7 +47,7 @@ struct Record {
     cells: Vec<String>,
 }
 
-/// What is seen of a list before it is sent.
+/// The findings of a review.
 pub(super) struct Look {
     /// The first rows, each with what is wrong with its number.
     pub(super) first: Vec<(Vec<String>, Option<E164Error>)>,
@@ -57,11 +57,11 @@ pub(super) struct Look {
     pub(super) bad: Vec<usize>,
     /// How many these are.
     pub(super) bad_total: usize,
-    /// How many rows have a number that an earlier one has.
+    /// How many rows repeat the number of an earlier row.
     pub(super) repeated: usize,
 }
 
-/// Columns of a file at most: each is shown, and asked about.
+/// The most columns of a file: each is shown and offered as a variable.
 const COLUMNS: usize = 200;
 
 impl Rows {
@@ -96,8 +96,8 @@ impl Rows {
         if columns.len() > COLUMNS {
             return Err(tell!(
                 t,
-                "The first row names {} columns; {COLUMNS} are read at most.",
-                "La primera fila nombra {} columnas; se leen {COLUMNS} como máximo.",
+                "The first row has {} columns; the limit is {COLUMNS}.",
+                "La primera fila tiene {} columnas; el límite es {COLUMNS}.",
                 columns.len()
             ));
         }
@@ -109,8 +109,8 @@ impl Rows {
                 let most = count(i64::try_from(RECIPIENTS_AT_MOST).unwrap_or(i64::MAX));
                 return Err(tell!(
                     t,
-                    "The list holds more than {most} people. Split it, and make a batch of each part.",
-                    "La lista contiene más de {most} personas. Divídela y haz un lote de cada parte."
+                    "The list has more than {most} people. Split it and create a batch for each part.",
+                    "La lista tiene más de {most} personas. Divídela y crea un lote por cada parte."
                 ));
             }
             let row = numbers.row_of(record.as_byte_record());
@@ -124,15 +124,15 @@ impl Rows {
             let rows = uneven.join(", ");
             return Err(tell!(
                 t,
-                "These rows have more or fewer cells than the first row has names: {rows}.",
-                "Estas filas tienen más o menos celdas que nombres la primera fila: {rows}."
+                "These rows have more or fewer cells than the first row: {rows}.",
+                "Estas filas tienen más o menos celdas que la primera fila: {rows}."
             ));
         }
         if records.is_empty() {
             return Err(tell!(
                 t,
-                "The file holds nobody. Its first row names the columns; each further row is a person to call.",
-                "El archivo no contiene a nadie. Su primera fila nombra las columnas; cada fila siguiente es una persona por llamar."
+                "The file has no people. The first row names the columns; each row after it is a person to call.",
+                "El archivo no tiene personas. La primera fila nombra las columnas; cada fila siguiente es una persona por llamar."
             ));
         }
         Ok(Self {
@@ -154,7 +154,7 @@ impl Rows {
         named.or_else(of_content).unwrap_or(0)
     }
 
-    /// The columns that can become variables beside the numbers in the column `to`: each has a name of its own.
+    /// The columns that can become variables besides the numbers in column `to`: each has a unique name.
     pub(super) fn variables(&self, to: usize) -> Vec<usize> {
         let mut names = HashSet::from(["", TO]);
         let columns = self.columns.iter().enumerate();
@@ -162,7 +162,7 @@ impl Rows {
         named.map(|(at, _)| at).collect()
     }
 
-    /// What is seen of it, with the numbers in the column `to`.
+    /// Reviews the list, with the numbers in column `to`.
     pub(super) fn look(&self, to: usize) -> Look {
         let mut seen = HashSet::new();
         let mut look = Look {
@@ -190,8 +190,8 @@ impl Rows {
         look
     }
 
-    /// As batches take it: the numbers in a column `to`, and of the others those that are `kept`. Each row is where it
-    /// was, so that a refusal names it as the reader's own file does.
+    /// The list as batches take it: the numbers in a column `to`, and of the others those that are `kept`. Rows keep their
+    /// position, so that a refusal names the same row as the uploaded file.
     pub(super) fn sent(&self, to: usize, kept: &[usize]) -> Vec<u8> {
         let mut sent = Vec::new();
         let mut next = 1;
@@ -221,7 +221,7 @@ impl Record {
     }
 }
 
-/// What stands between the cells: what the first row has most of.
+/// The delimiter: the one that the first row has most of.
 fn delimiter(text: &str) -> u8 {
     let first = text.lines().next().unwrap_or("");
     let of = |sign: char| first.matches(sign).count();
@@ -235,7 +235,7 @@ fn delimiter(text: &str) -> u8 {
     }
 }
 
-/// A number without what people and spreadsheets put around and into it; the apostrophe is that of our own results.
+/// A number without the separators that people and spreadsheets add, and without the apostrophe of downloaded results.
 fn number(cell: &str) -> String {
     let cell = cell.trim();
     let cell = cell.strip_prefix('\'').unwrap_or(cell);
@@ -293,7 +293,7 @@ mod tests {
         let look = rows(file).look(0);
         assert_eq!(look.bad, [5]);
         assert_eq!(String::from_utf8(rows(file).sent(0, &[1])).unwrap(), file);
-        assert!(refused(b"to,name\n\n+5215512345678\n").ends_with("has names: 3."));
+        assert!(refused(b"to,name\n\n+5215512345678\n").ends_with("than the first row: 3."));
     }
 
     #[test]
@@ -302,18 +302,18 @@ mod tests {
         assert_eq!(rows(&list(10_000)).look(0).total, 10_000);
         assert_eq!(
             refused(list(10_001).as_bytes()),
-            "The list holds more than 10,000 people. Split it, and make a batch of each part."
+            "The list has more than 10,000 people. Split it and create a batch for each part."
         );
     }
 
     #[test]
     fn what_is_no_list_is_refused_in_plain_words() {
-        assert!(refused(b"to\n").starts_with("The file holds nobody."));
-        assert!(refused(b"").starts_with("The file holds nobody."));
+        assert!(refused(b"to\n").starts_with("The file has no people."));
+        assert!(refused(b"").starts_with("The file has no people."));
         assert!(refused(b"to\n\xff\xfe\n").starts_with("The file is not in UTF-8."));
         assert_eq!(
             refused(b"to,name\n+5215512345678,Ana\n+5215512345679\n"),
-            "These rows have more or fewer cells than the first row has names: 3."
+            "These rows have more or fewer cells than the first row: 3."
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What is known about a conversation besides its words: facts, variables, deliveries.
+//! Facts, variables and deliveries of a conversation.
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json, Runtime};
@@ -16,8 +16,8 @@ use crate::parts::words;
 use crate::trouble::Result;
 use crate::visit::Visitor;
 
-/// What changes while a conversation lasts, by the ids that the page knows it by: when it was answered, its turns, length
-/// and credits.
+/// Facts that change during a conversation, with their ids on the page: when it was answered, its turns, duration and
+/// credits.
 fn moving(
     conversation: &Conversation,
     so_far: &SoFar,
@@ -39,14 +39,14 @@ fn moving(
     };
     let counts = [
         ("fact-turns", lang.t("Turns", "Turnos"), turns),
-        ("fact-length", lang.t("Length", "Duración"), length),
+        ("fact-length", lang.t("Duration", "Duración"), length),
         ("fact-credits", lang.t("Credits", "Créditos"), credits),
     ];
     let counts = counts.map(|(id, name, value)| (id, name, html! { (value) }));
     answered.into_iter().chain(counts).collect()
 }
 
-/// What has changed of the facts, each put in its place on the page.
+/// The changed facts, as swaps for the page.
 pub(super) fn moved(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> Markup {
     html! {
         @for (id, _, value) in moving(conversation, so_far, lang) {
@@ -82,24 +82,24 @@ pub(super) async fn facts(
                 (list::fact(lang.t("From", "De"), number(&conversation.from_number)))
                 (list::fact(lang.t("To", "A"), number(&conversation.to_number)))
             }
-            (list::fact(lang.t("Began", "Inicio"), words::when(conversation.started_at)))
+            (list::fact(lang.t("Started", "Inicio"), words::when(conversation.started_at)))
             @for (id, name, value) in moving(conversation, so_far, lang) {
                 (list::fact(name, html! { span id=(id) { (value) } }))
             }
             (list::fact(lang.t("Ended", "Fin"), words::when_if(conversation.ended_at.filter(|_| is_over))))
-            @if is_over { (list::fact(lang.t("How it ended", "Cómo terminó"), wording::ending(conversation, lang))) }
+            @if is_over { (list::fact(lang.t("End reason", "Motivo de fin"), wording::ending(conversation, lang))) }
             @if let Some(latency) = latency(conversation, lang) {
-                (list::fact(lang.t("Answer latency", "Latencia de respuesta"), latency))
+                (list::fact(lang.t("Response latency", "Latencia de respuesta"), latency))
             }
             @if conversation.voice {
-                (list::fact(lang.t("Call in the API", "Llamada en la API"), html! { code { (CallHandle(conversation.id)) } }))
+                (list::fact(lang.t("Call ID", "ID de la llamada"), html! { code { (CallHandle(conversation.id)) } }))
             }
             @if let Some(link) = placing { (list::fact(lang.t("Placed by", "La hizo"), link)) }
         }
     })
 }
 
-/// The request that placed a call, with what else the log tells of it.
+/// The request that placed a call, with its other log entries.
 async fn placing(visitor: &Visitor, conversation: &Conversation) -> Result<Option<Markup>> {
     if conversation.key_id.is_none() {
         return Ok(None);
@@ -116,12 +116,12 @@ fn latency(conversation: &Conversation, lang: Lang) -> Option<String> {
     let (median, slow) = (conversation.latency.p50_ms?, conversation.latency.p95_ms?);
     Some(tell!(
         lang,
-        "median {median} ms, 95 of 100 within {slow} ms ({replies} replies)",
-        "mediana {median} ms, 95 de 100 en {slow} ms ({replies} respuestas)"
+        "p50 {median} ms · p95 {slow} ms · replies: {replies}",
+        "p50 {median} ms · p95 {slow} ms · respuestas: {replies}"
     ))
 }
 
-/// What the agent was told of this conversation: what was sent along, and its own defaults for the rest.
+/// The agent's variables in this conversation: metadata of the request, and defaults for the rest.
 pub(super) async fn variables(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     let lang = visitor.lang();
     let sent = Json::parse(conversation.metadata.as_bytes()).ok();
@@ -129,8 +129,8 @@ pub(super) async fn variables(visitor: &Visitor, conversation: &Conversation) ->
     let defaults = defaults(visitor, conversation).await?;
     let is_unsent = |(name, _): &&(String, Json)| !sent.iter().any(|(known, _)| known == name);
     let (with_it, by_agent) = (
-        lang.t("sent along", "se envió"),
-        lang.t("agent's default", "valor del agente"),
+        lang.t("sent with the request", "enviado con la solicitud"),
+        lang.t("agent default", "valor del agente"),
     );
     let all = sent.iter().map(|(name, value)| (name, value, with_it));
     let unsent = defaults.iter().filter(is_unsent);
@@ -143,12 +143,12 @@ pub(super) async fn variables(visitor: &Visitor, conversation: &Conversation) ->
             (Table::of(caption, &all)
                 .column(lang.t("Name", "Nombre"), |(name, ..)| html! { code { (name) } })
                 .column(lang.t("Value", "Valor"), |(_, value, _)| words::shown(value))
-                .column(lang.t("From", "Origen"), |(.., from)| from))
+                .column(lang.t("Source", "Origen"), |(.., from)| from))
         }
     })
 }
 
-/// The variables that the version knows, with their defaults.
+/// The variables of the version, with their defaults.
 async fn defaults(visitor: &Visitor, conversation: &Conversation) -> Result<Vec<(String, Json)>> {
     if conversation.runtime != Runtime::Engine || conversation.agent_version == 0 {
         return Ok(Vec::new());
@@ -171,7 +171,7 @@ async fn defaults(visitor: &Visitor, conversation: &Conversation) -> Result<Vec<
     Ok(with_default.collect())
 }
 
-/// What webhooks were told of it.
+/// The webhook deliveries of a conversation.
 pub(super) async fn deliveries(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     let lang = visitor.lang();
     let webhooks = visitor.services().webhooks();
@@ -196,9 +196,9 @@ pub(super) async fn deliveries(visitor: &Visitor, conversation: &Conversation) -
 const fn told(state: DeliveryState, lang: Lang) -> &'static str {
     match state {
         DeliveryState::Pending => lang.t("Pending", "Pendiente"),
-        DeliveryState::Retrying => lang.t("Trying again", "Reintentando"),
+        DeliveryState::Retrying => lang.t("Retrying", "Reintentando"),
         DeliveryState::Delivered => lang.t("Delivered", "Entregado"),
-        DeliveryState::Exhausted => lang.t("Given up", "Agotado"),
-        DeliveryState::Cancelled => lang.t("Cancelled", "Cancelado"),
+        DeliveryState::Exhausted => lang.t("Failed", "Falló"),
+        DeliveryState::Cancelled => lang.t("Canceled", "Cancelado"),
     }
 }

@@ -12,7 +12,7 @@ use crate::spanish;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
-/// The analysis of a conversation; nothing where there is none to be.
+/// The analysis of a conversation; nothing if it has none.
 pub(super) async fn of(visitor: &Visitor, view: &ConversationView) -> Result<Markup> {
     let conversations = visitor.services().conversations();
     let found = conversations.analysis(view).await?;
@@ -20,7 +20,7 @@ pub(super) async fn of(visitor: &Visitor, view: &ConversationView) -> Result<Mar
     Ok(found.map_or_else(|| html! {}, |found| draw(id, &found, visitor.lang())))
 }
 
-/// `GET /portal/conversations/{id}/analysis`: asked for again and again until it is made.
+/// `GET /portal/conversations/{id}/analysis`: polled until it is done.
 pub(super) async fn part(visit: Visit<Viewer>) -> Answer {
     let conversations = visit.services().conversations();
     let view = conversations
@@ -39,7 +39,7 @@ fn draw(id: ConversationId, analysis: &Analysis, lang: Lang) -> Markup {
             hx-swap=[waits.then_some("outerHTML")] {
             h2 { (lang.t("Analysis", "Análisis")) }
             @match analysis.status {
-                AnalysisStatus::Pending => p { (badge(Tone::Busy, lang.t("Being made", "En proceso"))) },
+                AnalysisStatus::Pending => p { (badge(Tone::Busy, lang.t("In progress", "En proceso"))) },
                 AnalysisStatus::Completed => {
                     (data(analysis))
                     p.hint { (when_if(analysis.completed_at)) }

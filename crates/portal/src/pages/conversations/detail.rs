@@ -1,4 +1,4 @@
-//! One conversation: what it was, what was said, and how it sounded.
+//! One conversation: facts, transcript, recording.
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, MemberRole};
@@ -17,14 +17,14 @@ use crate::parts::words::{Tone, badge};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-/// A conversation with all that its page shows of it.
+/// A conversation with everything that its page shows.
 pub(super) struct Story {
     pub(super) view: ConversationView,
     pub(super) said: Stretch,
 }
 
-/// Reads a conversation of the account with its turns at `place`. Where none is named, one that lasts is read from what
-/// is being said, and one that is over from its beginning.
+/// Reads a conversation of the account with its turns at `place`. The default is the newest turns of a running conversation,
+/// and the first turns of one that has ended.
 pub(super) async fn read(
     visitor: &Visitor,
     id: ConversationId,
@@ -55,7 +55,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         Some(number) => format!("{kind} · {} · {number}", story.view.agent_name),
         None => format!("{kind} · {}", story.view.agent_name),
     };
-    // What is said from now on is put behind the newest turns, and nowhere else.
+    // New turns are added after the newest turns only.
     let is_watched = !conversation.state.is_terminal() && !story.said.has_later;
     let whole = whole(&visit, &story).await?;
     let body = html! {
@@ -65,7 +65,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Conversations, &title, &body))
 }
 
-/// What asks once a second for what has happened behind turn `after`.
+/// Polls once a second for what happened after turn `after`.
 pub(super) fn watch(id: ConversationId, after: i32) -> Markup {
     let path = format!("{PATH}/conversations/{id}/turns?after={after}");
     html! { div #watch hx-get=(path) hx-trigger="every 1s" hx-swap="outerHTML" {} }
@@ -116,7 +116,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
     })
 }
 
-/// How this conversation's turns are drawn: with their places in the call, to be heard where there is a recording.
+/// How this conversation's turns are drawn: with their places in the call, playable if there is a recording.
 pub(super) fn turns(conversation: &Conversation, lang: Lang) -> Turns {
     Turns {
         lang,
@@ -125,7 +125,7 @@ pub(super) fn turns(conversation: &Conversation, lang: Lang) -> Turns {
     }
 }
 
-/// The state, and for how long it has lasted.
+/// The state, and its duration so far.
 pub(super) fn state(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> Markup {
     let is_over = conversation.state.is_terminal();
     let lasts = !is_over && conversation.answered_at.is_some();
@@ -134,13 +134,13 @@ pub(super) fn state(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> 
         @if conversation.line.simulated { " " (badge(Tone::Plain, lang.t("simulated", "simulada"))) }
         @if lasts { " " span.soft { (wording::length_so_far(so_far)) } }
         @if conversation.hangup_requested && !is_over {
-            " " span.soft { (lang.t("asked to hang up", "se pidió colgar")) }
+            " " span.soft { (lang.t("hang-up requested", "se pidió colgar")) }
         }
         " " span.soft { (wording::ending(conversation, lang)) }
     }
 }
 
-/// What may be done while it lasts.
+/// Actions on a running conversation.
 fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
     let lang = visitor.lang();
     if !visitor.may(MemberRole::Developer) {
@@ -156,7 +156,7 @@ fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
                 lang.t("End this call now?", "¿Terminar esta llamada ahora?"),
             ))
         } @else if conversation.channel == Some(offhook_domain::Channel::Chat) {
-            a.button href={ (PATH) "/try/chat/" (id) } { (lang.t("Go on with the chat", "Seguir con el chat")) }
+            a.button href={ (PATH) "/try/chat/" (id) } { (lang.t("Continue chat", "Continuar el chat")) }
         }
     }
 }
@@ -164,7 +164,7 @@ fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
 fn silence(conversation: &Conversation, lang: Lang) -> &'static str {
     match conversation.state.is_terminal() {
         true => lang.t("Nothing was said.", "No se dijo nada."),
-        false => lang.t("Nothing was said yet.", "Aún no se ha dicho nada."),
+        false => lang.t("Nothing has been said yet.", "Aún no se ha dicho nada."),
     }
 }
 
@@ -174,8 +174,8 @@ fn recording(conversation: &Conversation, lang: Lang) -> Markup {
         return html! {
             audio controls preload="metadata" src={ (PATH) "/conversations/" (id) "/audio" } {}
             p.hint { (lang.t(
-                "Choose a turn's time to hear it from there.",
-                "Elige el tiempo de un turno para oírlo desde ahí.",
+                "Select a turn's time to play from there.",
+                "Elige el tiempo de un turno para reproducir desde ahí.",
             )) }
             p { a href={ (PATH) "/conversations/" (id) "/audio" } download={ (id) ".wav" } { (lang.t("Download (WAV)", "Descargar (WAV)")) } }
         };
@@ -184,16 +184,16 @@ fn recording(conversation: &Conversation, lang: Lang) -> Markup {
     let text = match (conversation.voice, is_over) {
         (false, _) => lang.t("A chat has no recording.", "Un chat no tiene grabación."),
         (true, false) => lang.t(
-            "If the agent records its calls, the recording is here once this one has ended.",
-            "Si el agente graba sus llamadas, la grabación estará aquí cuando esta termine.",
+            "If the agent records calls, the recording appears here after this call ends.",
+            "Si el agente graba llamadas, la grabación aparece aquí cuando termine esta.",
         ),
         (true, true) if conversation.answered_at.is_none() => lang.t(
-            "There is no recording: the call was not answered.",
-            "No hay grabación: la llamada no se contestó.",
+            "No recording: the call was not answered.",
+            "Sin grabación: la llamada no se contestó.",
         ),
         (true, true) => lang.t(
-            "There is no recording: the agent was not set to record.",
-            "No hay grabación: el agente no tenía activada la grabación.",
+            "No recording: the agent does not record calls.",
+            "Sin grabación: el agente no graba llamadas.",
         ),
     };
     html! { p.hint { (text) } }
@@ -217,20 +217,20 @@ pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
     let calls = post.services().calls();
     match calls.hang_up(post.caller(), CallHandle(id)).await {
         Ok(_) => {
-            let said = lang.t("The call is being ended.", "La llamada se está terminando.");
+            let said = lang.t("Hang-up requested.", "Se pidió terminar la llamada.");
             post.done("call.hang_up", id, &path, said).await
         }
         Err(UseCaseError::Conflict(Refusal::CallEnded)) => {
             let said = lang.t(
-                "The call had ended already.",
+                "The call had already ended.",
                 "La llamada ya había terminado.",
             );
             Ok(post.go(&path, said))
         }
         Err(UseCaseError::Conflict(Refusal::CallElsewhere)) => {
             let said = lang.t(
-                "The call is under way at the legacy provider, which has no way to end it.",
-                "La llamada está en curso con el proveedor legacy, que no tiene forma de terminarla.",
+                "The call is in progress at ElevenLabs, which has no way to end it.",
+                "La llamada está en curso en ElevenLabs, que no tiene forma de terminarla.",
             );
             Ok(post.go(&path, said))
         }

@@ -1,4 +1,4 @@
-//! How the messages of a conversation on WhatsApp fare.
+//! The delivery of WhatsApp messages.
 
 use maud::{Markup, html};
 use offhook_domain::{Channel, SentStatus};
@@ -11,7 +11,7 @@ use crate::spanish::written;
 use crate::trouble::Result;
 use crate::visit::Visitor;
 
-/// What became of each message that the customer was sent; nothing for other channels.
+/// The status of each message sent to the customer; nothing for other channels.
 pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     if conversation.channel != Some(Channel::Whatsapp) {
         return Ok(html! {});
@@ -40,9 +40,9 @@ pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> 
 const fn told(status: SentStatus, lang: Lang) -> (Tone, &'static str) {
     match status {
         SentStatus::Queued => (Tone::Busy, lang.t("Waiting", "En espera")),
-        SentStatus::Sending => (Tone::Busy, lang.t("Being sent", "Enviándose")),
-        SentStatus::Unknown => (Tone::Bad, lang.t("Not known", "Se desconoce")),
-        SentStatus::Accepted => (Tone::Busy, lang.t("Taken over", "Aceptado")),
+        SentStatus::Sending => (Tone::Busy, lang.t("Sending", "Enviándose")),
+        SentStatus::Unknown => (Tone::Bad, lang.t("Unknown", "Se desconoce")),
+        SentStatus::Accepted => (Tone::Busy, lang.t("Accepted", "Aceptado")),
         SentStatus::Sent => (Tone::Good, lang.t("Sent", "Enviado")),
         SentStatus::Delivered => (Tone::Good, lang.t("Delivered", "Entregado")),
         SentStatus::Read => (Tone::Good, lang.t("Read", "Leído")),

@@ -1,4 +1,4 @@
-//! The stretch of a conversation's turns that a page shows, and the ways to those before and behind it.
+//! The turns that a page shows, with links to earlier and later ones.
 
 use maud::{Markup, html};
 use offhook_domain::ConversationId;
@@ -30,7 +30,7 @@ impl Place {
     /// The newest turns.
     pub(crate) const NEWEST: Self = Self::Before(Self::END);
 
-    /// What the query of a page asks for.
+    /// The place that a page's query asks for.
     pub(super) fn asked(query: &Fields) -> Option<Self> {
         let number = |name| query.text(name).parse().ok();
         let after = number("after").map(Self::After);
@@ -51,8 +51,8 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Reads the turns of a conversation of the account at `place`. A page follows a link to the next one by a moment's
-    /// number: each costs what the first one costs, and no turn is on two of them or on none.
+    /// Reads the turns of a conversation of the account at `place`. Pages link to each other by a turn's number: each costs
+    /// as much as the first one, and no turn is on two of them or on none.
     pub(crate) async fn read(visitor: &Visitor, id: ConversationId, place: Place) -> Result<Self> {
         let conversations = visitor.services().conversations();
         let caller = visitor.caller();
@@ -77,7 +77,7 @@ impl Stretch {
         })
     }
 
-    /// The number of the last moment that is shown, behind which the next ones are asked for.
+    /// The number of the last shown turn, after which the next ones are requested.
     pub(crate) fn last(&self) -> i32 {
         let last = self.turns.last().map(|turn| turn.seq);
         last.unwrap_or(match self.place {
@@ -92,7 +92,7 @@ impl Stretch {
         self.turns.is_empty() && !self.has_earlier && !self.has_later
     }
 
-    /// That there are turns before these, and the way to them. It is the conversation's own page wherever it is asked.
+    /// A link to earlier turns. It leads to the conversation's own page from wherever it is shown.
     pub(crate) fn earlier(&self, lang: Lang) -> Markup {
         let path = path(self.id);
         let first = self.turns.first().map(|turn| turn.seq);
@@ -100,21 +100,21 @@ impl Stretch {
         html! {
             @if self.has_earlier {
                 nav.pager aria-label=(lang.t("Earlier turns", "Turnos anteriores")) {
-                    a href={ (path) "?after=0#transcript" } { (lang.t("To the first turns", "A los primeros turnos")) }
+                    a href={ (path) "?after=0#transcript" } { (lang.t("First turns", "Primeros turnos")) }
                     a rel="prev" href={ (path) "?before=" (first) "#transcript" } { (lang.t("Earlier turns", "Turnos anteriores")) }
                 }
             }
         }
     }
 
-    /// That there are turns behind these, and the way to them.
+    /// A link to later turns.
     pub(super) fn later(&self, lang: Lang) -> Markup {
         let path = path(self.id);
         html! {
             @if self.has_later {
                 nav.pager aria-label=(lang.t("Later turns", "Turnos siguientes")) {
                     a rel="next" href={ (path) "?after=" (self.last()) "#transcript" } { (lang.t("Later turns", "Turnos siguientes")) }
-                    a href={ (path) "?before=" (Place::END) "#transcript" } { (lang.t("To the last turns", "A los últimos turnos")) }
+                    a href={ (path) "?before=" (Place::END) "#transcript" } { (lang.t("Last turns", "Últimos turnos")) }
                 }
             }
         }

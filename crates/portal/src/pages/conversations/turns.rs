@@ -1,4 +1,4 @@
-//! What was said, turn by turn; clicking one plays it.
+//! The transcript, turn by turn; clicking a turn plays it.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::lang::{Lang, tell};
 use crate::parts::words;
 use crate::spanish;
 
-/// Stands in a transcript between a tool's arguments and its answer.
+/// Separates a tool's arguments from its result in a transcript.
 const ANSWERS: &str = ") → ";
 
-/// Stands in the place of a tool's name where the service tells what became of a message on WhatsApp.
+/// The name in place of a tool's where the service reports on a WhatsApp message.
 const WHATSAPP: &str = "whatsapp";
 
 /// How turns are drawn.
@@ -23,7 +23,7 @@ pub(crate) struct Turns {
     pub(crate) lang: Lang,
     /// When the call was answered; `None` for text.
     pub(crate) answered_at: Option<Timestamp>,
-    /// Whether there is a recording to be heard: it begins with the first sound after the answer.
+    /// Whether there is a recording: it begins with the first sound after the answer.
     pub(crate) has_audio: bool,
 }
 
@@ -45,7 +45,7 @@ impl Turns {
                         " " span.soft { (self.lang.t("(interrupted)", "(interrumpido)")) }
                     }
                     @if let Some(waited) = waited(turn) {
-                        " " span.soft { (self.lang.t("answered after", "respondió en")) " " (waited) " ms" }
+                        " " span.soft { (self.lang.t("latency", "latencia")) " " (waited) " ms" }
                     }
                 }
                 @if role == "tool" { (tool(text, self.lang)) } @else { p.said dir="auto" { (text) } }
@@ -53,7 +53,7 @@ impl Turns {
         }
     }
 
-    /// Where the turn is: in the recording, to be heard; in the call; in a chat, the time.
+    /// Where the turn is: in the recording, with a play button; in the call; in a chat, the time.
     fn place(self, turn: &Moment) -> Markup {
         let Some(begins) = self.answered_at else {
             return words::when(turn.at);
@@ -88,13 +88,13 @@ fn who(role: &str, lang: Lang) -> &'static str {
     }
 }
 
-/// Milliseconds from the end of the customer's speech to the reply's first sound, where that was measured.
+/// Milliseconds from the end of the customer's speech to the reply's first sound, if measured.
 fn waited(turn: &Moment) -> Option<u64> {
     let steps: Value = serde_json::from_str(turn.latency.as_deref()?).ok()?;
     steps.get("first_frame_ms")?.as_u64()
 }
 
-/// What a tool was asked and what it answered. What does not read as such is shown as it is.
+/// A tool's arguments and result. Text of another form is shown as it is.
 fn tool(told: &str, lang: Lang) -> Markup {
     let Some((name, arguments, answer)) = taken_apart(told) else {
         return html! { pre.wrapped tabindex="0" { (told) } };
@@ -102,15 +102,15 @@ fn tool(told: &str, lang: Lang) -> Markup {
     html! {
         details {
             summary { code { (name) } }
-            p.hint { (lang.t("Asked with", "Preguntó con")) }
+            p.hint { (lang.t("Arguments", "Argumentos")) }
             pre.wrapped tabindex="0" { (pretty(arguments)) }
-            p.hint { (lang.t("Answered", "Respondió")) }
+            p.hint { (lang.t("Result", "Resultado")) }
             pre.wrapped tabindex="0" { (answered(name, answer, lang)) }
         }
     }
 }
 
-/// What a tool answered. What is said of messages on WhatsApp is no tool's, but the service's own.
+/// A tool's result. Reports on WhatsApp messages are the service's own text.
 fn answered(name: &str, answer: &str, lang: Lang) -> String {
     match name {
         WHATSAPP => spanish::written(answer, lang).into_owned(),
@@ -118,12 +118,12 @@ fn answered(name: &str, answer: &str, lang: Lang) -> String {
     }
 }
 
-/// Name, arguments and answer. What stands between may stand in the arguments as well: they end where they are JSON.
+/// Name, arguments and result. The separator may be in the arguments as well: they end where they are valid JSON.
 fn taken_apart(told: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = told.split_once('(')?;
     let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);
     let is_json = |end: &usize| serde_json::from_str::<Value>(&rest[..*end]).is_ok();
-    // Long arguments were cut, and are no JSON any more.
+    // Long arguments were cut, and are not valid JSON.
     let end = ends.clone().find(is_json).or_else(|| ends.clone().next())?;
     Some((name, &rest[..end], &rest[end + ANSWERS.len()..]))
 }

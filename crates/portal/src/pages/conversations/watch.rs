@@ -1,4 +1,4 @@
-//! Conversations while they happen: parts that a page asks for again and again.
+//! Running conversations: parts that a page polls.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -18,39 +18,39 @@ use crate::parts::words;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
-/// Turns that one look brings; the next one follows a second later.
+/// The most turns of one poll; the next one follows a second later.
 const TURNS_AT_ONCE: u32 = 100;
 
 /// Live calls that are shown.
 const SHOWN_CALLS: u32 = 100;
 
-/// Characters of the last words that a row shows.
+/// Characters of the last message that a row shows.
 const SHOWN_CHARS: usize = 120;
 
 /// htmx stops asking.
 const STOP_POLLING: u16 = 286;
 
-/// Nothing more, and no more asking.
+/// An empty response that ends polling.
 fn stop() -> HttpResponse {
     let status = StatusCode::from_u16(STOP_POLLING).unwrap_or(StatusCode::OK);
     HttpResponse::build(status).finish()
 }
 
-/// `GET /portal/conversations/{id}/turns?after=`: what has happened since. The last answer brings everything, with the
-/// recording, and ends the asking.
+/// `GET /portal/conversations/{id}/turns?after=`: what has happened since. The last response brings the whole page, with the
+/// recording, and ends polling.
 pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
     let id: ConversationId = visit.id("id")?;
     let after = visit.query().text("after").parse().unwrap_or(0);
     let conversations = visit.services().conversations();
     let view = conversations.get(visit.caller(), id, false).await?;
-    // Gone, or the session is in another account by now: there is nothing to watch any more.
+    // The conversation is gone, or the session is in another account: there is nothing to poll.
     let Some(view) = view else {
         return Ok(stop());
     };
     if view.conversation.state.is_terminal() {
         return finished(&visit, id).await;
     }
-    // The state was read first: what is said until it ends is in a later answer.
+    // The state was read first: turns until the end are in a later response.
     let page = conversations
         .turns(visit.caller(), id, after, TURNS_AT_ONCE)
         .await?;
@@ -70,7 +70,7 @@ pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
 }
 
 async fn finished(visitor: &Visitor, id: ConversationId) -> Answer {
-    // Whoever watched to the end stays there.
+    // A visitor who watched to the end stays there.
     let story = read(visitor, id, Some(Place::NEWEST)).await?;
     let whole = whole(visitor, &story).await?;
     let mut answer = visitor.part(&html! {
@@ -88,8 +88,8 @@ pub(super) async fn live(visit: Visit<Viewer>) -> Answer {
     let calls = calls(&visit).await?;
     let body = html! {
         p.lead { (lang.t(
-            "The calls of this account that are being dialed or talked in, as they happen.",
-            "Las llamadas de esta cuenta que se están marcando o en las que se habla, mientras ocurren.",
+            "Calls of this account that are dialing or in progress.",
+            "Llamadas de esta cuenta que se están marcando o están en curso.",
         )) }
         div #live hx-get={ (PATH) "/conversations/live/calls" } hx-trigger="every 2s" hx-swap="innerHTML" { (calls) }
     };
@@ -97,7 +97,7 @@ pub(super) async fn live(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Conversations, title, &body))
 }
 
-/// `GET /portal/conversations/live/calls`: one look for all of them.
+/// `GET /portal/conversations/live/calls`: one read for all of them.
 pub(super) async fn live_calls(visit: Visit<Viewer>) -> Answer {
     let calls = calls(&visit).await?;
     Ok(visit.part(&calls))
@@ -109,10 +109,10 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
     let calls = overview.live(visitor.caller(), SHOWN_CALLS).await?;
     if calls.is_empty() {
         return Ok(list::empty(
-            lang.t("No call is under way", "No hay ninguna llamada en curso"),
+            lang.t("No calls in progress", "No hay ninguna llamada en curso"),
             lang.t(
-                "This page shows calls as soon as they are dialed. It looks every two seconds by itself.",
-                "Esta página muestra las llamadas en cuanto se marcan. Se actualiza sola cada dos segundos.",
+                "Calls appear here as soon as they are dialed. Updates automatically every two seconds.",
+                "Las llamadas aparecen aquí en cuanto se marcan. Se actualiza automáticamente cada dos segundos.",
             ),
             None,
         ));
@@ -124,17 +124,17 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
         words::length(visitor.now().since(since))
     };
     Ok(html! {
-        p.soft { (tell!(lang, "{shown} under way; the plan has room for {limit}.", "{shown} en curso; el plan admite {limit}.")) }
+        p.soft { (tell!(lang, "{shown} in progress; your plan allows {limit}.", "{shown} en curso; tu plan permite {limit}.")) }
         (Table::of(lang.t("Live calls", "Llamadas en vivo"), &calls)
             .column(lang.t("Customer", "Cliente"), |call| html! {
-                // By its id a link keeps the focus when the list is drawn anew.
+                // By its id a link keeps the focus when the list is drawn again.
                 @let conversation = &call.view.conversation;
                 a id={ "call-" (conversation.id) } href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) }
             })
             .column(lang.t("Agent", "Agente"), |call| &call.view.agent_name)
-            .column(lang.t("State", "Estado"), |call| wording::state(&call.view.conversation, lang))
-            .number(lang.t("For", "Desde hace"), lasts)
-            .column(lang.t("Last words", "Últimas palabras"), |call| html! {
+            .column(lang.t("Status", "Estado"), |call| wording::state(&call.view.conversation, lang))
+            .number(lang.t("Duration", "Duración"), lasts)
+            .column(lang.t("Last message", "Último mensaje"), |call| html! {
                 @if let (Some(role), Some(said)) = (call.role.as_deref(), call.said.as_deref()) {
                     @if role == "agent" { strong { (lang.t("Agent", "Agente")) ": " } }
                     bdi { (shortened(said)) }

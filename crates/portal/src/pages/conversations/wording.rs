@@ -10,15 +10,15 @@ use offhook_services::store::Conversation;
 use crate::lang::Lang;
 use crate::parts::words::{self, Tone};
 
-/// Where a conversation takes place.
+/// A channel's name.
 pub(crate) const fn channel(channel: Option<Channel>, lang: Lang) -> &'static str {
     match channel {
         Some(Channel::Phone) => lang.t("Phone", "Teléfono"),
-        Some(Channel::WidgetVoice) => lang.t("Voice on a web page", "Voz en una página web"),
+        Some(Channel::WidgetVoice) => lang.t("Web voice", "Voz web"),
         Some(Channel::Chat) => lang.t("Chat", "Chat"),
-        Some(Channel::WidgetChat) => lang.t("Chat on a web page", "Chat en una página web"),
+        Some(Channel::WidgetChat) => lang.t("Web chat", "Chat web"),
         Some(Channel::Whatsapp) => lang.t("WhatsApp", "WhatsApp"),
-        Some(Channel::Unknown) | None => lang.t("Not recorded", "Sin registro"),
+        Some(Channel::Unknown) | None => lang.t("Unknown", "Se desconoce"),
     }
 }
 
@@ -27,11 +27,11 @@ pub(crate) const fn status(status: ConversationStatus, lang: Lang) -> &'static s
     match status {
         ConversationStatus::Completed => lang.t("Completed", "Completada"),
         ConversationStatus::Failed => lang.t("Failed", "Fallida"),
-        ConversationStatus::Unknown => lang.t("Under way", "En curso"),
+        ConversationStatus::Unknown => lang.t("In progress", "En curso"),
     }
 }
 
-/// Where a conversation is in its life.
+/// The state of a conversation.
 pub(crate) fn state(conversation: &Conversation, lang: Lang) -> Markup {
     let (tone, text) = match conversation.state {
         CallState::Queued => (Tone::Plain, lang.t("Waiting", "En espera")),
@@ -53,54 +53,48 @@ pub(crate) fn ending(conversation: &Conversation, lang: Lang) -> Markup {
     let text = match (conversation.failure_reason, conversation.termination_reason) {
         (Some(reason), _) => failed(reason, lang),
         (None, Some(reason)) => ended(reason, lang),
-        (None, None) => lang.t("Not recorded", "Sin registro"),
+        (None, None) => lang.t("Unknown", "Se desconoce"),
     };
     html! { (text) }
 }
 
 const fn ended(reason: TerminationReason, lang: Lang) -> &'static str {
     match reason {
-        TerminationReason::AgentHangup => lang.t("The agent ended it", "La terminó el agente"),
+        TerminationReason::AgentHangup => lang.t("Ended by the agent", "La terminó el agente"),
         TerminationReason::CustomerHangup => {
-            lang.t("The customer ended it", "La terminó el cliente")
+            lang.t("Ended by the customer", "La terminó el cliente")
         }
-        TerminationReason::MaxDuration => lang.t(
-            "It reached the agent's longest duration",
-            "Llegó a la duración máxima del agente",
-        ),
-        TerminationReason::SilenceTimeout => lang.t(
-            "The customer stayed silent",
-            "El cliente se quedó en silencio",
-        ),
+        TerminationReason::MaxDuration => {
+            lang.t("Max call length reached", "Llegó a la duración máxima")
+        }
+        TerminationReason::SilenceTimeout => lang.t("Silence timeout", "Silencio máximo alcanzado"),
         TerminationReason::Transferred => {
-            lang.t("It was handed to a person", "Se transfirió a una persona")
+            lang.t("Transferred to a person", "Se transfirió a una persona")
         }
-        TerminationReason::Voicemail => {
-            lang.t("A voice mailbox answered", "Contestó un buzón de voz")
-        }
+        TerminationReason::Voicemail => lang.t("Voicemail answered", "Contestó un buzón de voz"),
         TerminationReason::ApiHangup => lang.t(
-            "It was hung up here or by API",
-            "Se colgó desde aquí o por la API",
+            "Hung up from the portal or the API",
+            "Se colgó desde el portal o por la API",
         ),
-        TerminationReason::Error => lang.t("An error ended it", "La terminó un error"),
+        TerminationReason::Error => lang.t("Ended by an error", "La terminó un error"),
     }
 }
 
 const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
     match reason {
-        FailureReason::NoAnswer => lang.t("Nobody answered", "Nadie contestó"),
+        FailureReason::NoAnswer => lang.t("No answer", "Nadie contestó"),
         FailureReason::Busy => lang.t("The line was busy", "La línea estaba ocupada"),
         FailureReason::Rejected => lang.t("The call was declined", "La llamada fue rechazada"),
         FailureReason::InvalidNumber => lang.t(
-            "There is no such number: check it",
+            "The number does not exist: check it",
             "Ese número no existe: revísalo",
         ),
         FailureReason::CarrierError => lang.t(
-            "The telephony provider failed: try again, or check its credential",
-            "Falló el proveedor de telefonía: inténtalo de nuevo o revisa su credencial",
+            "The carrier failed: try again, or check its credential",
+            "Falló el operador telefónico: inténtalo de nuevo o revisa su credencial",
         ),
         FailureReason::AgentError => lang.t(
-            "The agent could not go on: check its models, voice and their credentials",
+            "The agent could not continue: check its models, voice and their credentials",
             "El agente no pudo continuar: revisa sus modelos, su voz y sus credenciales",
         ),
         FailureReason::Interrupted => lang.t(
@@ -108,17 +102,17 @@ const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
             "El servicio se interrumpió durante la llamada",
         ),
         FailureReason::Cancelled => lang.t(
-            "It was cancelled before it was dialed",
+            "Canceled before it was dialed",
             "Se canceló antes de marcar",
         ),
         FailureReason::Expired => lang.t(
-            "It waited too long for a free line and was not dialed",
+            "Waited too long for a free line and was not dialed",
             "Esperó demasiado una línea libre y no se marcó",
         ),
     }
 }
 
-/// Where it takes place, and who called whom.
+/// The channel, and the direction of a call.
 pub(crate) fn way(conversation: &Conversation, lang: Lang) -> Markup {
     html! {
         (channel(conversation.channel, lang))
@@ -126,7 +120,7 @@ pub(crate) fn way(conversation: &Conversation, lang: Lang) -> Markup {
     }
 }
 
-/// Who called whom; nothing for text.
+/// The direction of a call; nothing for text.
 fn direction(conversation: &Conversation, lang: Lang) -> Option<&'static str> {
     let is_phone = conversation
         .channel
@@ -137,22 +131,22 @@ fn direction(conversation: &Conversation, lang: Lang) -> Option<&'static str> {
     })
 }
 
-/// The customer, as a list names them.
+/// The customer's name in lists.
 pub(crate) fn customer(conversation: &Conversation, lang: Lang) -> &str {
     match &conversation.customer_phone {
         Some(number) => number.as_str(),
         None if conversation.channel == Some(Channel::Phone) => {
-            lang.t("Number withheld", "Número oculto")
+            lang.t("Private number", "Número privado")
         }
-        // Nobody else talks on this channel.
+        // Only team members use this channel.
         None if conversation.channel == Some(Channel::Chat) => {
-            lang.t("Member of the team", "Miembro del equipo")
+            lang.t("Team member", "Miembro del equipo")
         }
         None => lang.t("Visitor", "Visitante"),
     }
 }
 
-/// How long it took, once it has ended.
+/// The duration, after the end.
 pub(crate) fn length(conversation: &Conversation) -> String {
     let ended = conversation.state.is_terminal();
     let seconds = conversation.duration_seconds.filter(|_| ended);
@@ -168,7 +162,7 @@ pub(crate) fn length_so_far(so_far: &SoFar) -> String {
     seconds_told(so_far.seconds)
 }
 
-/// What it cost, once it has ended.
+/// The cost, after the end.
 pub(crate) fn credits(conversation: &Conversation) -> String {
     let ended = conversation.state.is_terminal();
     let credits = conversation.credits.filter(|_| ended);

@@ -1,4 +1,4 @@
-//! Connecting an application: off to it, and back with its answer.
+//! Connecting an application: redirect to it, and its answer.
 
 use maud::html;
 use offhook_domain::tool::TOOLS_AT_MOST;
@@ -12,12 +12,12 @@ use crate::routes::{Page, to_its_end};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Admin, Post, Visit, Visitor};
 
-/// Where applications send members back to, behind `/portal`.
+/// Where applications send members back to, after `/portal`.
 const CALLBACK: &str = "/integrations/callback";
 
 const LIST: &str = "/integrations";
 
-/// The paths. What comes back is no page: it leads to one, so that its code is in no address that stays.
+/// The paths. The callback is not a page: it redirects to one, so that its code stays in no address.
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at(CALLBACK).part(callback),
@@ -26,8 +26,8 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// `POST /portal/integrations/{toolkit}/connect`: a page with an ordinary link. Browsers let no form of this portal end
-/// at another host, by a redirect neither (its Content-Security-Policy, `form-action`), and a link shows where it leads.
+/// `POST /portal/integrations/{toolkit}/connect`: a page with an ordinary link. Browsers block a form of this portal that
+/// ends at another host, also by a redirect (Content-Security-Policy, `form-action`), and a link shows where it leads.
 async fn connect(post: Post<Admin>) -> Answer {
     let t = post.lang();
     let redirect_uri = format!("{}{PATH}{CALLBACK}", post.base_url());
@@ -47,21 +47,21 @@ async fn connect(post: Post<Admin>) -> Answer {
         Lang::En => (
             format!("Connect {name}"),
             format!(
-                "The next page is {name}'s own ({host}). Choose the account there and allow the access; then you come back here. The link is good for ten minutes."
+                "You go to {name} ({host}). Choose the account there and allow access; then you return here. The link is valid for ten minutes."
             ),
             format!("Continue to {host}"),
         ),
         Lang::Es => (
             format!("Conectar {name}"),
             format!(
-                "La página siguiente es la de {name} ({host}). Elige ahí la cuenta y permite el acceso; después regresas aquí. El enlace vale diez minutos."
+                "Irás a {name} ({host}). Elige ahí la cuenta y permite el acceso; después regresas aquí. El enlace vale diez minutos."
             ),
             format!("Continuar a {host}"),
         ),
     };
     let body = html! {
         p.lead { (lead) }
-        p { (t.t("With it agents get these tools:", "Con ella los agentes tendrán estas herramientas:")) }
+        p { (t.t("Agents get these tools:", "Los agentes tendrán estas herramientas:")) }
         ul { @for function in &begun.functions { li lang="en" { (function) } } }
         p {
             a.button.primary href=(begun.url) rel="noreferrer" { (go) }
@@ -72,7 +72,7 @@ async fn connect(post: Post<Admin>) -> Answer {
     Ok(post.page(Section::Integrations, &title, &body))
 }
 
-/// `GET /portal/integrations/callback?state&code|error`: what an application sent the member back with.
+/// `GET /portal/integrations/callback?state&code|error`: the application sends the member back here.
 async fn callback(visit: Visit<Admin>) -> Answer {
     to_its_end(&visit.portal.clone(), connected(visit)).await
 }
@@ -97,10 +97,10 @@ async fn connected(visit: Visit<Admin>) -> Answer {
     let name = &toolkit.name;
     let said = match visit.lang() {
         Lang::En => format!(
-            "{name} is connected. What agents can do with it is among the tools: tick it in an agent, and publish."
+            "{name} connected. Its tools are now available: select them in an agent, and publish."
         ),
         Lang::Es => format!(
-            "{name} está conectada. Lo que los agentes pueden hacer con ella está entre las herramientas: márcalo en un agente y publica."
+            "{name} está conectada. Sus herramientas ya están disponibles: márcalas en un agente y publica."
         ),
     };
     visit
@@ -119,43 +119,43 @@ async fn disconnect(post: Post<Admin>) -> Answer {
     let t = post.lang();
     let said = match revoked {
         true => t.t(
-            "Disconnected: the access was given back.",
-            "Desconectada: se devolvió el acceso.",
+            "Disconnected. Access was revoked.",
+            "Desconectada. Se revocó el acceso.",
         ),
         false => t.t(
-            "Disconnected: nothing is kept here. The application did not confirm that it ended the access: end it in your account there too.",
-            "Desconectada: aquí no se guarda nada. La aplicación no confirmó que terminó el acceso: termínalo también en tu cuenta de ella.",
+            "Disconnected. Nothing is stored here. The application did not confirm that access was revoked: revoke it in your account there too.",
+            "Desconectada. Aquí no se guarda nada. La aplicación no confirmó que se revocó el acceso: revócalo también en tu cuenta de ella.",
         ),
     };
     post.done("integration.disconnect", &toolkit, LIST, said)
         .await
 }
 
-/// Back to the list, with a sentence.
+/// Redirects to the list, with a notice.
 fn refused(visitor: &Visitor, error: ConnectError) -> Answer {
     let t = visitor.lang();
     let said = match error {
         ConnectError::NotOffered => return Err(Trouble::not_found()),
         ConnectError::Store(error) => return Err(error.into()),
         ConnectError::Stale => t.t(
-            "Nothing was connected: this answer came too late, was used already, or belongs to another session or account. Begin again.",
-            "No se conectó nada: esta respuesta llegó tarde, ya se usó o es de otra sesión o cuenta. Empieza de nuevo.",
+            "Not connected: this response came too late, was already used, or belongs to another session or account. Start again.",
+            "No se conectó: esta respuesta llegó tarde, ya se usó o es de otra sesión o cuenta. Empieza de nuevo.",
         )
         .to_owned(),
         ConnectError::NotConnected => {
-            t.t("It is not connected.", "No está conectada.").to_owned()
+            t.t("Not connected.", "No está conectada.").to_owned()
         }
         ConnectError::TooManyTools(name) => match t {
-            Lang::En => format!("Nothing was connected: with the tools of {name} there would be more than {TOOLS_AT_MOST}. Delete tools that no agent needs, and connect it then."),
-            Lang::Es => format!("No se conectó nada: con las herramientas de {name} habría más de {TOOLS_AT_MOST}. Elimina herramientas que ningún agente necesita y conéctala después."),
+            Lang::En => format!("Not connected: with the tools of {name} the account would have more than {TOOLS_AT_MOST}. Delete tools that no agent needs, then connect it."),
+            Lang::Es => format!("No se conectó: con las herramientas de {name} la cuenta tendría más de {TOOLS_AT_MOST}. Elimina herramientas que ningún agente necesita y conéctala después."),
         },
         ConnectError::Denied(name) => match t {
-            Lang::En => format!("The access to {name} was not allowed: nothing has changed."),
-            Lang::Es => format!("No se permitió el acceso a {name}: nada cambió."),
+            Lang::En => format!("Access to {name} was not allowed. Nothing changed."),
+            Lang::Es => format!("No se permitió el acceso a {name}. Nada cambió."),
         },
         ConnectError::NotGranted(name, _) => match t {
-            Lang::En => format!("{name} did not grant access: nothing was connected. Try again; if it goes on like that, whoever runs this service can see why."),
-            Lang::Es => format!("{name} no dio acceso: no se conectó nada. Inténtalo de nuevo; si sigue igual, quien opera este servicio puede ver por qué."),
+            Lang::En => format!("{name} did not grant access. Nothing was connected. Try again; if it keeps failing, the service operator can see why."),
+            Lang::Es => format!("{name} no dio acceso. No se conectó nada. Inténtalo de nuevo; si sigue igual, el operador del servicio puede ver por qué."),
         },
     };
     Ok(visitor.go(LIST, &said))

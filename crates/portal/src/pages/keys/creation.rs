@@ -1,4 +1,4 @@
-//! Making a key.
+//! Creating a key.
 
 use maud::{Markup, html};
 use offhook_domain::{Scope, Scopes, Timestamp};
@@ -12,7 +12,7 @@ use crate::parts::form;
 use crate::trouble::Answer;
 use crate::visit::{Developer, Post, Visitor};
 
-/// Resources with their scopes, in the interface's order.
+/// Resources with their scopes, in the API's order.
 fn resources() -> Vec<(&'static str, Vec<Scope>)> {
     let mut resources: Vec<(&str, Vec<Scope>)> = Vec::new();
     for scope in Scope::ALL {
@@ -45,21 +45,21 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
     }
 }
 
-/// The form that makes a key; `typed` is what was sent where it was refused.
+/// The form that creates a key; `typed` is the input of a refused one.
 pub(super) fn form_of(visitor: &Visitor, typed: &Fields, said: Option<&str>) -> Markup {
     let t = visitor.lang();
     let is_chosen = |scope: Scope| typed.all("scope").any(|name| name == scope.as_str());
     html! {
         section.form-card aria-labelledby="create" {
-            h2 #create { (t.t("Create a key", "Crear una clave")) }
+            h2 #create { (t.t("Create key", "Crear clave")) }
             (form::refusal(said))
             (form::form(visitor, "/developers", &html! {
                 (form::Input::text("name", t.t("Name", "Nombre"))
                     .value(typed.text("name"))
-                    .hint(t.t("Which system uses it, such as “CRM”.", "Qué sistema la usa, por ejemplo «CRM»."))
+                    .hint(t.t("The system that uses it, such as “CRM”.", "El sistema que la usa, por ejemplo «CRM»."))
                     .required())
                 fieldset {
-                    legend { (t.t("Scopes: what it opens", "Permisos: qué abre")) }
+                    legend { (t.t("Scopes", "Permisos")) }
                     div.scope-grid {
                         @for (resource, scopes) in resources() {
                             fieldset.scope {
@@ -74,22 +74,22 @@ pub(super) fn form_of(visitor: &Visitor, typed: &Fields, said: Option<&str>) -> 
                 fieldset {
                     legend { (t.t("Limits", "Límites")) }
                     (form::check("read_only", "on", t.t(
-                        "Read-only: refuses every scope that ends in :write, chosen or not",
-                        "Solo lectura: rechaza todo permiso que termine en :write, elegido o no",
+                        "Read-only: scopes that end in :write are refused, even if selected",
+                        "Solo lectura: los permisos que terminan en :write se rechazan, aunque estén elegidos",
                     ), typed.is_set("read_only")))
                     (form::Input::text("expires_at", t.t("Expires (UTC)", "Vence (UTC)"))
                         .kind("date")
                         .value(typed.text("expires_at"))
                         .hint(t.t(
-                            "From the first moment of this day it is refused. Empty: it does not expire.",
-                            "Desde el primer momento de este día se rechaza. Vacío: no vence.",
+                            "The key stops working at the start of this day. Leave empty for no expiration.",
+                            "La clave deja de funcionar al comenzar este día. Déjalo vacío para que no venza.",
                         )))
-                    (form::Input::text("monthly_credit_budget", t.t("Credits that it may spend a month", "Créditos que puede gastar al mes"))
+                    (form::Input::text("monthly_credit_budget", t.t("Credits per month", "Créditos al mes"))
                         .kind("number")
                         .value(typed.text("monthly_credit_budget"))
-                        .hint(t.t("Per calendar month in UTC. Empty: no limit of its own.", "Por mes calendario en UTC. Vacío: sin límite propio.")))
+                        .hint(t.t("The most this key can spend per calendar month (UTC). Leave empty for no limit of its own.", "Lo máximo que puede gastar esta clave por mes calendario (UTC). Déjalo vacío para no ponerle un límite propio.")))
                 }
-                button.primary type="submit" { (t.t("Create the key", "Crear la clave")) }
+                button.primary type="submit" { (t.t("Create key", "Crear clave")) }
             }))
         }
     }
@@ -110,19 +110,19 @@ fn wanted(fields: &Fields, lang: Lang) -> Result<Wanted, &'static str> {
     Ok(Wanted {
         scopes: scopes.map_err(|_| {
             lang.t(
-                "One of the scopes is none: choose from the list.",
-                "Uno de los permisos no existe: elige de la lista.",
+                "Unknown scope. Choose from the list.",
+                "Un permiso no existe. Elige de la lista.",
             )
         })?,
         expires_at: expires_at.transpose().map_err(|_| {
             lang.t(
-                "“Expires” is no date. Write it as 2027-01-31.",
+                "“Expires” is not a date. Write it as 2027-01-31.",
                 "«Vence» no es una fecha. Escríbela como 2027-01-31.",
             )
         })?,
         budget: budget.transpose().map_err(|_| {
             lang.t(
-                "The credits a month must be a whole number.",
+                "The credits per month must be a whole number.",
                 "Los créditos al mes deben ser un número entero.",
             )
         })?,
@@ -132,25 +132,22 @@ fn wanted(fields: &Fields, lang: Lang) -> Result<Wanted, &'static str> {
 const fn fault_told(fault: &KeyFault, lang: Lang) -> &'static str {
     match fault {
         KeyFault::Name => lang.t(
-            "Give the key a name of 1 to 120 characters.",
-            "Da a la clave un nombre de 1 a 120 caracteres.",
+            "The name must have 1 to 120 characters.",
+            "El nombre debe tener de 1 a 120 caracteres.",
         ),
-        KeyFault::Scopes => lang.t(
-            "Choose at least one scope: a key without one opens nothing.",
-            "Elige al menos un permiso: una clave sin permisos no abre nada.",
-        ),
+        KeyFault::Scopes => lang.t("Choose at least one scope.", "Elige al menos un permiso."),
         KeyFault::Budget => lang.t(
-            "The credits a month must not be negative.",
+            "The credits per month must not be negative.",
             "Los créditos al mes no pueden ser negativos.",
         ),
         KeyFault::Past(_) => lang.t(
-            "“Expires” has passed. Name a day to come, or leave it empty.",
-            "«Vence» ya pasó. Escribe un día futuro o déjalo vacío.",
+            "“Expires” is in the past. Choose a future date or leave it empty.",
+            "«Vence» ya pasó. Elige una fecha futura o déjalo vacío.",
         ),
-        KeyFault::Account(_) => lang.t("The account is gone.", "La cuenta ya no existe."),
+        KeyFault::Account(_) => lang.t("The account no longer exists.", "La cuenta ya no existe."),
         KeyFault::Randomness => lang.t(
-            "The machine gives no randomness at the moment. Try again.",
-            "La máquina no da aleatoriedad en este momento. Inténtalo de nuevo.",
+            "The server could not generate a random token. Try again.",
+            "El servidor no pudo generar un token aleatorio. Inténtalo de nuevo.",
         ),
     }
 }
@@ -189,7 +186,7 @@ async fn refuse(post: &Post<Developer>, said: &str) -> Answer {
     Ok(post.refused(SECTION, title(post), &body))
 }
 
-/// The token, on the page that answers the form and nowhere else.
+/// The token, only on the page that answers the form.
 fn token_once(visitor: &Visitor, key: &ApiKey, token: &str) -> Markup {
     let t = visitor.lang();
     html! {
@@ -203,13 +200,13 @@ fn token_once(visitor: &Visitor, key: &ApiKey, token: &str) -> Markup {
             button type="button" data-copy="token" { (t.t("Copy", "Copiar")) }
         }
         p.warning { (t.t(
-            "It is shown this once and kept by nobody here. If it is lost, revoke the key and create another.",
-            "Solo se muestra esta vez y aquí nadie lo conserva. Si se pierde, revoca la clave y crea otra.",
+            "You won't be able to see it again. If you lose it, revoke the key and create another.",
+            "No podrás verlo de nuevo. Si lo pierdes, revoca la clave y crea otra.",
         )) }
         h2 { (t.t("Try it", "Pruébala")) }
         pre tabindex="0" { "curl " (visitor.base_url()) "/v1/me -H \"Authorization: Bearer $OFFHOOK_KEY\"" }
         div.bar-of-actions {
-            a.button.primary href={ (crate::PATH) "/developers" } { (t.t("I have kept it", "Ya lo guardé")) }
+            a.button.primary href={ (crate::PATH) "/developers" } { (t.t("I've saved it", "Ya lo guardé")) }
             a.button href={ (crate::PATH) "/quick-start" } { (t.t("Quick start", "Inicio rápido")) }
         }
     }

@@ -16,7 +16,7 @@ use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 /// The files that can be read.
 const READABLE: &str = ".txt,.md,.html,.htm,.pdf,.docx,.csv";
 
-/// What a document is made of.
+/// The source of a document.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Text,
@@ -91,15 +91,12 @@ async fn kept(visitor: &Visitor, fields: &Fields, file: Result<Option<sent::Sent
     added(visitor, NewContent::File(file)).await
 }
 
-/// Takes the document in and goes to its page.
+/// Adds the document and redirects to its page.
 async fn added(visitor: &Visitor, content: NewContent) -> Answer {
     let knowledge = visitor.services().knowledge();
     let id = knowledge.add(visitor.account(), content).await?.id;
     let path = format!("/knowledge/documents/{id}");
-    let said = visitor.t(
-        "Taken in. It is being read now.",
-        "Recibido. Ahora se está leyendo.",
-    );
+    let said = visitor.t("Document added.", "Documento agregado.");
     visitor.done("document.create", id, &path, said).await
 }
 
@@ -118,9 +115,9 @@ async fn refused(visitor: &Visitor, source: Source, fields: &Fields, trouble: Tr
 fn title(visitor: &Visitor, source: Source) -> &'static str {
     let t = visitor.lang();
     match source {
-        Source::Text => t.t("Write a text", "Escribir un texto"),
-        Source::Address => t.t("Take a web page", "Tomar una página web"),
-        Source::File => t.t("Upload a file", "Subir un archivo"),
+        Source::Text => t.t("Paste text", "Pegar texto"),
+        Source::Address => t.t("Add from URL", "Agregar desde URL"),
+        Source::File => t.t("Upload file", "Subir archivo"),
     }
 }
 
@@ -146,15 +143,15 @@ async fn page(
             Source::Address => (form::form(visitor, "/knowledge/address", &html! {
                 (name.required())
                 (folder)
-                (Input::text("url", t.t("Address", "Dirección")).kind("url").value(fields.text("url")).required().hint(t.t(
-                    "A public https:// address that needs no signing in. It is read once, now.",
-                    "Una dirección https:// pública que no pida iniciar sesión. Se lee una sola vez, ahora.",
+                (Input::text("url", t.t("URL", "URL")).kind("url").value(fields.text("url")).required().hint(t.t(
+                    "A public https:// URL that needs no sign-in. It is read once, when you add it.",
+                    "Una URL https:// pública que no pida iniciar sesión. Se lee una sola vez, al agregarla.",
                 )))
                 button.primary type="submit" { (t.t("Add", "Agregar")) }
             })),
-            // The fields stand before the file: they have arrived when it is refused.
+            // The fields come before the file: they have arrived when the file is refused.
             Source::File => (sent::form(visitor, "/knowledge/upload", MOST, &html! {
-                (name.hint(t.t("Without one it is called as its file is.", "Sin nombre se llama como su archivo.")))
+                (name.hint(t.t("Leave empty to use the file name.", "Déjalo vacío para usar el nombre del archivo.")))
                 (folder)
                 (sent::chooser(t.t("File", "Archivo"), READABLE, t.t(
                     "Text, Markdown, HTML, PDF, Word (.docx) or CSV, up to 20 MiB.",

@@ -70,8 +70,8 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
         0 => post.t("Deleted.", "Eliminado.").to_owned(),
         agents => tell!(
             post.lang(),
-            "Deleted. Agents that answer without it now: {agents}.",
-            "Eliminado. Agentes que ahora responden sin él: {agents}."
+            "Deleted. Agents that no longer use it: {agents}.",
+            "Eliminado. Agentes que ya no lo usan: {agents}."
         ),
     };
     post.done("document.delete", id, "/knowledge", &said).await
@@ -127,25 +127,25 @@ async fn page(
 fn facts(document: &Document, t: Lang) -> Markup {
     html! {
         dl.facts {
-            (list::fact(t.t("State", "Estado"), state(document, t)))
-            (list::fact(t.t("Kind", "Tipo"), source_name(document.source, t)))
-            (list::fact(t.t("Address", "Dirección"), document.url.as_deref().unwrap_or("–")))
+            (list::fact(t.t("Status", "Estado"), state(document, t)))
+            (list::fact(t.t("Type", "Tipo"), source_name(document.source, t)))
+            (list::fact(t.t("URL", "URL"), document.url.as_deref().unwrap_or("–")))
             (list::fact(t.t("Format", "Formato"), document.mime_type.as_deref().unwrap_or("–")))
             (list::fact(t.t("Size", "Tamaño"), size(document.size_bytes)))
             (list::fact(t.t("Passages", "Pasajes"), count(i64::from(document.chunks_count))))
             (list::fact(t.t("Added", "Agregado"), when(document.created_at)))
-            (list::fact(t.t("Id", "Id"), html! { code { (document.id) } }))
+            (list::fact(t.t("ID", "ID"), html! { code { (document.id) } }))
         }
     }
 }
 
 fn used_by(agents: &[PinningAgent], t: Lang) -> Markup {
     html! {
-        h2 { (t.t("Agents that answer from it", "Agentes que responden con él")) }
+        h2 { (t.t("Agents that use it", "Agentes que lo usan")) }
         @if agents.is_empty() {
             p.soft { (t.t(
-                "No published agent names it yet. Name it in an agent's knowledge and publish the agent.",
-                "Ningún agente publicado lo nombra todavía. Nómbralo en el conocimiento de un agente y publica el agente.",
+                "No published agent uses it yet. Select it in an agent's Knowledge section and publish the agent.",
+                "Ningún agente publicado lo usa todavía. Elígelo en la sección Conocimiento de un agente y publica el agente.",
             )) }
         } @else {
             ul { @for agent in agents { li { a href={ (PATH) "/agents/" (agent.id) } { (agent.name) } } } }
@@ -160,19 +160,19 @@ fn shown(document: &Document, beginning: &str, goes_on: bool, t: Lang) -> Markup
             DocumentStatus::Ready => {
                 pre.document tabindex="0" dir="auto" { (beginning) @if goes_on { "…" } }
                 p { a href={ (PATH) "/knowledge/documents/" (document.id) "/text" } {
-                    (t.t("The whole text as a file", "El texto completo como archivo"))
+                    (t.t("Download full text", "Descargar texto completo"))
                 } }
             }
             DocumentStatus::Processing => {
                 p.soft { (t.t(
-                    "It is still being read. This page looks again by itself.",
-                    "Todavía se está leyendo. Esta página vuelve a mirar sola.",
+                    "Still processing. This page updates automatically.",
+                    "Todavía se está procesando. Esta página se actualiza automáticamente.",
                 )) }
             }
             DocumentStatus::Failed => {
                 p.soft { (t.t(
-                    "It has no text: it could not be read. Mend what its state says, add it again, and delete this one.",
-                    "No tiene texto: no se pudo leer. Corrige lo que dice su estado, agrégalo de nuevo y elimina este.",
+                    "No text: the document could not be read. Fix the problem shown in its status, add it again, and delete this one.",
+                    "Sin texto: el documento no se pudo leer. Corrige lo que dice su estado, agrégalo de nuevo y elimina este.",
                 )) }
             }
         }
@@ -190,20 +190,20 @@ fn changes(
     let path = format!("/knowledge/documents/{}", document.id);
     let mut question = t
         .t(
-            "Delete this document for good?",
-            "¿Eliminar este documento para siempre?",
+            "Delete this document permanently?",
+            "¿Eliminar este documento de forma permanente?",
         )
         .to_owned();
     if !agents.is_empty() {
         question += &tell!(
             t,
-            " Agents that answer from it: {}.",
-            " Agentes que responden con él: {}.",
+            " Agents that use it: {}.",
+            " Agentes que lo usan: {}.",
             agents.len()
         );
     }
     html! {
-        h2 { (t.t("Change", "Cambiar")) }
+        h2 { (t.t("Edit", "Editar")) }
         (form::form(visitor, &path, &html! {
             (version::hidden(fields))
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
@@ -211,7 +211,7 @@ fn changes(
             button.primary type="submit" { (t.t("Save", "Guardar")) }
         }))
         h2 { (t.t("Delete", "Eliminar")) }
-        (form::danger(visitor, &format!("{path}/delete"), t.t("Delete the document", "Eliminar el documento"), &question))
+        (form::danger(visitor, &format!("{path}/delete"), t.t("Delete document", "Eliminar documento"), &question))
     }
 }
 

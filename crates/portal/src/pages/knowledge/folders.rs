@@ -45,7 +45,7 @@ pub(super) async fn add(post: Post<Developer>) -> Answer {
     let knowledge = post.services().knowledge();
     match knowledge.add_folder(post.account(), &body).await {
         Ok(folder) => {
-            let said = post.t("The folder is made.", "La carpeta está creada.");
+            let said = post.t("Folder created.", "Carpeta creada.");
             post.done("folder.create", folder.id, LIST, said).await
         }
         Err(error) => {
@@ -67,20 +67,20 @@ async fn list_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Re
         (form::refusal(said))
         @if folders.is_empty() {
             (list::empty(t.t("No folders yet", "Aún no hay carpetas"), t.t(
-                "An agent can be given a folder: it then answers from every document in it at its publication.",
-                "A un agente se le puede dar una carpeta: responde entonces con todos los documentos que tenga al publicarse.",
+                "Give an agent a folder, and it uses every document in the folder when you publish the agent.",
+                "Da una carpeta a un agente y usará todos los documentos que tenga la carpeta al publicar el agente.",
             ), None))
         } @else {
             (Table::of(list_title(visitor), &folders)
                 .column(t.t("Name", "Nombre"), |folder| html! { a href={ (PATH) "/knowledge/folders/" (folder.id) } { (folder.name) } })
                 .column(t.t("Documents", "Documentos"), |folder| count(i64::from(folder.documents_count)))
-                .column(t.t("Made", "Creada"), |folder| when(folder.created_at)))
+                .column(t.t("Created", "Creada"), |folder| when(folder.created_at)))
         }
         @if visitor.may(MemberRole::Developer) {
-            h2 { (t.t("A new folder", "Una carpeta nueva")) }
+            h2 { (t.t("New folder", "Nueva carpeta")) }
             (form::form(visitor, "/knowledge/folders", &html! {
                 (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
-                button.primary type="submit" { (t.t("Make it", "Crearla")) }
+                button.primary type="submit" { (t.t("Create folder", "Crear carpeta")) }
             }))
         }
     })
@@ -125,8 +125,8 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let moved = knowledge.delete_folder(post.account(), id).await?;
     let said = tell!(
         post.lang(),
-        "The folder is deleted. Documents that are in no folder now: {moved}.",
-        "La carpeta se eliminó. Documentos que ya no están en ninguna: {moved}."
+        "Folder deleted. Documents left without a folder: {moved}.",
+        "Carpeta eliminada. Documentos que quedaron sin carpeta: {moved}."
     );
     post.done("folder.delete", id, LIST, &said).await
 }
@@ -138,20 +138,20 @@ fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, said: Option<&str>)
         (form::refusal(said))
         dl.facts {
             (list::fact(t.t("Documents", "Documentos"), html! { a href={ (PATH) "/knowledge?folder=" (folder.id) } { (count(i64::from(folder.documents_count))) } }))
-            (list::fact(t.t("Made", "Creada"), when(folder.created_at)))
-            (list::fact(t.t("Id", "Id"), html! { code { (folder.id) } }))
+            (list::fact(t.t("Created", "Creada"), when(folder.created_at)))
+            (list::fact(t.t("ID", "ID"), html! { code { (folder.id) } }))
         }
         @if visitor.may(MemberRole::Developer) {
-            h2 { (t.t("Rename", "Cambiar el nombre")) }
+            h2 { (t.t("Rename", "Renombrar")) }
             (form::form(visitor, &path, &html! {
                 (version::hidden(fields))
                 (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
             h2 { (t.t("Delete", "Eliminar")) }
-            (form::danger(visitor, &format!("{path}/delete"), t.t("Delete the folder", "Eliminar la carpeta"), t.t(
-                "Delete this folder? Its documents stay, in no folder.",
-                "¿Eliminar esta carpeta? Sus documentos se quedan, sin carpeta.",
+            (form::danger(visitor, &format!("{path}/delete"), t.t("Delete folder", "Eliminar carpeta"), t.t(
+                "Delete this folder? Its documents are kept, without a folder.",
+                "¿Eliminar esta carpeta? Sus documentos se conservan, sin carpeta.",
             )))
         }
     }

@@ -1,4 +1,4 @@
-//! What an agent would find.
+//! A test search: what an agent would find.
 
 use maud::{Markup, html};
 use offhook_domain::Json;
@@ -13,7 +13,7 @@ use crate::parts::list;
 use crate::trouble::{Answer, Result};
 use crate::visit::{Viewer, Visit};
 
-/// Passages that an agent is given unless its configuration says otherwise.
+/// Passages that an agent gets by default.
 const USUAL: &str = "4";
 
 /// `GET /portal/knowledge/search`
@@ -34,12 +34,12 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (form::refusal(said.as_deref()))
         p { (t.t(
-            "Ask as a caller would. These are the passages that an agent with all these documents would be given.",
-            "Pregunta como lo haría quien llama. Estos son los pasajes que recibiría un agente con todos estos documentos.",
+            "Ask as a caller would. The results are the passages that an agent with all these documents would get.",
+            "Pregunta como lo haría quien llama. Los resultados son los pasajes que recibiría un agente con todos estos documentos.",
         )) }
         form.filters method="get" action={ (PATH) "/knowledge/search" } {
             (Input::text("q", t.t("Question", "Pregunta")).kind("search").value(query.text("q")).required())
-            (list::filter(&visit, "folder", t.t("In", "En"), t.t("All documents", "Todos los documentos"), named(&folders)))
+            (list::filter(&visit, "folder", t.t("Search in", "Buscar en"), t.t("All documents", "Todos los documentos"), named(&folders)))
             (Select::new("top_k", t.t("Passages", "Pasajes"))
                 .options(["1", "2", "4", "8", "12", "20"].map(|most| (most, most)))
                 .chosen(most))
@@ -67,11 +67,11 @@ async fn search(visit: &Visit<Viewer>, q: &str) -> Result<Vec<SearchHit>> {
 
 fn results(hits: &[SearchHit], t: Lang) -> Markup {
     html! {
-        h2 { (t.t("Found", "Encontrado")) }
+        h2 { (t.t("Results", "Resultados")) }
         @if hits.is_empty() {
-            (list::empty(t.t("Nothing fits", "Nada coincide"), t.t(
-                "Ask in other words, or add a document that says it.",
-                "Pregunta con otras palabras, o agrega un documento que lo diga.",
+            (list::empty(t.t("No results", "Sin resultados"), t.t(
+                "Rephrase the question, or add a document that answers it.",
+                "Pregunta con otras palabras, o agrega un documento que lo responda.",
             ), None))
         }
         ol.hits {

@@ -1,5 +1,4 @@
-//! A request's full story: how it was answered, what it made or was about, and of a conversation, what was sent of it to
-//! webhooks.
+//! One request: its response, what it created or was about, and the webhooks of its conversation.
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, RequestId, Resource, ResourceKind};
@@ -19,7 +18,7 @@ use crate::parts::words::{badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor, first};
 
-/// Requests of one id that are told: a client may choose ids, and one twice.
+/// Requests of one id that are shown: clients may choose ids, and repeat them.
 const MOST: u32 = 20;
 
 /// One request with what belongs to it.
@@ -55,11 +54,11 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         @for told in &told { (story(told, &keys, t)) }
         p { a href={ (PATH) "/logs" } { (t.t("All requests", "Todas las solicitudes")) } }
     };
-    let title = t.t("A request's story", "Historia de una solicitud");
+    let title = t.t("Request", "Solicitud");
     Ok(visit.page(Section::Logs, title, &body))
 }
 
-/// The conversation that the request placed or was about, and what was sent of it.
+/// The conversation that the request placed or was about, and its webhook deliveries.
 async fn conversation_of(
     visitor: &Visitor,
     entry: &LogEntry,
@@ -88,18 +87,18 @@ fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
     html! {
         h2 { code { (entry.method) " " (entry.path) } }
         dl.facts {
-            (list::fact(t.t("Answer", "Respuesta"), answer(entry)))
+            (list::fact(t.t("Status", "Estado"), answer(entry)))
             (list::fact(t.t("When", "Cuándo"), when(entry.created_at)))
-            (list::fact(t.t("Took", "Tardó"), html! { (entry.duration_ms) " ms" }))
+            (list::fact(t.t("Duration", "Duración"), html! { (entry.duration_ms) " ms" }))
             (list::fact(t.t("Key", "Clave"), html! {
                 @if let Some(key) = key { (key.name) " " }
                 code { (entry.key_prefix) }
             }))
-            (list::fact(t.t("From", "Desde"), &entry.ip))
-            (list::fact(t.t("Request id", "Id de solicitud"), html! { code { (entry.request_id) } }))
+            (list::fact(t.t("IP address", "Dirección IP"), &entry.ip))
+            (list::fact(t.t("Request ID", "ID de solicitud"), html! { code { (entry.request_id) } }))
         }
         @if let Some(why) = why { p { (why) } }
-        h3 { (t.t("What it was about", "De qué se trató")) }
+        h3 { (t.t("Related", "Relacionado")) }
         @if let Some((view, sent)) = &told.conversation {
             (conversation(view, t))
             (deliveries(sent, t))
@@ -107,10 +106,10 @@ fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
     }
 }
 
-/// What a request made or was about, if that is no conversation of the account.
+/// What a request created or was about, if that is not a conversation of the account.
 fn thing(entry: &LogEntry, t: Lang) -> Markup {
     let Some(Resource { kind, id }) = entry.about() else {
-        return html! { p.soft { (t.t("Nothing in particular.", "Nada en particular.")) } };
+        return html! { p.soft { (t.t("None.", "Nada.")) } };
     };
     let (name, path) = named(kind, t);
     let is_gone = entry.method == "DELETE" && entry.status < 300;
@@ -126,14 +125,14 @@ fn thing(entry: &LogEntry, t: Lang) -> Markup {
     }
 }
 
-/// What a kind of thing is called, and where its pages are.
+/// A resource type's name, and the path of its pages.
 const fn named(kind: ResourceKind, t: Lang) -> (&'static str, Option<&'static str>) {
     let (name, path) = match kind {
         ResourceKind::Agent => (t.t("Agent", "Agente"), "/agents"),
         ResourceKind::Tool => (t.t("Tool", "Herramienta"), "/tools"),
-        // Its page, were it there, would be told of above.
+        // A conversation of the account is shown above.
         ResourceKind::Conversation => return (t.t("Conversation", "Conversación"), None),
-        ResourceKind::Batch => (t.t("Batch call", "Llamada en lote"), "/batch-calls"),
+        ResourceKind::Batch => (t.t("Batch call", "Llamada por lote"), "/batch-calls"),
         ResourceKind::PhoneNumber => (t.t("Phone number", "Número telefónico"), "/phone-numbers"),
         ResourceKind::Document => (t.t("Document", "Documento"), "/knowledge/documents"),
         ResourceKind::Folder => (t.t("Folder", "Carpeta"), "/knowledge/folders"),
@@ -149,8 +148,8 @@ fn conversation(view: &ConversationView, t: Lang) -> Markup {
         dl.facts {
             (list::fact(t.t("Conversation", "Conversación"), html! { a href={ (PATH) "/conversations/" (conversation.id) } { (CallHandle(conversation.id)) } }))
             (list::fact(t.t("Agent", "Agente"), html! { a href={ (PATH) "/agents/" (conversation.agent_id) } { (view.agent_name) } }))
-            (list::fact(t.t("State", "Estado"), html! { (wording::state(conversation, t)) " " (wording::ending(conversation, t)) }))
-            (list::fact(t.t("Began", "Comenzó"), when(conversation.started_at)))
+            (list::fact(t.t("Status", "Estado"), html! { (wording::state(conversation, t)) " " (wording::ending(conversation, t)) }))
+            (list::fact(t.t("Started", "Comenzó"), when(conversation.started_at)))
             (list::fact(t.t("Ended", "Terminó"), when_if(conversation.ended_at)))
         }
     }
@@ -161,11 +160,11 @@ fn deliveries(sent: &[Delivery], t: Lang) -> Markup {
     html! {
         h3 { (caption) }
         @if sent.is_empty() {
-            p.soft { (t.t("Nothing was sent of it.", "No se envió nada de ella.")) }
+            p.soft { (t.t("No webhooks sent.", "No se enviaron webhooks.")) }
         } @else {
             (Table::of(caption, sent)
                 .column(t.t("Event", "Evento"), |delivery| html! { a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind) } })
-                .column(t.t("State", "Estado"), |delivery| badge(delivery_tone(delivery.state), delivered(delivery.state, t)))
+                .column(t.t("Status", "Estado"), |delivery| badge(delivery_tone(delivery.state), delivered(delivery.state, t)))
                 .column(t.t("Attempts", "Intentos"), |delivery| delivery.attempts_count)
                 .column(t.t("When", "Cuándo"), |delivery| when(delivery.created_at)))
         }
@@ -174,11 +173,11 @@ fn deliveries(sent: &[Delivery], t: Lang) -> Markup {
 
 const fn delivered(state: DeliveryState, t: Lang) -> &'static str {
     match state {
-        DeliveryState::Pending => t.t("Waiting", "En espera"),
-        DeliveryState::Retrying => t.t("Tried again", "Se reintenta"),
-        DeliveryState::Delivered => t.t("Received", "Recibida"),
-        DeliveryState::Exhausted => t.t("Given up", "Abandonada"),
-        DeliveryState::Cancelled => t.t("Cancelled", "Cancelada"),
+        DeliveryState::Pending => t.t("Pending", "Pendiente"),
+        DeliveryState::Retrying => t.t("Retrying", "Reintentando"),
+        DeliveryState::Delivered => t.t("Delivered", "Entregada"),
+        DeliveryState::Exhausted => t.t("Failed", "Falló"),
+        DeliveryState::Cancelled => t.t("Canceled", "Cancelada"),
     }
 }
 
@@ -191,50 +190,50 @@ fn reason(code: &str, t: Lang) -> Option<&'static str> {
             "La clave faltaba, no existe, venció o fue revocada.",
         ),
         Code::Forbidden => t.t(
-            "The key is read-only: use one that may write.",
-            "La clave es de solo lectura: usa una que pueda escribir.",
+            "The key is read-only. Use one that can write.",
+            "La clave es de solo lectura. Usa una que pueda escribir.",
         ),
         Code::InsufficientScope => t.t(
-            "The key lacks the scope for this: make one that has it.",
-            "A la clave le falta el permiso para esto: crea una que lo tenga.",
+            "The key lacks the required scope. Create one that has it.",
+            "A la clave le falta el permiso necesario. Crea una que lo tenga.",
         ),
         Code::RateLimitExceeded => t.t(
-            "More requests came than the plan allows: wait for as long as the header Retry-After says.",
-            "Llegaron más solicitudes de las que permite el plan: espera lo que diga el encabezado Retry-After.",
+            "Rate limit exceeded. Wait as long as the Retry-After header says.",
+            "Se superó el límite de solicitudes. Espera lo que diga el encabezado Retry-After.",
         ),
         Code::InvalidJson | Code::InvalidBody | Code::InvalidQuery | Code::InvalidIdempotencyKey => t.t(
-            "Something in the request was wrong: the answer's message names the field.",
-            "Algo en la solicitud estaba mal: el mensaje de la respuesta nombra el campo.",
+            "A field in the request was invalid. The response's message names it.",
+            "Un campo de la solicitud no era válido. El mensaje de la respuesta dice cuál.",
         ),
         Code::NotFound | Code::MethodNotAllowed => t.t(
-            "Nothing is at this address, or it is not this account's.",
-            "No hay nada en esta dirección, o no es de esta cuenta.",
+            "The resource does not exist, or belongs to another account.",
+            "El recurso no existe, o es de otra cuenta.",
         ),
         Code::PlanLimit => t.t("The plan does not include this.", "El plan no incluye esto."),
         Code::Conflict | Code::IdempotencyConflict => t.t(
-            "It did not fit what was there already: the answer's message says why.",
-            "No encajaba con lo que ya había: el mensaje de la respuesta dice por qué.",
+            "The request conflicts with the current state. The response's message says why.",
+            "La solicitud no es compatible con el estado actual. El mensaje de la respuesta dice por qué.",
         ),
         Code::UnsupportedRuntime | Code::AgentNotFound | Code::AgentDisabled => t.t(
-            "The agent cannot do this: it does not exist, is not active, or is of the other runtime.",
-            "El agente no puede hacerlo: no existe, no está activo o es del otro tipo.",
+            "The agent cannot do this: it does not exist, is not active, or is on the other platform.",
+            "El agente no puede hacerlo: no existe, no está activo o es de la otra plataforma.",
         ),
         Code::PaymentRequired | Code::KeyBudgetExhausted => t.t(
-            "The account's credits or the key's budget did not cover it.",
+            "Not enough account credits or key budget.",
             "Los créditos de la cuenta o el presupuesto de la clave no alcanzaron.",
         ),
         Code::UpstreamError | Code::UpstreamUnreachable => t.t(
-            "A carrier or provider behind this service did not do its part.",
-            "Un operador o proveedor detrás de este servicio no cumplió su parte.",
+            "A carrier or provider failed.",
+            "Falló un operador telefónico o un proveedor.",
         ),
         Code::InternalError | Code::ServiceUnavailable | Code::RateLimitUnavailable => t.t(
-            "The service could not answer: it may be tried again.",
-            "El servicio no pudo responder: se puede intentar de nuevo.",
+            "The service could not respond. You can retry.",
+            "El servicio no pudo responder. Puedes reintentar.",
         ),
-        Code::PayloadTooLarge => t.t("The body was too large.", "El cuerpo era demasiado grande."),
+        Code::PayloadTooLarge => t.t("The request body was too large.", "El cuerpo de la solicitud era demasiado grande."),
         Code::RangeNotSatisfiable => t.t(
-            "The file does not have the part that was asked for.",
-            "El archivo no tiene la parte que se pidió.",
+            "The file does not have the requested range.",
+            "El archivo no tiene el rango solicitado.",
         ),
     })
 }

@@ -1,27 +1,27 @@
-//! The samples, made the reader's own. Each is a file that runs as it stands, but for an address and an agent.
+//! The samples, filled in for the reader. Each file runs as it is, but for an address and an agent.
 
 use offhook_services::store::Agent;
 
-/// What stands in the files in the place of the service's address.
+/// The placeholder of the service's address in the files.
 const ADDRESS: &str = "https://offhook.example";
 
-/// What stands in them in the place of an agent's id.
+/// The placeholder of an agent's id in the files.
 const AGENT: &str = "AGENT_ID";
 
 /// Programs with the reader's own address and agent.
 pub(super) struct Samples {
-    /// Who a key is, for the shell.
+    /// Identifies a key, for the shell.
     pub(super) me: String,
     /// A call, for the shell.
     pub(super) curl: String,
-    /// A call, waited for.
+    /// A call, followed until it ends.
     pub(super) python: String,
     /// The same; it is TypeScript, too.
     pub(super) javascript: String,
 }
 
 impl Samples {
-    /// The samples for the service at `address`; without an agent its place stays to be filled.
+    /// The samples for the service at `address`; without an agent its placeholder stays.
     pub(super) fn of(address: &str, agent: Option<&Agent>) -> Self {
         let own = |text: &str| {
             let text = text.trim_end().replace(ADDRESS, address);

@@ -1,4 +1,4 @@
-//! Who changed what.
+//! The audit log.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::visit::{Viewer, Visit, Visitor, first};
 /// Members that are read at once: more than most teams have.
 const TEAM: u32 = 100;
 
-/// What stands before a member's id in an entry.
+/// The prefix of a member's id in an entry.
 const MEMBER: &str = "member:";
 
 pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
@@ -29,31 +29,31 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         p {
             (t.t(
-                "Every change that a member made here, or that the operator made on the command line; the newest first. Changes by API keys are in the logs.",
-                "Cada cambio que hizo un miembro aquí, o el operador en la línea de comandos; lo más reciente primero. Los cambios con claves de API están en los registros.",
+                "Changes that members made here or the operator made on the command line, newest first. Changes made with API keys are in the logs.",
+                "Los cambios que hicieron los miembros aquí o el operador en la línea de comandos, del más reciente al más antiguo. Los cambios con claves de API están en los registros.",
             ))
             " "
-            a href={ (crate::PATH) "/logs" } { (t.t("To the logs", "A los registros")) }
+            a href={ (crate::PATH) "/logs" } { (t.t("Go to logs", "Ir a los registros")) }
         }
         @if entries.items.is_empty() {
             (list::empty(
-                t.t("Nothing changed yet", "Aún no hay cambios"),
-                t.t("What you change in the portal appears here.", "Lo que cambies en el portal aparece aquí."),
+                t.t("No changes yet", "Aún no hay cambios"),
+                t.t("Changes you make in the portal appear here.", "Lo que cambies en el portal aparece aquí."),
                 None,
             ))
         } @else {
             (Table::of(title, &entries.items)
                 .column(t.t("When", "Cuándo"), |entry| words::when(entry.at))
                 .column(t.t("Who", "Quién"), |entry| actor_told(&entry.actor, &members, t))
-                .column(t.t("What", "Qué"), |entry| action_told(&entry.action, t))
-                .column(t.t("Of what", "De qué"), |entry| html! { code.url { (entry.target) } }))
+                .column(t.t("Action", "Acción"), |entry| action_told(&entry.action, t))
+                .column(t.t("Target", "Elemento"), |entry| html! { code.url { (entry.target) } }))
         }
         (list::more(&visit, &entries, |entry| (entry.at, entry.id.uuid())))
     };
     Ok(visit.page(SECTION, title, &body))
 }
 
-/// The team as far as one page of it goes, and those behind it who did what this page tells.
+/// One page of the team, and further members who appear on this page.
 async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member>> {
     let (seats, team) = (visitor.caller().terms.seats_max, visitor.services().team());
     let page = team.list(visitor.account(), seats, first(TEAM)).await?.0;
@@ -72,7 +72,7 @@ async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member
     Ok(members)
 }
 
-/// Who it was: a member by name, or the operator.
+/// The actor: a member by name, or the operator.
 fn actor_told(actor: &str, members: &[Member], lang: Lang) -> Markup {
     if actor == "cli" {
         return html! { (lang.t("Operator (command line)", "Operador (línea de comandos)")) };
@@ -82,12 +82,12 @@ fn actor_told(actor: &str, members: &[Member], lang: Lang) -> Markup {
     html! {
         @match member {
             Some(member) => { (member.name) br; span.soft { (member.email) } },
-            None => { (lang.t("somebody who left", "alguien que ya no está")) br; code.soft { (id) } },
+            None => { (lang.t("former member", "exmiembro")) br; code.soft { (id) } },
         }
     }
 }
 
-/// What was done, in words; the code itself beside it.
+/// The action in words, beside its code.
 fn action_told(action: &str, lang: Lang) -> Markup {
     let (object, verb) = action.rsplit_once('.').unwrap_or((action, ""));
     let told = object_name(object, lang).zip(verb_name(verb, lang));
@@ -129,8 +129,8 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
     Some(match verb {
         "add" => lang.t("added", "se agregó"),
         "archive" => lang.t("archived", "se archivó"),
-        "begin" => lang.t("begun", "se inició"),
-        "cancel" => lang.t("cancelled", "se canceló"),
+        "begin" => lang.t("started", "se inició"),
+        "cancel" => lang.t("canceled", "se canceló"),
         "change" | "update" => lang.t("changed", "se cambió"),
         "connect" => lang.t("connected", "se conectó"),
         "create" => lang.t("created", "se creó"),
@@ -144,12 +144,12 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "import" => lang.t("imported", "se importó"),
         "invite" => lang.t("invited", "se invitó"),
         "join" => lang.t("joined", "se unió"),
-        "link" => lang.t("a sign-in link was made", "se creó un enlace de acceso"),
+        "link" => lang.t("sign-in link created", "se creó un enlace de acceso"),
         "mark" => lang.t("marked", "se marcó"),
         "pause" => lang.t("paused", "se pausó"),
         "place" => lang.t("placed", "se inició"),
         "publish" => lang.t("published", "se publicó"),
-        "recover" => lang.t("a period was recovered", "se recuperó un periodo"),
+        "recover" => lang.t("deliveries recovered", "se recuperaron entregas"),
         "redeliver" => lang.t("sent again", "se envió de nuevo"),
         "remove" => lang.t("removed", "se quitó"),
         "rename" => lang.t("name changed", "cambió su nombre"),
@@ -159,7 +159,7 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "role" => lang.t("role changed", "cambió su rol"),
         "rotate_secret" => lang.t("secret rotated", "se rotó su secreto"),
         "set" => lang.t("set", "se configuró"),
-        "status" => lang.t("state changed", "cambió su estado"),
+        "status" => lang.t("status changed", "cambió su estado"),
         "test" => lang.t("test event sent", "se envió un evento de prueba"),
         "withdraw" => lang.t("invitation withdrawn", "se retiró la invitación"),
         _ => return None,

@@ -1,4 +1,4 @@
-//! The account's own credentials at providers: set, replaced, removed, and never shown again.
+//! The account's own provider credentials: set, replaced, removed, never shown again.
 
 use maud::{Markup, html};
 use offhook_domain::{CredentialProvider, MemberRole};
@@ -16,7 +16,7 @@ use crate::spanish::written;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
-/// Credentials in the hands of the member: the audit log says so.
+/// Credentials, with the member as actor in the audit log.
 fn credentials(visitor: &Visitor) -> Credentials {
     visitor.services().credentials().by(&visitor.person)
 }
@@ -25,63 +25,63 @@ fn title(visitor: &Visitor) -> &'static str {
     visitor.t("Provider credentials", "Credenciales de proveedores")
 }
 
-/// The provider by name, and what its credential is for.
+/// A provider's name, and what its credential is for.
 const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static str, &'static str) {
     match provider {
         CredentialProvider::Legacy => (
             lang.t(
-                "Provider of the legacy agents",
-                "Proveedor de los agentes heredados",
+                "ElevenLabs agents",
+                "Agentes de ElevenLabs",
             ),
             lang.t(
-                "Lists your legacy agents, renames them and places their calls.",
-                "Lista tus agentes heredados, los renombra y hace sus llamadas.",
+                "Lists your ElevenLabs agents, renames them and places their calls.",
+                "Lista tus agentes de ElevenLabs, los renombra y hace sus llamadas.",
             ),
         ),
         CredentialProvider::LegacyWebhook => (
             lang.t(
-                "Webhook secret of the legacy provider",
-                "Secreto de webhook del proveedor heredado",
+                "ElevenLabs webhook secret",
+                "Secreto de webhook de ElevenLabs",
             ),
             lang.t(
-                "Believes what the provider says of its own accord when one of its calls ends.",
-                "Da por cierto lo que el proveedor avisa por sí mismo cuando termina una de sus llamadas.",
+                "Verifies the webhooks that ElevenLabs sends when a call ends.",
+                "Verifica los webhooks que envía ElevenLabs cuando termina una llamada.",
             ),
         ),
         CredentialProvider::Simulator => (
             lang.t("Simulated phone network", "Red telefónica simulada"),
             lang.t(
-                "Imports the numbers of your account at the simulator.",
-                "Importa los números de tu cuenta en el simulador.",
+                "Imports your numbers from the simulator.",
+                "Importa tus números del simulador.",
             ),
         ),
         CredentialProvider::Twilio => (
             "Twilio",
             lang.t(
-                "Imports the numbers of your account there, calls from them and takes calls to them: AccountSid:AuthToken.",
-                "Importa los números de tu cuenta, llama desde ellos y atiende sus llamadas: AccountSid:AuthToken.",
+                "Imports your Twilio numbers, and places and answers calls with them: AccountSid:AuthToken.",
+                "Importa tus números de Twilio, y hace y atiende llamadas con ellos: AccountSid:AuthToken.",
             ),
         ),
         CredentialProvider::VoicesA => (
-            lang.t("Voice provider A", "Proveedor de voces A"),
+            lang.t("ElevenLabs voices", "Voces de ElevenLabs"),
             lang.t(
-                "Adds your private voices there to the voice library.",
-                "Agrega tus voces privadas de ese proveedor a la biblioteca.",
+                "Adds your private voices to the voice library.",
+                "Agrega tus voces privadas a la biblioteca de voces.",
             ),
         ),
         CredentialProvider::VoicesB => (
-            lang.t("Voice provider B", "Proveedor de voces B"),
+            lang.t("Cartesia voices", "Voces de Cartesia"),
             lang.t(
-                "Adds your private voices there to the voice library.",
-                "Agrega tus voces privadas de ese proveedor a la biblioteca.",
+                "Adds your private voices to the voice library.",
+                "Agrega tus voces privadas a la biblioteca de voces.",
             ),
         ),
         CredentialProvider::Llm => (
             lang.t("Your own model server", "Tu propio servidor de modelos"),
             lang.t(
-                "Sent to the endpoint of agents whose model provider is custom. The secret is a JSON object: origin, the \
-                 one server that it is sent to, such as https://models.example.com, and api_key.",
-                "Se envía al endpoint de los agentes cuyo proveedor de modelos es custom. El secreto es un objeto JSON: \
+                "Sent to the endpoint of agents with a custom model server. The secret is a JSON object: origin, the only \
+                 server it is sent to, such as https://models.example.com, and api_key.",
+                "Se envía al endpoint de los agentes con un servidor de modelos propio. El secreto es un objeto JSON: \
                  origin, el único servidor al que se envía, como https://models.example.com, y api_key.",
             ),
         ),
@@ -89,9 +89,9 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
             "WhatsApp",
             lang.t(
                 "Answers customers who write to your numbers. The secret is a JSON object: access_token, app_secret, \
-                 verify_token, and phone_numbers, which names your number for each phone number id.",
+                 verify_token, and phone_numbers, which maps each phone number ID to your number.",
                 "Responde a los clientes que escriben a tus números. El secreto es un objeto JSON: access_token, app_secret, \
-                 verify_token y phone_numbers, que da tu número para cada phone number id.",
+                 verify_token y phone_numbers, que asigna tu número a cada phone number ID.",
             ),
         ),
     }
@@ -108,7 +108,7 @@ async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>> {
     listed.await.map_err(trouble)
 }
 
-/// What is refused is the account's or the credential's absence; a secret's fault is told at its form.
+/// A missing account or credential; a secret's fault is shown at its form.
 fn trouble(error: InputError) -> Trouble {
     match error {
         InputError::Invalid(_) => Trouble::not_found(),
@@ -125,15 +125,15 @@ fn draw(
     let t = visitor.lang();
     html! {
         p { (t.t(
-            "Keys of your own accounts at providers. They are sealed when they are stored; nobody sees them again, here or elsewhere.",
-            "Claves de tus propias cuentas con proveedores. Se guardan selladas; nadie vuelve a verlas, ni aquí ni en otro lado.",
+            "Keys of your own provider accounts. They are encrypted when stored and never shown again.",
+            "Claves de tus propias cuentas con proveedores. Se guardan cifradas y no se vuelven a mostrar.",
         )) }
         @if kept.is_empty() {
             (list::empty(
-                t.t("No credential yet", "Aún no hay credenciales"),
+                t.t("No credentials yet", "Aún no hay credenciales"),
                 t.t(
-                    "Without one the service uses what whoever runs it has set up.",
-                    "Sin ninguna, el servicio usa lo que configuró quien lo opera.",
+                    "Without one, the service uses the operator's setup.",
+                    "Sin ninguna, el servicio usa la configuración del operador.",
                 ),
                 None,
             ))
@@ -143,7 +143,7 @@ fn draw(
         @if visitor.may(MemberRole::Admin) {
             (storing(visitor, typed, said))
         } @else {
-            p.soft { (t.t("An admin of the account sets them.", "Las configura un administrador de la cuenta.")) }
+            p.soft { (t.t("Only admins can set them.", "Solo los administradores pueden configurarlas.")) }
         }
     }
 }
@@ -155,15 +155,15 @@ fn table(visitor: &Visitor, kept: &[Credential]) -> Markup {
             .column(t.t("Provider", "Proveedor"), |kept| html! {
                 (provider_told(kept.provider, t).0) " " code { (kept.provider) }
             })
-            .column(t.t("For", "Para"), |kept| provider_told(kept.provider, t).1)
+            .column(t.t("Purpose", "Uso"), |kept| provider_told(kept.provider, t).1)
             .column(t.t("First set", "Configurada"), |kept| words::when(kept.created_at))
             .column(t.t("Last replaced", "Último reemplazo"), |kept| words::when(kept.updated_at))
-            .column(t.t("What it lists", "Lo que lista"), |kept| answer_told(kept, t))
+            .column(t.t("Last sync", "Última sincronización"), |kept| answer_told(kept, t))
             .column_if(visitor.may(MemberRole::Admin), t.t("Action", "Acción"), |kept| removal(visitor, kept.provider)))
     }
 }
 
-/// What came of asking the provider what the account has there. Of those that are not asked there is nothing to tell.
+/// The last sync with a provider. Providers that are not synced show a dash.
 fn answer_told(credential: &Credential, lang: Lang) -> Markup {
     let is_asked =
         credential.provider == CredentialProvider::Legacy || credential.provider.voices().is_some();
@@ -173,12 +173,12 @@ fn answer_told(credential: &Credential, lang: Lang) -> Markup {
                 (badge(Tone::Bad, lang.t("Failed", "Falló"))) " " (words::when(at))
                 p.hint {
                     (written(error, lang)) ". "
-                    (lang.t("It is asked again by itself; what was listed before stays.",
-                        "Se vuelve a preguntar automáticamente; lo listado antes se conserva."))
+                    (lang.t("Retried automatically. Items from the last successful sync are kept.",
+                        "Se reintenta automáticamente. Se conserva lo de la última sincronización correcta."))
                 }
             }
-            (Some(at), None) => { (badge(Tone::Good, lang.t("Listed", "Listado"))) " " (words::when(at)) }
-            (None, _) if is_asked => { (lang.t("Not asked yet", "Aún sin preguntar")) }
+            (Some(at), None) => { (badge(Tone::Good, lang.t("Synced", "Sincronizado"))) " " (words::when(at)) }
+            (None, _) if is_asked => { (lang.t("Not synced yet", "Aún sin sincronizar")) }
             (None, _) => { "—" }
         }
     }
@@ -189,14 +189,14 @@ fn removal(visitor: &Visitor, provider: CredentialProvider) -> Markup {
     let name = provider_told(provider, t).0;
     let question = tell!(
         t,
-        "Remove the credential for “{name}”? What needs it stops working at once.",
-        "¿Quitar la credencial de «{name}»? Lo que la necesita deja de funcionar de inmediato."
+        "Remove the credential “{name}”? Features that need it stop working immediately.",
+        "¿Quitar la credencial «{name}»? Lo que la necesita deja de funcionar de inmediato."
     );
     let path = format!("/settings/credentials/{provider}/remove");
     form::danger(visitor, &path, t.t("Remove", "Quitar"), &question)
 }
 
-/// The form that stores a credential. A secret that was refused is not sent back: it is typed again.
+/// The form that stores a credential. A refused secret is not sent back: it is typed again.
 fn storing(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Markup {
     let t = visitor.lang();
     let providers = CredentialProvider::ALL.iter();
@@ -212,9 +212,9 @@ fn storing(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Mar
                 (form::Input::text("secret", t.t("Key or token", "Clave o token"))
                     .kind("password")
                     .autocomplete("new-password")
-                    .hint(t.t("As the provider gave it to you; at most 4096 characters.", "Como te lo dio el proveedor; 4096 caracteres como máximo."))
+                    .hint(t.t("As your provider shows it. Up to 4096 characters.", "Como te lo muestra el proveedor. Hasta 4096 caracteres."))
                     .required())
-                button.primary type="submit" { (t.t("Store", "Guardar")) }
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
         }
     }
@@ -233,7 +233,7 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
     let credentials = credentials(&post);
     match credentials.set(post.account(), provider, secret).await {
         Ok(_) => {
-            let said = t.t("The credential is stored.", "La credencial está guardada.");
+            let said = t.t("Credential saved.", "Credencial guardada.");
             Ok(post.go("/settings/credentials", said))
         }
         Err(InputError::Invalid(why))
@@ -245,15 +245,15 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
             let why = written(&why, t);
             let said = tell!(
                 t,
-                "This is not a credential for WhatsApp: {why}.",
-                "No es una credencial de WhatsApp: {why}."
+                "Not a valid WhatsApp credential: {why}.",
+                "No es una credencial de WhatsApp válida: {why}."
             );
             refuse(&post, &said).await
         }
         Err(InputError::Invalid(_)) => {
             let said = t.t(
-                "The key or token must have 1 to 4096 characters, which are letters, digits and signs without accents or line breaks.",
-                "La clave o el token debe tener de 1 a 4096 caracteres: letras, cifras y signos, sin acentos ni saltos de línea.",
+                "The key or token must have 1 to 4096 characters: letters, digits and symbols, without accents or line breaks.",
+                "La clave o el token debe tener de 1 a 4096 caracteres: letras, dígitos y símbolos, sin acentos ni saltos de línea.",
             );
             refuse(&post, said).await
         }
@@ -272,6 +272,6 @@ pub(super) async fn remove(post: Post<Admin>) -> Answer {
     let credentials = credentials(&post);
     let removed = credentials.remove(post.account(), provider);
     removed.await.map_err(trouble)?;
-    let said = post.t("The credential is removed.", "La credencial se quitó.");
+    let said = post.t("Credential removed.", "Credencial eliminada.");
     Ok(post.go("/settings/credentials", said))
 }

@@ -1,5 +1,4 @@
-//! A tool as the fields of a form, and back. The values of headers never come back to a page: an empty one keeps what is
-//! stored.
+//! A tool as the fields of a form, and back. Header values are never sent to a page: an empty one keeps the stored value.
 
 use maud::{Markup, html};
 use offhook_domain::json::{Fault, FieldError, Json, Rule};
@@ -19,7 +18,7 @@ use crate::visit::Visitor;
 const HEADERS: (&str, [&str; 2]) = ("http.headers", ["name", "value"]);
 const TARGETS: (&str, [&str; 2]) = ("transfer.targets", ["name", "to"]);
 
-/// A box beside a stored header.
+/// The checkbox beside a stored header.
 const REMOVE: &str = "remove";
 
 /// A header that is stored.
@@ -29,7 +28,7 @@ const STORED: &str = "stored";
 pub(super) fn fields_of(tool: &ToolView) -> Fields {
     let definition = &tool.definition;
     let mut fields = Fields::default();
-    // The values of headers are on no page: with another revision they may be others.
+    // Header values are on no page: another revision may have others.
     fields.push(SHOWN_VERSION, &tool.row.revision.to_string());
     for name in ["name", "description", "kind"] {
         fields.push(name, &definition.get(name).map(plain).unwrap_or_default());
@@ -58,11 +57,11 @@ pub(super) fn fields_of(tool: &ToolView) -> Fields {
     fields
 }
 
-/// What the form calls the fields of a tool.
+/// The labels of a tool's fields.
 pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
     [
         ("name", t.t("Name", "Nombre")),
-        ("description", t.t("What it is for", "Para qué sirve")),
+        ("description", t.t("Description", "Descripción")),
         (
             "parameters",
             t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)"),
@@ -71,10 +70,10 @@ pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
         ("http.url", "URL"),
         (
             "http.timeout_ms",
-            t.t("Longest wait, in ms", "Espera máxima, en ms"),
+            t.t("Timeout, in ms", "Tiempo límite, en ms"),
         ),
         ("http.headers", t.t("Headers", "Encabezados")),
-        ("transfer.targets", t.t("To whom", "A quién")),
+        ("transfer.targets", t.t("Transfer to", "Transferir a")),
     ]
 }
 
@@ -118,8 +117,8 @@ pub(super) fn body_of(
     Ok(Json::object(body))
 }
 
-/// The schema of the arguments: a patch that leaves nothing of the one before; `None` where it is the one before, which
-/// may be the schema that a tool without one is shown with.
+/// The patch for the schema of the arguments, which replaces the whole schema; `None` if it is unchanged, also if it is the
+/// schema that a tool without one is shown with.
 fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Option<Json>, FieldError> {
     let text = fields.text("parameters");
     if text.is_empty() {
@@ -188,19 +187,19 @@ pub(super) fn draw(
             // Enter presses the first button.
             button.unseen type="submit" tabindex="-1" aria-hidden="true" { (t.t("Save", "Guardar")) }
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required().hint(t.t(
-                "What the model calls it by: a lower-case letter, then lower-case letters, digits or _, up to 64.",
-                "Cómo la llama el modelo: una minúscula, luego minúsculas, dígitos o _, hasta 64.")))
-            (Input::text("description", t.t("What it is for", "Para qué sirve")).rows(3).value(fields.raw("description")).required().hint(t.t(
-                "Told to the model, which decides by it when to use the tool. Up to 1,024 characters.",
-                "Se le dice al modelo, que así decide cuándo usarla. Hasta 1,024 caracteres.")))
+                "The name the model uses: a lowercase letter, then lowercase letters, digits or _. Up to 64 characters.",
+                "El nombre que usa el modelo: una minúscula, luego minúsculas, dígitos o _. Hasta 64 caracteres.")))
+            (Input::text("description", t.t("Description", "Descripción")).rows(3).value(fields.raw("description")).required().hint(t.t(
+                "Tells the model when to use the tool. Up to 1,024 characters.",
+                "Le dice al modelo cuándo usar la herramienta. Hasta 1,024 caracteres.")))
             @if kind == ToolKind::Http { (request(visitor, fields)) }
             @if kind == ToolKind::Transfer { (targets(visitor, fields)) }
             @if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
                 (Input::text("parameters", t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)")).rows(10).value(fields.raw("parameters")).hint(t.t(
-                    "What the model fills in, as a JSON Schema of type object: {\"type\":\"object\",\"properties\":{\"order\":{\"type\":\"string\"}}}. Empty: none.",
-                    "Lo que el modelo llena, como un JSON Schema de tipo object: {\"type\":\"object\",\"properties\":{\"pedido\":{\"type\":\"string\"}}}. Vacío: ninguno.")))
+                    "What the model fills in, as a JSON Schema of type object: {\"type\":\"object\",\"properties\":{\"order\":{\"type\":\"string\"}}}. Leave empty for none.",
+                    "Lo que el modelo llena, como un JSON Schema de tipo object: {\"type\":\"object\",\"properties\":{\"pedido\":{\"type\":\"string\"}}}. Déjalo vacío si no hay.")))
             }
-            button.primary type="submit" { (t.t("Save the tool", "Guardar la herramienta")) }
+            button.primary type="submit" { (t.t("Save", "Guardar")) }
         }))
     }
 }
@@ -212,12 +211,12 @@ fn request(visitor: &Visitor, fields: &Fields) -> Markup {
     let all = rows_and_more(fields, HEADERS.0, HEADERS.1, fields.text("add"));
     html! {
         (Select::new("http.method", t.t("Method", "Método")).options(methods).chosen(fields.text("http.method")).hint(t.t(
-            "GET and DELETE put the arguments into the query, the others into a JSON body.",
-            "GET y DELETE ponen los argumentos en la consulta; los demás, en un cuerpo JSON.")))
+            "GET and DELETE send the arguments in the query string, the others in a JSON body.",
+            "GET y DELETE envían los argumentos en la consulta; los demás, en un cuerpo JSON.")))
         (Input::text("http.url", "URL").value(fields.raw("http.url")).hint(t.t(
-            "https:// and a public host name, fixed text.", "https:// y un nombre de host público, texto fijo.")))
-        (Input::text("http.timeout_ms", t.t("Longest wait, in ms", "Espera máxima, en ms")).value(fields.raw("http.timeout_ms")).hint(t.t(
-            "100 to 10,000. Empty: 5,000.", "De 100 a 10,000. Vacío: 5,000.")))
+            "https:// and a public host name. Variables are not allowed.", "https:// y un nombre de host público. No se permiten variables.")))
+        (Input::text("http.timeout_ms", t.t("Timeout, in ms", "Tiempo límite, en ms")).value(fields.raw("http.timeout_ms")).hint(t.t(
+            "100 to 10,000. Default 5,000.", "De 100 a 10,000. Predeterminado: 5,000.")))
         fieldset.rows {
             legend { (t.t("Headers", "Encabezados")) }
             @for (place, row) in all.into_iter().enumerate() {
@@ -235,7 +234,7 @@ fn request(visitor: &Visitor, fields: &Fields) -> Markup {
                     div.field {
                         label for={ "field-" (value_field) } {
                             @if stored.is_empty() { (t.t("Value", "Valor")) }
-                            @else { (t.t("Value (stored; empty keeps it)", "Valor (guardado; vacío lo conserva)")) }
+                            @else { (t.t("Value (stored; leave empty to keep)", "Valor (guardado; déjalo vacío para conservarlo)")) }
                         }
                         input id={ "field-" (value_field) } type="password" name=(value_field) value=(value) autocomplete="off";
                     }
@@ -243,9 +242,9 @@ fn request(visitor: &Visitor, fields: &Fields) -> Markup {
                 }
             }
             p.hint { (t.t(
-                "At most 20. Values are sealed when they are saved, and never shown again.",
-                "Máximo 20. Los valores se sellan al guardarse y no se vuelven a mostrar.")) }
-            button type="submit" name="add" value=(HEADERS.0) formnovalidate { (t.t("More rows", "Más filas")) }
+                "Up to 20. Values are encrypted when saved and never shown again.",
+                "Hasta 20. Los valores se cifran al guardarse y no se vuelven a mostrar.")) }
+            button type="submit" name="add" value=(HEADERS.0) formnovalidate { (t.t("Add rows", "Agregar filas")) }
         }
     }
 }
@@ -256,7 +255,7 @@ fn targets(visitor: &Visitor, fields: &Fields) -> Markup {
     let labels = [t.t("Name", "Nombre"), t.t("Number", "Número")];
     html! {
         fieldset.rows {
-            legend { (t.t("To whom", "A quién")) }
+            legend { (t.t("Transfer to", "Transferir a")) }
             @for (place, row) in all.into_iter().enumerate() {
                 div.row {
                     @for (at, column) in TARGETS.1.into_iter().enumerate() {
@@ -269,9 +268,9 @@ fn targets(visitor: &Visitor, fields: &Fields) -> Markup {
                 }
             }
             p.hint { (t.t(
-                "1 to 20. The name is what the model chooses by (\"sales\"); the number is in E.164 form: +525512345678.",
-                "De 1 a 20. El nombre es por el que elige el modelo (\"ventas\"); el número va en formato E.164: +525512345678.")) }
-            button type="submit" name="add" value=(TARGETS.0) formnovalidate { (t.t("More rows", "Más filas")) }
+                "1 to 20. The model chooses by name (\"sales\"). Write numbers in E.164 format: +525512345678.",
+                "De 1 a 20. El modelo elige por nombre (\"ventas\"). Escribe los números en formato E.164: +525512345678.")) }
+            button type="submit" name="add" value=(TARGETS.0) formnovalidate { (t.t("Add rows", "Agregar filas")) }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A test call: placed as any other, watched as it happens.
+//! A test call: placed like any other, watched as it happens.
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json};
@@ -15,7 +15,7 @@ use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Visit, Visitor};
 
-/// The hidden field by which a form that is sent twice places one call.
+/// The hidden field that makes a form place one call, even if submitted twice.
 const ONCE: &str = "once";
 
 /// `GET /portal/try/call`
@@ -54,14 +54,14 @@ fn draw(
     if agents.is_empty() {
         return html! { (form::refusal(said)) (nobody_to_try(lang)) };
     }
-    // A form that was refused and is sent again is the same call: what was refused has used nothing up. One that has placed
-    // its call and was changed can never be that call.
+    // A refused form that is submitted again is the same call: a refusal uses nothing up. A form that has placed its call
+    // and was changed cannot be that call.
     let is_same = refused.is_some_and(|refused| !refused.is_used);
     let kept = fields.get(ONCE).filter(|_| is_same).map(str::to_owned);
     let once = kept.unwrap_or_else(|| visitor.request_id().to_string());
     let to_hint = lang.t(
-        "With its country code, as +525512345678. The call goes out from the agent's number, else from the account's oldest one, and costs credits as any other.",
-        "Con su clave de país, como +525512345678. La llamada sale del número del agente o, si no tiene, del más antiguo de la cuenta, y cuesta créditos como cualquier otra.",
+        "With its country code, such as +525512345678. The call comes from the agent's number, or the account's oldest number, and costs credits like any call.",
+        "Con su clave de país, como +525512345678. La llamada sale del número del agente o del más antiguo de la cuenta, y cuesta créditos como cualquier otra.",
     );
     let fields = html! {
         input type="hidden" name=(ONCE) value=(once);
@@ -89,7 +89,7 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
             let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
             let id = handle.ok_or_else(Trouble::not_found)?.0;
             let path = format!("/conversations/{id}");
-            let said = lang.t("The call is being placed.", "La llamada está en camino.");
+            let said = lang.t("Call placed.", "Llamada iniciada.");
             return post.done_once("call.place", id, &path, said).await;
         }
         Err(refused) => refused,
@@ -130,7 +130,7 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> 
     }
 }
 
-/// What the form calls the fields of a call.
+/// The labels of a call's fields.
 const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
     [
         ("agent_id", lang.t("Agent", "Agente")),
@@ -141,19 +141,19 @@ const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
 
 const fn too_many(lang: Lang) -> &'static str {
     lang.t(
-        "As many calls as may be were placed from your address in this minute. Nothing was placed; send it again in a moment.",
-        "En este minuto ya se hicieron desde tu dirección todas las llamadas que se permiten. No se hizo ninguna; envíalo de nuevo en un momento.",
+        "Too many calls from your IP address this minute. No call was placed. Try again in a moment.",
+        "Demasiadas llamadas desde tu dirección IP en este minuto. No se hizo ninguna llamada. Inténtalo de nuevo en un momento.",
     )
 }
 
 const fn used(lang: Lang) -> &'static str {
     lang.t(
-        "A call was placed from this form already, with other data: it is among the conversations. Call now places another one, with what stands here.",
-        "Con este formulario ya se hizo una llamada, con otros datos: está entre las conversaciones. «Llamar ahora» hace otra, con lo que dice aquí.",
+        "This form already placed a call, with other data. Find it in Conversations. Select Call now to place another call with the data below.",
+        "Este formulario ya hizo una llamada, con otros datos. Está en Conversaciones. «Llamar ahora» hace otra llamada con los datos de abajo.",
     )
 }
 
-/// The Idempotency-Key of this form. Keys of API clients do not begin so.
+/// The form's Idempotency-Key. Keys of API clients do not begin so.
 fn once(fields: &Fields) -> Option<String> {
     let once = fields.get(ONCE)?;
     let is_ours = once.len() <= 64 && once.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');

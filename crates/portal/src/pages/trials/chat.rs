@@ -18,7 +18,7 @@ use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Result, Trouble, labelled, sentence};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
-/// Turns that an answer may consist of, tools and words, with what was said in another window.
+/// The most turns of one reply, tools and text, with turns from another window.
 const TURNS_AT_ONCE: u32 = 100;
 
 /// `GET /portal/try/chat`
@@ -41,10 +41,10 @@ fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, said: Option<&
         (agent_field(visitor, agents, fields))
         (metadata_field(fields, lang))
         p.hint { (lang.t(
-            "Each answer costs credits as any other chat's. Chats that nobody writes in end after half an hour.",
-            "Cada respuesta cuesta créditos como en cualquier otro chat. Un chat en el que nadie escribe termina a la media hora.",
+            "Each reply costs credits like in any chat. A chat ends after half an hour without messages.",
+            "Cada respuesta cuesta créditos como en cualquier chat. Un chat sin mensajes termina a la media hora.",
         )) }
-        button.primary type="submit" { (lang.t("Begin", "Empezar")) }
+        button.primary type="submit" { (lang.t("Start chat", "Iniciar chat")) }
     };
     html! { (form::refusal(said)) (form::form(visitor, "/try/chat", &fields)) }
 }
@@ -83,7 +83,7 @@ pub(super) async fn show(visit: Visit<Developer>) -> Answer {
     Ok(visit.page(Section::Conversations, &title, &body))
 }
 
-/// The chat's page and its title, with what was typed into it and refused.
+/// The chat's page and its title, with the input of a refused message.
 async fn whole(
     visitor: &Visitor,
     id: ConversationId,
@@ -102,7 +102,7 @@ async fn whole(
         div #earlier { (said.earlier(lang)) }
         div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &said.turns)) } }
         (message(visitor, &view, said.last(), text, refused))
-        p { a href={ (PATH) "/conversations/" (id) } { (lang.t("Everything about this conversation", "Todo sobre esta conversación")) } }
+        p { a href={ (PATH) "/conversations/" (id) } { (lang.t("View conversation", "Ver conversación")) } }
     };
     Ok((title, body))
 }
@@ -116,7 +116,7 @@ fn items(visitor: &Visitor, turns: &[Moment]) -> Markup {
     drawn.items(turns)
 }
 
-/// Where the next message is written; once the chat has ended, that it has.
+/// The message form, or a note that the chat has ended.
 fn message(
     visitor: &Visitor,
     view: &ChatView,
@@ -133,12 +133,12 @@ fn message(
                 (form::refusal(said))
                 @if said.is_none() { p.notice role="status" { (lang.t("This chat has ended.", "Este chat terminó.")) } }
                 @if !text.is_empty() { p.said dir="auto" { (text) } }
-                p { a.button href={ (PATH) "/try/chat?agent=" (view.session.agent_id) } { (lang.t("Begin another one", "Empezar otro")) } }
+                p { a.button href={ (PATH) "/try/chat?agent=" (view.session.agent_id) } { (lang.t("Start another chat", "Iniciar otro chat")) } }
             }
         };
     }
     let path = format!("{PATH}/try/chat/{id}/messages");
-    // Each drawing of the form is a message of its own: one that is sent twice is answered once.
+    // Each drawing of the form is its own message: submitted twice, it is answered once.
     let once = match refused {
         Some(Refused {
             same_id: Some(id), ..
@@ -155,14 +155,14 @@ fn message(
                 input type="hidden" name="after" value=(after);
                 (Input::text("text", label).value(text).required())
                 button.primary type="submit" { (lang.t("Send", "Enviar")) }
-                " " span.htmx-indicator role="status" { (lang.t("The agent is writing…", "El agente está escribiendo…")) }
+                " " span.htmx-indicator role="status" { (lang.t("The agent is typing…", "El agente está escribiendo…")) }
             }
-            (form::button(visitor, &format!("/try/chat/{id}/end"), lang.t("End the chat", "Terminar el chat"), &[]))
+            (form::button(visitor, &format!("/try/chat/{id}/end"), lang.t("End chat", "Terminar chat"), &[]))
         }
     }
 }
 
-/// `POST /portal/try/chat/{id}/messages`: for htmx the turns since and an empty field, for others the page again.
+/// `POST /portal/try/chat/{id}/messages`: for htmx the new turns and an empty field, otherwise the page.
 pub(super) async fn say(post: Post<Developer>) -> Answer {
     let id: ConversationId = post.id("id")?;
     let chats = post.services().chats();
@@ -189,7 +189,7 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
     // The answer may have ended it.
     let view = chats.of_member(post.caller(), id).await?;
     if page.has_more {
-        // The page is far behind, as after much that was said in another window: the newest turns take the place of all.
+        // The page is far behind, such as after many messages in another window: the newest turns replace all.
         let said = Stretch::read(&post, id, Place::NEWEST).await?;
         return Ok(post.part(&html! {
             (message(&post, &view, said.last(), text, refused.as_ref()))
@@ -208,12 +208,12 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
 /// Why a message has no answer.
 struct Refused {
     said: String,
-    /// The message's id, where it is to be sent again under the same one: its words are kept already.
+    /// The message's id if it is to be sent again under the same one: its text is stored already.
     same_id: Option<String>,
 }
 
 impl Refused {
-    /// What is broken on our side is in the log as well.
+    /// Server errors are also logged.
     fn of(error: UseCaseError, message_id: &str, lang: Lang) -> Result<Self> {
         let is_kept = matches!(
             error,
@@ -239,7 +239,7 @@ impl Refused {
     }
 }
 
-/// What the forms call the fields of a chat.
+/// The labels of a chat's fields.
 const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
     [
         ("agent_id", lang.t("Agent", "Agente")),
@@ -248,24 +248,24 @@ const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
     ]
 }
 
-/// What a member is told of what is the chat's own.
+/// The text for an error of the chat itself.
 const fn told(error: &UseCaseError, lang: Lang) -> Option<&'static str> {
     Some(match error {
         UseCaseError::NoReply => lang.t(
-            "No model answered. The message is kept and nothing was charged: send it again.",
-            "Ningún modelo respondió. El mensaje se conserva y no se cobró nada: envíalo de nuevo.",
+            "No model responded. Your message is kept and nothing was charged. Send it again.",
+            "Ningún modelo respondió. Tu mensaje se conserva y no se cobró nada. Envíalo de nuevo.",
         ),
         UseCaseError::Conflict(Refusal::BeingAnswered) => lang.t(
-            "Another message is being answered. Wait for its answer, then send this one.",
+            "Another message is being answered. Wait for the reply, then send this one.",
             "Se está respondiendo otro mensaje. Espera su respuesta y luego envía este.",
         ),
         UseCaseError::Conflict(Refusal::SessionEnded) => lang.t(
-            "The chat has ended: begin another one.",
-            "El chat terminó: empieza otro.",
+            "The chat has ended. Start another one.",
+            "El chat terminó. Inicia otro.",
         ),
         UseCaseError::UnknownCommit(_) => lang.t(
-            "It may have been answered: send it again, and it is answered once.",
-            "Quizá ya se respondió: envíalo de nuevo y se responderá una sola vez.",
+            "It may have been answered. Send it again: it is answered only once.",
+            "Quizá ya se respondió. Envíalo de nuevo: se responde una sola vez.",
         ),
         _ => return None,
     })

@@ -1,4 +1,4 @@
-//! What is done to an endpoint.
+//! Changes to an endpoint.
 
 use offhook_domain::{EndpointId, Json};
 use offhook_services::store::EndpointStatus;
@@ -47,7 +47,7 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
 pub(super) async fn rotate(post: Post<Developer>) -> Answer {
     let id: EndpointId = post.id("id")?;
     let hours = post.fields.text("overlap_hours");
-    // What is no number is judged as the service judges it.
+    // Input that is not a number is refused by the service.
     let hours = hours
         .parse::<i64>()
         .map_or_else(|_| hours.into(), Json::from);
@@ -56,7 +56,7 @@ pub(super) async fn rotate(post: Post<Developer>) -> Answer {
     match webhooks.rotate(post.account(), id, &body).await {
         Ok(registered) => {
             post.note("webhook.rotate_secret", id).await;
-            let title = post.t("A new secret", "Un secreto nuevo");
+            let title = post.t("New secret", "Secreto nuevo");
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => refused(&post, Form::Rotate, error).await,
@@ -69,10 +69,7 @@ pub(super) async fn test(post: Post<Developer>) -> Answer {
     let webhooks = post.services().webhooks();
     match webhooks.test(post.account(), id, &body).await {
         Ok(delivery) => {
-            let said = post.t(
-                "The test event is on its way.",
-                "El evento de prueba va en camino.",
-            );
+            let said = post.t("Test event queued.", "Evento de prueba en cola.");
             let path = format!("/webhooks/deliveries/{}", delivery.id);
             post.done("webhook.test", id, &path, said).await
         }
@@ -88,8 +85,8 @@ pub(super) async fn recover(post: Post<Developer>) -> Answer {
         Ok(count) => {
             let said = tell!(
                 post.lang(),
-                "Deliveries that are sent once more: {count}.",
-                "Entregas que se envían de nuevo: {count}."
+                "Deliveries to resend: {count}.",
+                "Entregas por reenviar: {count}."
             );
             post.done("webhook.recover", id, &page_of(id), &said).await
         }
@@ -101,9 +98,6 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let webhooks = post.services().webhooks();
     webhooks.delete(post.account(), id).await?;
-    let said = post.t(
-        "The endpoint is deleted.",
-        "El punto de conexión se eliminó.",
-    );
+    let said = post.t("Endpoint deleted.", "Punto de conexión eliminado.");
     post.done("webhook.delete", id, "/webhooks", said).await
 }

@@ -1,4 +1,4 @@
-//! What was sent: the list, with its filters.
+//! Deliveries: the list, with its filters.
 
 use maud::{Markup, html};
 use offhook_domain::{DeliveryId, EventType};
@@ -13,7 +13,7 @@ use crate::parts::{form, period, words};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor, first};
 
-/// How many endpoints the filter offers: an account has no more.
+/// The most endpoints that an account has, and the filter offers.
 const ALL_ENDPOINTS: u32 = 20;
 
 /// Every endpoint of the account.
@@ -38,43 +38,43 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
             (table(&visit, &page.items, &endpoints))
         } @else if is_filtered {
             (list::empty(
-                t.t("Nothing matches", "Nada coincide"),
-                t.t("No delivery matches these filters. Widen them.", "Ninguna entrega coincide con estos filtros. Amplíalos."),
+                t.t("No matching deliveries", "Ninguna entrega coincide"),
+                t.t("Change the filters or clear them.", "Cambia los filtros o quítalos."),
                 Some(("/webhooks/deliveries", t.t("All deliveries", "Todas las entregas"))),
             ))
         } @else {
             (list::empty(
                 t.t("Nothing sent yet", "Aún no se envía nada"),
                 t.t(
-                    "Deliveries appear here as soon as an event occurs while an endpoint is registered. They are kept for 30 days.",
-                    "Las entregas aparecen aquí cuando ocurre un evento con un punto de conexión registrado. Se conservan 30 días.",
+                    "Once you have an endpoint, deliveries appear here as soon as an event occurs. They are kept for 30 days.",
+                    "Cuando tengas un punto de conexión, las entregas aparecen aquí en cuanto ocurre un evento. Se conservan 30 días.",
                 ),
-                Some(("/webhooks", t.t("To the endpoints", "A los puntos de conexión"))),
+                Some(("/webhooks", t.t("Go to endpoints", "Ir a los puntos de conexión"))),
             ))
         }
         (list::more(&visit, &page, |delivery| (delivery.created_at, delivery.id.uuid())))
     };
-    let title = t.t("Delivery history", "Historial de entregas");
+    let title = t.t("Deliveries", "Entregas");
     Ok(visit.page(SECTION, title, &body))
 }
 
-/// The page that the query asks for. What it asks for wrongly is left out, and said.
+/// The page that the query asks for. Invalid filters are left out and reported.
 async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'static str>)> {
     let (t, query) = (visit.lang(), visit.query());
     let mut said = None;
     let state = query.get("status").map(str::parse::<DeliveryState>);
     let state = state.transpose().unwrap_or_else(|_| {
         said = Some(t.t(
-            "Choose one of the states that are offered. The list shows all of them.",
-            "Elige uno de los estados que se ofrecen. La lista las muestra todas.",
+            "Unknown status. The list shows all deliveries.",
+            "Ese estado no existe. La lista muestra todas las entregas.",
         ));
         None
     });
     let kind = query.get("type").map(str::parse::<EventType>);
     let kind = kind.transpose().unwrap_or_else(|_| {
         said = Some(t.t(
-            "Choose one of the event types that are offered. The list shows all of them.",
-            "Elige uno de los tipos de evento que se ofrecen. La lista las muestra todas.",
+            "Unknown event type. The list shows all deliveries.",
+            "Ese tipo de evento no existe. La lista muestra todas las entregas.",
         ));
         None
     });
@@ -107,15 +107,15 @@ fn filters(visitor: &Visitor, endpoints: &[EndpointView]) -> Markup {
     let is_of_one = visitor.query().get("endpoint").is_some();
     html! {
         form.filters method="get" action={ (crate::PATH) "/webhooks/deliveries" } {
-            (list::filter(visitor, "status", t.t("State", "Estado"), any,
+            (list::filter(visitor, "status", t.t("Status", "Estado"), any,
                 states.map(|state| (state.as_str(), wording::state_name(*state, t)))))
             (list::filter(visitor, "type", t.t("Event type", "Tipo de evento"), any,
                 kinds.map(|kind| (kind.as_str(), kind.as_str()))))
             (list::filter(visitor, "endpoint", t.t("Endpoint", "Punto de conexión"), any,
                 places.map(|endpoint| (endpoint.id.to_string(), endpoint.url.as_str()))))
-            // The history of one endpoint goes by its own order, not by days.
+            // The deliveries of one endpoint have no filter by day.
             @if !is_of_one { (period::fields(visitor)) }
-            button type="submit" { (t.t("Show", "Mostrar")) }
+            button type="submit" { (t.t("Filter", "Filtrar")) }
         }
     }
 }
@@ -136,7 +136,7 @@ pub(super) fn table(
             .column(t.t("Event", "Evento"), |delivery| html! {
                 a href={ (crate::PATH) "/webhooks/deliveries/" (delivery.id) } { code { (delivery.kind) } }
             })
-            .column(t.t("State", "Estado"), |delivery| wording::state_badge(visitor, delivery.state))
+            .column(t.t("Status", "Estado"), |delivery| wording::state_badge(visitor, delivery.state))
             .number(t.t("Attempts", "Intentos"), |delivery| delivery.attempts_count)
             .column(t.t("Next attempt", "Próximo intento"), |delivery| words::when_if(delivery.next_attempt_at))
             .column(t.t("Occurred", "Ocurrió"), |delivery| words::when(delivery.created_at))

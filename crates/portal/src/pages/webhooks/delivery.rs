@@ -1,4 +1,4 @@
-//! One delivery: what was sent, when, and what the receiver answered.
+//! One delivery: payload, attempts, responses.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-/// How long a page waits for an attempt that was asked for.
+/// How long the page polls for a requested attempt.
 const WATCHED: Duration = Duration::from_secs(120);
 
 /// One delivery with everything that is known of it.
@@ -29,7 +29,7 @@ fn title(visitor: &Visitor) -> &'static str {
     visitor.t("Delivery", "Entrega")
 }
 
-/// The page; `said` is why it is not sent again.
+/// The page; `said` is why it was not resent.
 async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let story = story(visitor).await?;
@@ -44,7 +44,7 @@ async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
         p {
             @match endpoint {
                 Some(view) => a.url href={ (PATH) "/webhooks/" (view.endpoint.id) } { (view.endpoint.url) },
-                None => span.none { (t.t("an endpoint that is deleted", "un punto de conexión eliminado")) },
+                None => span.none { (t.t("a deleted endpoint", "un punto de conexión eliminado")) },
             }
         }
         h2 { (t.t("Payload", "Contenido")) }
@@ -53,29 +53,29 @@ async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
     })
 }
 
-/// What sends it once more, where that can be.
+/// The button that resends it, if that is possible.
 fn again(visitor: &Visitor, story: &DeliveryStory, endpoint: Option<&EndpointView>) -> Markup {
     let t = visitor.lang();
     let status = endpoint.map(|view| view.endpoint.status);
     html! {
-        @if status.is_some() { h2 { (t.t("Send it again", "Enviar de nuevo")) } }
+        @if status.is_some() { h2 { (t.t("Resend", "Reenviar")) } }
         @match status {
             None => {},
             Some(EndpointStatus::Disabled) => p.soft {
                 (t.t(
-                    "Its endpoint is disabled: enable it first.",
-                    "Su punto de conexión está deshabilitado: habilítalo primero.",
+                    "Its endpoint is disabled. Enable it first.",
+                    "Su punto de conexión está deshabilitado. Habilítalo primero.",
                 ))
             },
             Some(EndpointStatus::Enabled) => {
                 p { (t.t(
-                    "One more attempt is made with the same event id, besides the schedule. Your server discards what it has already processed.",
-                    "Se hace un intento más con el mismo id de evento, fuera del calendario. Tu servidor descarta lo que ya procesó.",
+                    "Makes one more attempt with the same event ID, outside the schedule. Your server should discard events it has already processed.",
+                    "Hace un intento más con el mismo ID de evento, fuera del calendario. Tu servidor debe descartar los eventos que ya procesó.",
                 )) }
                 (form::button(
                     visitor,
                     &format!("/webhooks/deliveries/{}/redeliver", story.delivery.id),
-                    t.t("Send it again", "Enviar de nuevo"),
+                    t.t("Resend", "Reenviar"),
                     &[],
                 ))
             },
@@ -89,13 +89,13 @@ async fn story(visitor: &Visitor) -> Result<DeliveryStory> {
     Ok(story.await?)
 }
 
-/// The part of the page that changes while it is looked at.
+/// The part of the page that is polled.
 pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     let story = story(&visit).await?;
     Ok(visit.part(&progress_part(&visit, &story)))
 }
 
-/// Facts and attempts; it asks for itself again while an attempt is awaited.
+/// Facts and attempts; it polls while an attempt is expected.
 fn progress_part(visitor: &Visitor, story: &DeliveryStory) -> Markup {
     let t = visitor.lang();
     let delivery = &story.delivery;
@@ -124,7 +124,7 @@ fn facts(visitor: &Visitor, delivery: &Delivery) -> Markup {
     html! {
         dl.facts {
             (list::fact(t.t("Event type", "Tipo de evento"), html! { code { (delivery.kind) } }))
-            (list::fact(t.t("Event id", "Id del evento"), html! { code { (delivery.event_id) } }))
+            (list::fact(t.t("Event ID", "ID del evento"), html! { code { (delivery.event_id) } }))
             (list::fact(t.t("Occurred", "Ocurrió"), words::when(delivery.created_at)))
             (list::fact(t.t("Scheduled attempts", "Intentos programados"), tell!(t, "{} of 4", "{} de 4", delivery.attempts_count)))
             (list::fact(t.t("Next attempt", "Próximo intento"), words::when_if(delivery.next_attempt_at)))
@@ -132,7 +132,7 @@ fn facts(visitor: &Visitor, delivery: &Delivery) -> Markup {
     }
 }
 
-/// Whether something is about to change: a first attempt, one under way, or one that was asked for on this page.
+/// Whether a change is expected: a first attempt, one in progress, or one requested on this page.
 fn is_awaited(visitor: &Visitor, story: &DeliveryStory) -> bool {
     let now = visitor.now();
     let under_way = |attempt: &Attempt| {
@@ -151,7 +151,7 @@ fn is_awaited(visitor: &Visitor, story: &DeliveryStory) -> bool {
 fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
     let t = visitor.lang();
     let name = match attempt.number {
-        0 => t.t("Asked for by hand", "Pedido a mano").to_owned(),
+        0 => t.t("Manual", "Manual").to_owned(),
         number => tell!(t, "Attempt {number}", "Intento {number}"),
     };
     let dash = || html! { span.none { "–" } };
@@ -159,8 +159,8 @@ fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
         section.attempt {
             h3 { (name) " " (wording::attempt_badge(visitor, attempt)) }
             dl.facts {
-                (list::fact(t.t("Begun", "Inició"), words::when(attempt.at)))
-                (list::fact(t.t("Status", "Estado HTTP"), attempt.status_code.map_or_else(dash, |status| html! { (status) })))
+                (list::fact(t.t("Started", "Inició"), words::when(attempt.at)))
+                (list::fact(t.t("HTTP status", "Estado HTTP"), attempt.status_code.map_or_else(dash, |status| html! { (status) })))
                 (list::fact(t.t("Duration", "Duración"), attempt.duration_ms.map_or_else(dash, |ms| html! { (ms) " ms" })))
                 // Receivers see it as a header.
                 (list::fact("X-Service-Delivery", html! { code { (attempt.id) } }))
@@ -170,7 +170,7 @@ fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
             }
             @if let Some(answer) = attempt.response_snippet.as_deref().filter(|text| !text.is_empty()) {
                 details {
-                    summary { (t.t("What your server answered (first KiB)", "Qué respondió tu servidor (primer KiB)")) }
+                    summary { (t.t("Response body (first KiB)", "Cuerpo de la respuesta (primer KiB)")) }
                     pre.wrapped tabindex="0" { (answer) }
                 }
             }
@@ -184,15 +184,15 @@ fn payload(visitor: &Visitor, story: &DeliveryStory) -> Markup {
     let Some(bytes) = &story.payload else {
         return html! {
             p.soft { (t.t(
-                "Payloads are kept for 14 days; this one is gone. Read the call instead.",
-                "Los contenidos se conservan 14 días; este ya no está. Consulta la llamada.",
+                "Payloads are kept for 14 days; this one has been deleted. See the call instead.",
+                "Los contenidos se conservan 14 días; este ya se eliminó. Consulta la llamada.",
             )) }
         };
     };
     html! {
         p.soft { (t.t(
-            "Byte for byte as it is sent and signed.",
-            "Byte por byte como se envía y se firma.",
+            "Exactly as it is sent and signed.",
+            "Exactamente como se envía y se firma.",
         )) }
         pre.wrapped #payload tabindex="0" { (String::from_utf8_lossy(bytes)) }
         p { button type="button" data-copy="payload" { (t.t("Copy", "Copiar")) } }
@@ -211,10 +211,7 @@ pub(super) async fn redeliver(post: Post<Developer>) -> Answer {
             return Ok(post.refused(SECTION, title(&post), &body));
         }
     };
-    let said = post.t(
-        "One more attempt is on its way.",
-        "Un intento más va en camino.",
-    );
+    let said = post.t("Attempt queued.", "Intento en cola.");
     let (sent, asked) = (delivery.id, asked.micros());
     let path = format!("/webhooks/deliveries/{sent}?asked={asked}");
     post.done("webhook.redeliver", id, &path, said).await

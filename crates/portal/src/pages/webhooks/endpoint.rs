@@ -1,4 +1,4 @@
-//! One endpoint: its address, its secret, what was sent to it last.
+//! One endpoint: its URL, its secret, its recent deliveries.
 
 use maud::{Markup, html};
 use offhook_domain::{EndpointId, EventType, MemberRole};
@@ -41,7 +41,7 @@ impl<'a> Looked<'a> {
         })
     }
 
-    /// Whether the page has this form, to say beside it why it was refused: a disabled endpoint is sent nothing.
+    /// Whether the page has this form, to show its error there: a disabled endpoint is sent nothing.
     fn has(&self, form: Form) -> bool {
         match form {
             Form::Test | Form::Recover => self.view.endpoint.status == EndpointStatus::Enabled,
@@ -49,7 +49,7 @@ impl<'a> Looked<'a> {
         }
     }
 
-    /// What was typed into this form, if it was refused.
+    /// The input of this form, if it was refused.
     fn typed(&self, form: Form) -> Option<&'a Fields> {
         let refused = self.refused.as_ref()?;
         (refused.form == form).then_some(refused.fields)
@@ -67,7 +67,7 @@ impl<'a> Looked<'a> {
     }
 }
 
-/// A form of the page that was refused: which one, what was typed, and why.
+/// A refused form of the page: which one, its input, and why.
 struct Refused<'a> {
     form: Form,
     fields: &'a Fields,
@@ -77,13 +77,13 @@ struct Refused<'a> {
 /// A form of the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Its address and description.
+    /// URL and description.
     Address,
     /// Its secret.
     Rotate,
     /// A test event.
     Test,
-    /// What it has missed.
+    /// Recovering missed deliveries.
     Recover,
 }
 
@@ -105,10 +105,10 @@ fn draw(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
         (form::refusal(homeless.map(|refused| refused.said)))
         p.lead.url { (endpoint.url) }
         (facts(visitor, looked))
-        h2 { (t.t("Last deliveries", "Últimas entregas")) }
+        h2 { (t.t("Recent deliveries", "Entregas recientes")) }
         @if looked.deliveries.is_empty() {
             p.soft { (t.t(
-                "Nothing has been sent to this endpoint yet. Send a test event to see whether it answers.",
+                "Nothing has been sent to this endpoint yet. Send a test event to check that it responds.",
                 "Aún no se envía nada a este punto de conexión. Envía un evento de prueba para ver si responde.",
             )) }
         } @else {
@@ -131,42 +131,42 @@ fn facts(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let description = endpoint.description.as_deref().unwrap_or("–");
     html! {
         dl.facts {
-            (list::fact(t.t("State", "Estado"), wording::endpoint_badge(visitor, endpoint, health)))
-            (list::fact(t.t("Given up since its last success", "Entregas agotadas desde su último éxito"), given_up))
+            (list::fact(t.t("Status", "Estado"), wording::endpoint_badge(visitor, endpoint, health)))
+            (list::fact(t.t("Failed deliveries since last success", "Entregas fallidas desde el último éxito"), given_up))
             (list::fact(t.t("Description", "Descripción"), description))
             (list::fact(t.t("Secret", "Secreto"), html! { code { (looked.view.secret_prefix) "…" } }))
-            (list::fact(t.t("Registered", "Registrado"), words::when(endpoint.created_at)))
-            (list::fact(t.t("Last changed", "Último cambio"), words::when(endpoint.updated_at)))
+            (list::fact(t.t("Added", "Agregado"), words::when(endpoint.created_at)))
+            (list::fact(t.t("Last updated", "Última actualización"), words::when(endpoint.updated_at)))
         }
     }
 }
 
-/// What developers do with an endpoint.
+/// The developers' actions on an endpoint.
 fn workshop(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     html! {
         @if looked.has(Form::Test) {
-            h2 { (t.t("Send a test event", "Enviar un evento de prueba")) }
+            h2 { (t.t("Send test event", "Enviar evento de prueba")) }
             (test_form(visitor, looked))
         }
-        h2 { (t.t("Address", "Dirección")) }
+        h2 { (t.t("URL", "URL")) }
         (address_form(visitor, looked))
         (status_form(visitor, looked))
         h2 { (t.t("Secret", "Secreto")) }
         (rotate_form(visitor, looked))
         @if looked.has(Form::Recover) {
-            h2 { (t.t("Recover a period", "Recuperar un periodo")) }
+            h2 { (t.t("Recover missed deliveries", "Recuperar entregas perdidas")) }
             (recover_form(visitor, looked))
         }
         h2 { (t.t("Delete", "Eliminar")) }
         p { (t.t(
-            "Nothing more is sent to it, and what is due is cancelled. Its history stays for 30 days.",
-            "No se le enviará nada más y lo pendiente se cancela. Su historial se conserva 30 días.",
+            "Nothing more is sent to it, and pending deliveries are canceled. Its history is kept for 30 days.",
+            "No se le envía nada más y las entregas pendientes se cancelan. Su historial se conserva 30 días.",
         )) }
         (form::danger(
             visitor,
             &looked.path("/delete"),
-            t.t("Delete this endpoint", "Eliminar este punto de conexión"),
+            t.t("Delete endpoint", "Eliminar punto de conexión"),
             t.t(
                 "Delete this endpoint? Events that occur from now on are not sent to it.",
                 "¿Eliminar este punto de conexión? Los eventos que ocurran a partir de ahora no se le enviarán.",
@@ -200,8 +200,8 @@ fn status_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
         EndpointStatus::Enabled => html! {
             h3 { (t.t("Disable", "Deshabilitar")) }
             p { (t.t(
-                "A disabled endpoint receives nothing, and what occurs meanwhile is not kept for it. What is due is cancelled.",
-                "Un punto de conexión deshabilitado no recibe nada y lo que ocurra mientras tanto no se guarda para él. Lo pendiente se cancela.",
+                "A disabled endpoint receives nothing, and events that occur meanwhile are not kept for it. Pending deliveries are canceled.",
+                "Un punto de conexión deshabilitado no recibe nada, y los eventos que ocurran mientras tanto no se guardan para él. Las entregas pendientes se cancelan.",
             )) }
             (form::form(visitor, &path, &html! {
                 input type="hidden" name="status" value="disabled";
@@ -221,24 +221,24 @@ fn status_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
 fn rotate_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     let overlaps = [
-        ("0", t.t("not at all", "nada")),
-        ("1", t.t("an hour", "una hora")),
+        ("0", t.t("0 hours", "0 horas")),
+        ("1", t.t("1 hour", "1 hora")),
         ("6", t.t("6 hours", "6 horas")),
-        ("24", t.t("a day", "un día")),
+        ("24", t.t("1 day", "1 día")),
         ("72", t.t("3 days", "3 días")),
-        ("168", t.t("a week", "una semana")),
+        ("168", t.t("1 week", "1 semana")),
     ];
     html! {
         p { (t.t(
-            "A new secret takes the place of this one and is shown once. During the overlap both sign, so that you can change your server in between.",
-            "Un secreto nuevo reemplaza al actual y se muestra una sola vez. Durante el traslape ambos firman, para que puedas cambiar tu servidor con calma.",
+            "A new secret replaces this one and is shown once. During the overlap both secrets sign, so that you can update your server.",
+            "Un secreto nuevo reemplaza al actual y se muestra una sola vez. Durante el traslape ambos firman, para que puedas actualizar tu servidor.",
         )) }
         (looked.refusal(Form::Rotate))
         (form::form(visitor, &looked.path("/rotate-secret"), &html! {
-            (form::Select::new("overlap_hours", t.t("The old one signs along for", "El anterior sigue firmando durante"))
+            (form::Select::new("overlap_hours", t.t("Old secret stays valid for", "El secreto anterior sigue vigente durante"))
                 .options(overlaps)
                 .chosen(looked.typed(Form::Rotate).map_or("24", |typed| typed.text("overlap_hours"))))
-            button type="submit" { (t.t("Rotate the secret", "Rotar el secreto")) }
+            button type="submit" { (t.t("Rotate secret", "Rotar secreto")) }
         }))
     }
 }
@@ -254,10 +254,10 @@ fn test_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
                 .options(kinds)
                 .chosen(looked.typed(Form::Test).map_or(EventType::CallCompleted.as_str(), |typed| typed.text("type")))
                 .hint(t.t(
-                    "It is signed and sent as a real one, about a call that does not exist.",
-                    "Se firma y se envía como uno real, sobre una llamada que no existe.",
+                    "Signed and sent like a real event, about a call that does not exist.",
+                    "Se firma y se envía como un evento real, sobre una llamada que no existe.",
                 )))
-            button type="submit" { (t.t("Send a test event", "Enviar un evento de prueba")) }
+            button type="submit" { (t.t("Send test event", "Enviar evento de prueba")) }
         }))
     }
 }
@@ -266,8 +266,8 @@ fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     html! {
         p { (t.t(
-            "Sends once more everything that this endpoint has missed since an instant: exhausted and cancelled deliveries, at most 14 days back.",
-            "Envía de nuevo todo lo que este punto de conexión perdió desde un instante: entregas agotadas y canceladas, hasta 14 días atrás.",
+            "Resends every delivery this endpoint missed since a point in time: failed and canceled deliveries, up to 14 days back.",
+            "Reenvía todas las entregas que este punto de conexión perdió desde un momento dado: entregas fallidas y canceladas, hasta 14 días atrás.",
         )) }
         (looked.refusal(Form::Recover))
         (form::form(visitor, &looked.path("/recover"), &html! {
@@ -280,13 +280,13 @@ fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     }
 }
 
-/// The page with a form that was refused, and what was typed in it.
+/// The page with a refused form and its input.
 pub(super) async fn refused(post: &Post<Developer>, form: Form, error: UseCaseError) -> Answer {
     let said = post.told(error, &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }
 
-/// The page with these fields in a form, and why they were not taken.
+/// The page with these fields in a form, and why they were refused.
 pub(super) async fn again(
     post: &Post<Developer>,
     form: Form,

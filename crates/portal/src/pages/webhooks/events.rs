@@ -1,4 +1,4 @@
-//! What events look like.
+//! Event types and an example of each.
 
 use maud::{Markup, html};
 use offhook_domain::EventType;
@@ -13,8 +13,8 @@ use crate::visit::{Viewer, Visit};
 pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
     match kind {
         EventType::CallInitiated => lang.t(
-            "A call was placed through the API (POST /v1/calls).",
-            "Se inició una llamada por la API (POST /v1/calls).",
+            "A call was placed through the API.",
+            "Se inició una llamada por la API.",
         ),
         EventType::CallCompleted => lang.t(
             "A call ended successfully.",
@@ -44,24 +44,24 @@ pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
         ("X-Service-Signature", "t=<unix seconds>,v1=<hex sha256>"),
         (
             "X-Service-Event",
-            t.t("the event's type", "el tipo del evento"),
+            t.t("the event type", "el tipo del evento"),
         ),
         (
             "X-Service-Event-Id",
             t.t(
-                "the event's id: discard what you have seen",
-                "el id del evento: descarta lo que ya viste",
+                "the event ID: use it to discard duplicates",
+                "el ID del evento: úsalo para descartar duplicados",
             ),
         ),
         (
             "X-Service-Delivery",
-            t.t("a new id for each attempt", "un id nuevo por cada intento"),
+            t.t("a new ID for each attempt", "un ID nuevo por cada intento"),
         ),
     ];
     let body = html! {
         p { (t.t(
-            "Each event is one HTTPS POST. Answer 200 within 10 seconds and do slow work afterwards. What fails is tried again after 5 minutes, 30 minutes and 2 hours.",
-            "Cada evento es un POST por HTTPS. Responde 200 en 10 segundos y deja lo lento para después. Lo que falla se reintenta a los 5 minutos, 30 minutos y 2 horas.",
+            "Each event is one HTTPS POST. Respond with 200 within 10 seconds and do slow work afterward. Failed attempts are retried after 5 minutes, 30 minutes and 2 hours.",
+            "Cada evento es un POST por HTTPS. Responde 200 en 10 segundos y deja lo lento para después. Los intentos fallidos se reintentan a los 5 minutos, 30 minutos y 2 horas.",
         )) }
         @for kind in EventType::ALL { (example(*kind)) }
         h2 { (t.t("Headers", "Encabezados")) }

@@ -16,8 +16,8 @@ pub(super) const fn state_name(state: DeliveryState, lang: Lang) -> &'static str
         DeliveryState::Pending => lang.t("Pending", "Pendiente"),
         DeliveryState::Retrying => lang.t("Retrying", "Reintentando"),
         DeliveryState::Delivered => lang.t("Delivered", "Entregado"),
-        DeliveryState::Exhausted => lang.t("Exhausted", "Agotado"),
-        DeliveryState::Cancelled => lang.t("Cancelled", "Cancelado"),
+        DeliveryState::Exhausted => lang.t("Failed", "Falló"),
+        DeliveryState::Cancelled => lang.t("Canceled", "Cancelado"),
     }
 }
 
@@ -26,7 +26,7 @@ pub(super) fn state_badge(visitor: &Visitor, state: DeliveryState) -> Markup {
     words::badge(delivery_tone(state), state_name(state, visitor.lang()))
 }
 
-/// How it is to be taken.
+/// A state's tone.
 pub(in crate::pages) const fn delivery_tone(state: DeliveryState) -> Tone {
     match state {
         DeliveryState::Pending | DeliveryState::Retrying => Tone::Busy,
@@ -40,20 +40,20 @@ pub(in crate::pages) const fn delivery_tone(state: DeliveryState) -> Tone {
 pub(super) const fn state_told(state: DeliveryState, lang: Lang) -> &'static str {
     match state {
         DeliveryState::Pending => lang.t(
-            "It is about to be sent for the first time.",
-            "Está por enviarse por primera vez.",
+            "Waiting for the first attempt.",
+            "En espera del primer intento.",
         ),
         DeliveryState::Retrying => lang.t(
-            "The last attempt failed; it is tried again by itself, four times in all.",
-            "El último intento falló; se reintenta automáticamente, cuatro veces en total.",
+            "The last attempt failed. It is retried automatically, up to four attempts in total.",
+            "El último intento falló. Se reintenta automáticamente, hasta cuatro intentos en total.",
         ),
         DeliveryState::Delivered => lang.t(
-            "Your server answered with a 2xx status in time.",
+            "Your server responded with a 2xx status in time.",
             "Tu servidor respondió con un estado 2xx a tiempo.",
         ),
         DeliveryState::Exhausted => lang.t(
-            "Four attempts failed. It is not tried again unless you ask for it.",
-            "Fallaron cuatro intentos. No se reintenta a menos que lo pidas.",
+            "Four attempts failed. It is not retried unless you resend it.",
+            "Fallaron cuatro intentos. No se reintenta a menos que la reenvíes.",
         ),
         DeliveryState::Cancelled => lang.t(
             "Its endpoint was disabled or deleted before it was delivered.",
@@ -62,7 +62,7 @@ pub(super) const fn state_told(state: DeliveryState, lang: Lang) -> &'static str
     }
 }
 
-/// How an endpoint fares.
+/// The state of an endpoint.
 pub(super) fn endpoint_badge(
     visitor: &Visitor,
     endpoint: &Endpoint,
@@ -97,11 +97,11 @@ pub(super) fn endpoint_badge(
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 pub(super) fn attempt_badge(visitor: &Visitor, attempt: &Attempt) -> Markup {
     let t = visitor.lang();
     let (tone, text) = match attempt.outcome {
-        AttemptOutcome::Begun => (Tone::Busy, t.t("Under way", "En curso")),
+        AttemptOutcome::Begun => (Tone::Busy, t.t("In progress", "En curso")),
         AttemptOutcome::Succeeded => (Tone::Good, t.t("Accepted", "Aceptado")),
         AttemptOutcome::Failed => (Tone::Bad, t.t("Failed", "Falló")),
         AttemptOutcome::Abandoned => (Tone::Plain, t.t("Interrupted", "Interrumpido")),
@@ -109,36 +109,36 @@ pub(super) fn attempt_badge(visitor: &Visitor, attempt: &Attempt) -> Markup {
     words::badge(tone, text)
 }
 
-/// Why an attempt got no answer, by the word that the service keeps for it; the word itself if it is not known here.
+/// Why an attempt failed, by the service's word for it; the word itself if it is not known here.
 pub(super) fn failure(word: &str, lang: Lang) -> &str {
     match word {
         "invalid_url" => lang.t(
-            "The address breaks a rule for addresses. Nothing was sent.",
-            "La dirección incumple una regla. No se envió nada.",
+            "The URL is not allowed. Nothing was sent.",
+            "La URL no está permitida. No se envió nada.",
         ),
         "blocked_address" => lang.t(
-            "The host name leads to an address that is not public. Nothing was sent.",
-            "El nombre lleva a una dirección que no es pública. No se envió nada.",
+            "The host name resolves to an address that is not public. Nothing was sent.",
+            "El nombre del servidor lleva a una dirección que no es pública. No se envió nada.",
         ),
         "dns" => lang.t(
             "The host name could not be resolved.",
             "No se pudo resolver el nombre del servidor.",
         ),
-        "connect" => lang.t("No connection could be made.", "No se pudo conectar."),
+        "connect" => lang.t("Could not connect.", "No se pudo conectar."),
         "tls" => lang.t(
             "The certificate is not valid, or the TLS handshake failed.",
             "El certificado no es válido o falló la negociación TLS.",
         ),
         "timeout" => lang.t(
-            "Your server did not answer within 10 seconds.",
+            "Your server did not respond within 10 seconds.",
             "Tu servidor no respondió en 10 segundos.",
         ),
         "reset" => lang.t(
-            "Your server closed the connection before it answered.",
+            "Your server closed the connection before it responded.",
             "Tu servidor cerró la conexión antes de responder.",
         ),
         "protocol" => lang.t(
-            "The answer was not HTTP/1.1.",
+            "The response was not HTTP/1.1.",
             "La respuesta no fue HTTP/1.1.",
         ),
         other => other,

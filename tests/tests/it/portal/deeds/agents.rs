@@ -19,17 +19,17 @@ both! {
         let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
         browser.open("/portal/agents").await;
-        browser.click(("Make the first agent", "Crear el primer agente")).await;
+        browser.click(("Create your first agent", "Crear tu primer agente")).await;
         browser.fill(("Name", "Nombre"), "Nora").await;
-        browser.click(("Make the agent", "Crear el agente")).await;
-        browser.sees(("The agent is a draft.", "El agente es un borrador.")).await;
+        browser.click(("Create agent", "Crear agente")).await;
+        browser.sees(("Draft created.", "Borrador creado.")).await;
         browser.sees(("Hello! How can I help you?", "¡Hola! ¿En qué te puedo ayudar?")).await;
         browser.click(("Publish version 1", "Publicar la versión 1")).await;
-        browser.sees(("Version 1 is published", "La versión 1 está publicada")).await;
+        browser.sees(("Version 1 published", "Versión 1 publicada")).await;
         browser.sees(("Active", "Activo")).await;
         browser.fill(("Name", "Nombre"), "Nora de noche").await;
         browser.click(("Rename", "Renombrar")).await;
-        browser.sees(("Renamed.", "Renombrado.")).await;
+        browser.sees(("Agent renamed.", "Agente renombrado.")).await;
         browser.no_violations().await;
         let agents = stage.account.read("/v1/agents").await;
         let agent = &agents["data"][0];
@@ -47,11 +47,11 @@ both! {
         browser.open(&format!("/portal/agents/{agent}/edit")).await;
         browser.fill(("First message", "Primer mensaje"), "Good evening, dear guest.").await;
         browser.click(("Save and publish", "Guardar y publicar")).await;
-        browser.sees(("Version 2 is published", "La versión 2 está publicada")).await;
+        browser.sees(("Version 2 published", "Versión 2 publicada")).await;
 
         browser.click(("Versions", "Versiones")).await;
-        browser.sees(("serves now", "en servicio")).await;
-        browser.click(("against the one before", "contra la anterior")).await;
+        browser.sees(("Live", "En uso")).await;
+        browser.click(("View changes", "Ver cambios")).await;
         browser.arrives(&format!("/portal/agents/{agent}/diff")).await;
         browser.sees("+ Good evening, dear guest.").await;
         browser.sees("− Hello {{lead_name}}, this is Eva from the clinic.").await;
@@ -59,14 +59,14 @@ both! {
 
         browser.click(("Versions", "Versiones")).await;
         browser.click("1").await;
-        browser.sees(("not in service", "fuera de servicio")).await;
+        browser.sees(("Not live", "Sin uso")).await;
         browser.fill(("Note (optional)", "Nota (opcional)"), "Too formal").await;
         browser.click(("Roll back to version 1", "Volver a la versión 1")).await;
-        browser.sees(("Version 1 is published", "La versión 1 está publicada")).await;
+        browser.sees(("Version 1 published", "Versión 1 publicada")).await;
         browser
             .sees((
-                "Version 1 serves; version 2 is the newest.",
-                "La versión 1 está en servicio; la 2 es la más nueva.",
+                "Version 1 is live; version 2 is the latest.",
+                "La versión 1 está en uso; la 2 es la última.",
             ))
             .await;
         let served = stage.account.read(&format!("/v1/agents/{agent}")).await;
@@ -81,7 +81,7 @@ both! {
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/json")).await;
-        let label = ("The whole configuration", "La configuración completa");
+        let label = ("Full configuration", "Configuración completa");
         let text = browser.filled(label).await;
         browser.fill(label, "{\"first_message\": ").await;
         browser.click(("Save", "Guardar")).await;
@@ -93,7 +93,7 @@ both! {
         changed["first_message"] = json!("Good morning.");
         browser.fill(label, &changed.to_string()).await;
         browser.click(("Save", "Guardar")).await;
-        browser.sees(("Version 2 is the newest", "La versión 2 es la más nueva")).await;
+        browser.sees(("Saved as version 2", "Guardado como versión 2")).await;
         browser.no_violations().await;
         let mut saved = stage.account.read(&format!("/v1/agents/{agent}")).await["config"].take();
         assert_eq!(saved["version"].take(), 2);
@@ -106,10 +106,10 @@ both! {
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/widget")).await;
-        browser.click(("Pages may talk to this agent", "Las páginas pueden hablar con este agente")).await;
-        let origins = ("Allowed origins, one on each line", "Orígenes permitidos, uno por línea");
+        browser.click(("Enable the widget", "Activar el widget")).await;
+        let origins = ("Allowed origins, one per line", "Orígenes permitidos, uno por línea");
         browser.fill(origins, "https://shop.example").await;
-        browser.fill(("Credits a day", "Créditos por día"), "50").await;
+        browser.fill(("Credits per day", "Créditos por día"), "50").await;
         browser.click(("Save", "Guardar")).await;
         browser.sees(("The widget is on.", "El widget está activado.")).await;
         let code = browser.text_of("#embed").await;
@@ -125,7 +125,7 @@ both! {
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/analysis")).await;
-        browser.sees(("Nothing is extracted at present.", "Por ahora no se extrae nada.")).await;
+        browser.sees(("Analysis is off.", "El análisis está desactivado.")).await;
         browser.fill("JSON Schema", "{\"type\": \"array\"}").await;
         browser.click(("Save", "Guardar")).await;
         browser.counts(".refusal", 1).await;
@@ -136,11 +136,11 @@ both! {
         browser.click(("Save", "Guardar")).await;
         browser
             .sees((
-                "Saved. It holds for conversations that end from now on.",
-                "Guardado. Vale para las conversaciones que terminen a partir de ahora.",
+                "Saved. Applies to conversations that end from now on.",
+                "Guardado. Se aplica a las conversaciones que terminen a partir de ahora.",
             ))
             .await;
-        browser.sees(("Stop extracting", "Dejar de extraer")).await;
+        browser.sees(("Turn off analysis", "Desactivar el análisis")).await;
         browser.no_violations().await;
         let set = stage.account.read(&format!("/v1/agents/{agent}/analysis-schema")).await;
         assert_eq!(set["schema"], schema);

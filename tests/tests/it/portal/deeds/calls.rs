@@ -28,7 +28,7 @@ both! {
         browser.fill(("Call this number", "Llamar a este número"), RINGS).await;
         browser.fill(("Variables (metadata)", "Variables (metadatos)"), "lead_name=Ana").await;
         browser.click(("Call now", "Llamar ahora")).await;
-        browser.sees(("The call is being placed.", "La llamada está en camino.")).await;
+        browser.sees(("Call placed.", "Llamada iniciada.")).await;
         let page = browser.path().await;
 
         browser.open("/portal/conversations/live").await;
@@ -40,7 +40,7 @@ both! {
         assert_eq!(browser.focused().await, RINGS);
         browser.open("/portal/conversations").await;
         browser.fill(("Phone number", "Número de teléfono"), RINGS).await;
-        browser.click(("Show", "Mostrar")).await;
+        browser.click(("Filter", "Filtrar")).await;
         browser.arrives("/portal/conversations?").await;
         browser.click_first("tbody a").await;
         browser.arrives(&page).await;
@@ -48,9 +48,9 @@ both! {
 
         browser.click(("Hang up", "Colgar")).await;
         browser.agrees().await;
-        browser.sees(("The call is being ended.", "La llamada se está terminando.")).await;
+        browser.sees(("Hang-up requested.", "Se pidió terminar la llamada.")).await;
         // The page shows the end without a reload.
-        browser.sees(("It was cancelled before it was dialed", "Se canceló antes de marcar")).await;
+        browser.sees(("Canceled before it was dialed", "Se canceló antes de marcar")).await;
         browser.misses(("Hang up", "Colgar")).await;
         browser.no_violations().await;
         let handle = page.rsplit('/').next().unwrap_or_default();
@@ -69,7 +69,7 @@ both! {
         let browser = stage.owner(Person::english()).await;
         browser.open("/portal/try/chat").await;
         browser.choose("Agent", "Eva").await;
-        browser.click("Begin").await;
+        browser.click("Start chat").await;
         browser.fill("Your message", "Is anybody there?").await;
         let chat = browser.path().await;
         // Without a connection, the page says so and keeps the typed text.
@@ -80,7 +80,7 @@ both! {
             }";
         browser.js(broken, vec![]).await;
         browser.click("Send").await;
-        browser.sees("The service did not answer.").await;
+        browser.sees("The service did not respond.").await;
         assert_eq!(browser.filled("Your message").await, "Is anybody there?");
         let told = browser.violations().await;
         assert!(told.iter().all(|line| line.contains("htmx:")), "{told:#?}");
@@ -111,7 +111,7 @@ both! {
         let ana = stage.owner(Person::english()).await;
         ana.open("/portal/try/chat").await;
         ana.choose("Agent", "Eva").await;
-        ana.click("Begin").await;
+        ana.click("Start chat").await;
         ana.sees("Hello.").await;
         let chat = ana.path().await;
         let session = stage.member("viewer").await;
@@ -148,10 +148,10 @@ both! {
             })
             .await;
         browser.choose(("Method", "Método"), "POST").await;
-        browser.click(("Show", "Mostrar")).await;
+        browser.click(("Filter", "Filtrar")).await;
         browser.arrives("/portal/logs?status").await;
-        browser.click(("Story of POST /v1/calls", "Historia de POST /v1/calls")).await;
-        browser.sees(("A request's story", "Historia de una solicitud")).await;
+        browser.click(("Details of POST /v1/calls", "Detalles de POST /v1/calls")).await;
+        browser.sees(("Request", "Solicitud")).await;
         browser.sees("201").await;
         browser.click(&call).await;
         browser.arrives(&format!("/portal/conversations/{}", call.trim_start_matches("call_"))).await;
@@ -159,7 +159,7 @@ both! {
         // And back from the call to the request that placed it.
         browser.click("POST /v1/calls").await;
         browser.arrives("/portal/logs/").await;
-        browser.sees(("A request's story", "Historia de una solicitud")).await;
+        browser.sees(("Request", "Solicitud")).await;
         browser.no_violations().await;
     }
 }

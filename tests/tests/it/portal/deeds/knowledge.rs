@@ -22,11 +22,11 @@ both! {
         let browser = stage.owner(person).await;
         browser.open("/portal/knowledge/folders").await;
         browser.fill(("Name", "Nombre"), "Tarifas").await;
-        browser.click(("Make it", "Crearla")).await;
-        browser.sees(("The folder is made.", "La carpeta está creada.")).await;
+        browser.click(("Create folder", "Crear carpeta")).await;
+        browser.sees(("Folder created.", "Carpeta creada.")).await;
 
         browser.open("/portal/knowledge").await;
-        browser.click(("Upload a file", "Subir un archivo")).await;
+        browser.click(("Upload file", "Subir archivo")).await;
         browser.fill(("Name", "Nombre"), "Lista de precios").await;
         browser.choose(("Folder", "Carpeta"), "Tarifas").await;
         // A too large file is refused before it is sent; then another file is accepted.
@@ -41,7 +41,7 @@ both! {
         assert!(said.as_str().is_some_and(|said| said.contains(too_large)), "{said}");
         browser.attach(("File", "Archivo"), &file).await;
         browser.click(("Upload", "Subir")).await;
-        browser.sees(("Taken in. It is being read now.", "Recibido. Ahora se está leyendo.")).await;
+        browser.sees(("Document added.", "Documento agregado.")).await;
         browser.arrives("/portal/knowledge/documents/").await;
         // The page shows that the document was read, without a reload.
         browser.sees("The room by the sea costs ninety.").await;
@@ -56,7 +56,7 @@ both! {
         browser.sees(("Saved.", "Guardado.")).await;
         browser.open("/portal/knowledge").await;
         browser.choose(("Folder", "Carpeta"), "Precios").await;
-        browser.click(("Show", "Mostrar")).await;
+        browser.click(("Filter", "Filtrar")).await;
         browser.arrives("/portal/knowledge?").await;
         browser.click("Lista de precios").await;
         browser.arrives(&document).await;
@@ -65,7 +65,7 @@ both! {
         browser.sees(("Saved.", "Guardado.")).await;
         let made = stage.account.read("/v1/knowledge/documents").await;
         assert_eq!(made["data"][0]["name"], "Precios de invierno", "{made}");
-        browser.click(("Delete the document", "Eliminar el documento")).await;
+        browser.click(("Delete document", "Eliminar documento")).await;
         browser.agrees().await;
         browser.sees(("Deleted.", "Eliminado.")).await;
         browser.sees(("No documents yet", "Aún no hay documentos")).await;
@@ -77,16 +77,16 @@ both! {
         let browser = stage.owner(person).await;
         browser.open("/portal/knowledge/address").await;
         browser.fill(("Name", "Nombre"), "Prices").await;
-        browser.fill(("Address", "Dirección"), "http://harbour.example/prices").await;
+        browser.fill(("URL", "URL"), "http://harbour.example/prices").await;
         browser.click(("Add", "Agregar")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
         assert_eq!(browser.filled(("Name", "Nombre")).await, "Prices");
         // The host does not exist, and the page will say so later; this test only checks that the document was
         // accepted.
-        browser.fill(("Address", "Dirección"), "https://harbour.invalid/prices").await;
+        browser.fill(("URL", "URL"), "https://harbour.invalid/prices").await;
         browser.click(("Add", "Agregar")).await;
-        browser.sees(("Taken in. It is being read now.", "Recibido. Ahora se está leyendo.")).await;
+        browser.sees(("Document added.", "Documento agregado.")).await;
         browser.sees("https://harbour.invalid/prices").await;
         browser.no_violations().await;
         let made = stage.account.read("/v1/knowledge/documents").await;

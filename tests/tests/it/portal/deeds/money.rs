@@ -21,9 +21,9 @@ both! {
         let browser = stage.owner(person).await;
         browser.open("/portal/billing").await;
         browser.sees("5,250").await;
-        browser.click(("The whole ledger", "Todos los movimientos")).await;
-        browser.choose(("Kind", "Tipo"), ("Purchase", "Compra")).await;
-        browser.click(("Show", "Mostrar")).await;
+        browser.click(("View all transactions", "Ver todos los movimientos")).await;
+        browser.choose(("Type", "Tipo"), ("Purchase", "Compra")).await;
+        browser.click(("Filter", "Filtrar")).await;
         browser.arrives("/portal/billing/ledger?type=purchase").await;
         browser.counts("tbody tr", 1).await;
         browser.sees("A pallet of credits").await;

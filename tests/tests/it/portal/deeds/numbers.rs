@@ -17,18 +17,18 @@ both! {
         let agent = stage.account.agent().await;
         let browser = stage.owner(person).await;
         browser.open("/portal/phone-numbers").await;
-        browser.click(("Import from the carrier", "Importar del operador")).await;
+        browser.click(("Import from carrier", "Importar del operador")).await;
         browser.click(("Import all numbers", "Importar todos los números")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
 
         browser.open("/portal/settings").await;
-        browser.sees(("What the plan grants", "Qué incluye el plan")).await;
+        browser.sees(("Included in your plan", "Incluido en tu plan")).await;
         browser.click(("Provider credentials", "Credenciales de proveedores")).await;
         browser.choose(("Provider", "Proveedor"), ("Simulated phone network", "Red telefónica simulada")).await;
         browser.fill(("Key or token", "Clave o token"), "sim_harbour").await;
-        browser.click(("Store", "Guardar")).await;
-        browser.sees(("The credential is stored.", "La credencial está guardada.")).await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Credential saved.", "Credencial guardada.")).await;
         let secret = "return document.documentElement.outerHTML.includes('sim_harbour')";
         assert_eq!(browser.js(secret, vec![]).await, json!(false), "it is never shown again");
 
@@ -43,15 +43,15 @@ both! {
         browser.sees(("Saved.", "Guardado.")).await;
         let numbers = stage.account.read(&format!("/v1/phone-numbers?agent_id={agent}")).await;
         assert_eq!(numbers["data"][0]["label"], "Reception", "{numbers}");
-        browser.click(("Give the number back", "Devolver el número")).await;
+        browser.click(("Release number", "Liberar número")).await;
         browser.agrees().await;
-        browser.sees(("The number was given back.", "El número se devolvió.")).await;
+        browser.sees(("Number released.", "Número liberado.")).await;
         browser.misses("Reception").await;
 
         browser.open("/portal/settings/credentials").await;
         browser.click_near(("Simulated phone network", "Red telefónica simulada"), ("Remove", "Quitar")).await;
         browser.agrees().await;
-        browser.sees(("The credential is removed.", "La credencial se quitó.")).await;
+        browser.sees(("Credential removed.", "Credencial eliminada.")).await;
         browser.open("/portal/settings").await;
         browser.click(("Audit log", "Bitácora de cambios")).await;
         for deed in ["number.import", "number.change", "number.delete"] {

@@ -16,30 +16,30 @@ both! {
         let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
         browser.open("/portal/tools").await;
-        browser.click(("Make the first tool", "Crear la primera herramienta")).await;
-        browser.click(("Asks a server (http)", "Consulta un servidor (http)")).await;
+        browser.click(("Create your first tool", "Crear tu primera herramienta")).await;
+        browser.click(("HTTP request (http)", "Solicitud HTTP (http)")).await;
         browser.fill(("Name", "Nombre"), "Estado del pedido").await;
-        browser.fill(("What it is for", "Para qué sirve"), "Consulta el estado de un pedido.").await;
+        browser.fill(("Description", "Descripción"), "Consulta el estado de un pedido.").await;
         browser.choose(("Method", "Método"), "POST").await;
         browser.fill("URL", "https://shop.example/orders").await;
         browser.fill(("Header", "Encabezado"), "X-Key").await;
         browser.fill(("Value", "Valor"), "muy secreto").await;
         let arguments = r#"{"type":"object","properties":{"pedido":{"type":"string"}}}"#;
         browser.fill(("Arguments (JSON Schema)", "Argumentos (JSON Schema)"), arguments).await;
-        browser.click(("Save the tool", "Guardar la herramienta")).await;
+        browser.click(("Save", "Guardar")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
         let typed = "return document.getElementsByName('http.headers[0].value')[0].value";
         assert_eq!(browser.js(typed, vec![]).await, "muy secreto");
         browser.fill(("Name", "Nombre"), "estado_del_pedido").await;
-        browser.click(("Save the tool", "Guardar la herramienta")).await;
-        browser.sees(("The tool is made.", "La herramienta está lista.")).await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Tool created.", "Herramienta creada.")).await;
 
         browser.click("estado_del_pedido").await;
         let secret = "return document.documentElement.outerHTML.includes('muy secreto')";
         assert_eq!(browser.js(secret, vec![]).await, json!(false), "it is never shown again");
-        browser.fill(("What it is for", "Para qué sirve"), "Dice dónde está un pedido.").await;
-        browser.click(("Save the tool", "Guardar la herramienta")).await;
+        browser.fill(("Description", "Descripción"), "Dice dónde está un pedido.").await;
+        browser.click(("Save", "Guardar")).await;
         browser.sees(("Saved.", "Guardado.")).await;
         let tools = stage.account.read("/v1/agents/tools").await;
         let tool = &tools["data"][0];
@@ -52,10 +52,10 @@ both! {
             ),
             "{tools}"
         );
-        browser.click(("Delete this tool", "Eliminar esta herramienta")).await;
+        browser.click(("Delete tool", "Eliminar herramienta")).await;
         browser.agrees().await;
-        browser.sees(("The tool is deleted.", "La herramienta se eliminó.")).await;
-        browser.sees(("No tool yet", "Aún no hay herramientas")).await;
+        browser.sees(("Tool deleted.", "Herramienta eliminada.")).await;
+        browser.sees(("No tools yet", "Aún no hay herramientas")).await;
         browser.no_violations().await;
     }
 
@@ -75,20 +75,20 @@ both! {
         let begin = async || {
             browser.open("/portal/integrations").await;
             browser.click_first("form[action$='/google_calendar/connect'] button").await;
-            browser.sees(("The next page is Google Calendar's own", "La página siguiente es la de Google Calendar")).await;
+            browser.sees(("You go to Google Calendar", "Irás a Google Calendar")).await;
         };
         begin().await;
         browser.axe().await;
         browser.screenshot("connect").await;
         browser.click(("Continue to 127.0.0.1", "Continuar a 127.0.0.1")).await;
         browser.click("Deny").await;
-        browser.sees(("was not allowed: nothing has changed", "No se permitió el acceso a Google Calendar")).await;
+        browser.sees(("was not allowed. Nothing changed.", "No se permitió el acceso a Google Calendar")).await;
         assert_eq!(status().await, "available");
 
         begin().await;
         browser.click(("Continue to 127.0.0.1", "Continuar a 127.0.0.1")).await;
         browser.click("Allow").await;
-        browser.sees(("Google Calendar is connected.", "Google Calendar está conectada.")).await;
+        browser.sees(("Google Calendar connected.", "Google Calendar está conectada.")).await;
         assert_eq!(status().await, "active");
         assert_eq!(calendar.authority.good().0.len(), 1);
         let tools = stage.account.read("/v1/agents/tools").await;
@@ -96,7 +96,7 @@ both! {
 
         browser.click(("Disconnect", "Desconectar")).await;
         browser.agrees().await;
-        browser.sees(("the access was given back", "se devolvió el acceso")).await;
+        browser.sees(("Access was revoked.", "Se revocó el acceso.")).await;
         assert_eq!(status().await, "disconnected");
         assert_eq!(calendar.authority.good().0.len(), 0);
         browser.no_violations().await;
@@ -110,7 +110,7 @@ both! {
         let all = browser.count("tbody tr").await;
         assert!(all > 1, "{all}");
         browser.fill(("Name", "Nombre"), &first).await;
-        browser.click(("Show", "Mostrar")).await;
+        browser.click(("Filter", "Filtrar")).await;
         browser.arrives("/portal/integrations?").await;
         assert_eq!(browser.text_of("tbody td").await, first);
         assert!(browser.count("tbody tr").await < all);

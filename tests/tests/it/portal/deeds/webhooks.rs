@@ -18,35 +18,35 @@ both! {
         let receiver = Receiver::start().await;
         let browser = stage.owner(person).await;
         browser.open("/portal/webhooks").await;
-        browser.fill(("Address (URL)", "Dirección (URL)"), &receiver.url("/hook")).await;
+        browser.fill(("URL", "URL"), &receiver.url("/hook")).await;
         browser.fill(("Description", "Descripción"), "Our CRM").await;
-        browser.click(("Register", "Registrar")).await;
+        browser.click(("Add endpoint", "Agregar punto de conexión")).await;
         browser.sees(("This is the signing secret of", "Este es el secreto de firma de")).await;
-        browser.click(("I have kept it", "Ya lo guardé")).await;
+        browser.click(("I've saved it", "Ya lo guardé")).await;
         browser
             .sees((
                 "Nothing has been sent to this endpoint yet.",
                 "Aún no se envía nada a este punto de conexión.",
             ))
             .await;
-        browser.click(("Send a test event", "Enviar un evento de prueba")).await;
+        browser.click(("Send test event", "Enviar evento de prueba")).await;
         receiver.count(1).await;
         browser.sees(("Delivered", "Entregado")).await;
 
         browser.open("/portal/webhooks").await;
-        browser.click(("What is sent", "Qué se envía")).await;
+        browser.click(("Event types", "Tipos de evento")).await;
         browser.sees("X-Service-Event-Id").await;
         browser.open("/portal/webhooks/deliveries").await;
-        browser.choose(("State", "Estado"), ("Delivered", "Entregado")).await;
-        browser.click(("Show", "Mostrar")).await;
+        browser.choose(("Status", "Estado"), ("Delivered", "Entregado")).await;
+        browser.click(("Filter", "Filtrar")).await;
         browser.arrives("/portal/webhooks/deliveries?").await;
         browser.click("call.completed").await;
         browser.arrives("/portal/webhooks/deliveries/").await;
-        browser.click(("Send it again", "Enviar de nuevo")).await;
-        browser.sees(("One more attempt is on its way.", "Un intento más va en camino.")).await;
+        browser.click(("Resend", "Reenviar")).await;
+        browser.sees(("Attempt queued.", "Intento en cola.")).await;
         let received = receiver.count(2).await;
         // The page shows it without a reload.
-        browser.sees(("Asked for by hand", "Pedido a mano")).await;
+        browser.sees(("Manual", "Manual")).await;
         browser.counts(".attempt", 2).await;
         browser.axe().await;
         browser.no_violations().await;

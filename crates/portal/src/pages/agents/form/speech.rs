@@ -11,14 +11,14 @@ use crate::visit::Visitor;
 
 pub(super) fn voice(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
     let t = sheet.lang;
-    let own = t.t("the service's own", "la propia del servicio");
+    let own = t.t("Default", "Predeterminado");
     let known = providers(visitor, ModelKind::Tts, own);
     let find = id_of(VOICES_Q);
-    let group = sheet.group(t.t("Voice", "Voz"), &["voice"]);
+    let group = sheet.group(t.t("Text-to-speech voice", "Voz (texto a voz)"), &["voice"]);
     group.with(&html! {
         (sheet.choice("voice.provider", says(t.t("Provider", "Proveedor"), ""), &known))
-        (sheet.line("voice.voice_id", says(t.t("Voice id", "Id de la voz"), t.t(
-            "The provider's id. Search below to find one by name.", "El id del proveedor. Busca abajo para encontrar una por nombre."))))
+        (sheet.line("voice.voice_id", says(t.t("Voice ID", "ID de la voz"), t.t(
+            "The voice's ID at the provider. Search below to find one by name.", "El ID de la voz con el proveedor. Busca abajo para encontrar una por nombre."))))
         div.field {
             label for=(find) { (t.t("Find a voice", "Buscar una voz")) }
             input #(find) type="search" name=(VOICES_Q) value=(sheet.fields.text(VOICES_Q)) autocomplete="off"
@@ -30,31 +30,31 @@ pub(super) fn voice(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices, pat
             input type="hidden" name=(VOICES_SHOWN) value=(sheet.fields.text(VOICES_Q));
             @if !choices.voices.is_empty() {
                 fieldset.plain {
-                    legend { (t.t("Voices found; the chosen one replaces provider and id", "Voces encontradas; la elegida reemplaza proveedor e id")) }
+                    legend { (t.t("Matching voices (your choice replaces the provider and voice ID)", "Voces que coinciden (la que elijas reemplaza el proveedor y el ID)")) }
                     @for (value, text, heard) in &choices.voices {
                         label.check {
                             input type="radio" name=(PICK) value=(value) checked[sheet.fields.text(PICK) == value];
                             span {
                                 (text)
                                 @if let Some(url) = heard {
-                                    " " a href=(url) target="_blank" rel="noopener noreferrer" { (t.t("Listen", "Escuchar")) }
+                                    " " a href=(url) target="_blank" rel="noopener noreferrer" { (t.t("Preview", "Escuchar")) }
                                 }
                             }
                         }
                     }
                 }
             } @else if !sheet.fields.text(VOICES_Q).is_empty() {
-                p.hint { (t.t("No voice has that in its name.", "Ninguna voz tiene eso en su nombre.")) }
+                p.hint { (t.t("No matching voices.", "Ninguna voz coincide.")) }
             }
         }
         (sheet.line("voice.model", Says { list: Some(MOUTHS), ..says(t.t("Model", "Modelo"), t.t(
-            "Empty: the provider's usual one.", "Vacío: el habitual del proveedor.")) }))
-        (sheet.line("voice.language", says(t.t("Language spoken", "Idioma hablado"), t.t(
-            "Empty: the agent's.", "Vacío: el del agente."))))
+            "Leave empty for the provider's default.", "Déjalo vacío para usar el predeterminado del proveedor.")) }))
+        (sheet.line("voice.language", says(t.t("Spoken language", "Idioma hablado"), t.t(
+            "Leave empty for the agent's language.", "Déjalo vacío para usar el del agente."))))
         (sheet.rows(FALLBACK_VOICES, t.t("Fallback voices", "Voces de respaldo"), [
             says(t.t("Provider", "Proveedor"), t.t(
-                "At most one for each provider, used when the voice fails.", "Máximo una por proveedor; se usan cuando falla la voz.")),
-            says(t.t("Voice id", "Id de la voz"), ""),
+                "Up to one per provider. Used when the main voice fails.", "Hasta una por proveedor. Se usan cuando falla la voz principal.")),
+            says(t.t("Voice ID", "ID de la voz"), ""),
         ], &|_, _| html! {}))
         (settings(sheet, "voice"))
     })
@@ -62,16 +62,16 @@ pub(super) fn voice(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices, pat
 
 pub(super) fn ear(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
-    let only = t.t("the only one of the service", "el único del servicio");
+    let only = t.t("Default", "Predeterminado");
     let known = providers(visitor, ModelKind::Stt, only);
-    let group = sheet.group(t.t("Listening", "Escucha"), &["stt"]);
+    let group = sheet.group(t.t("Transcription", "Transcripción"), &["stt"]);
     group.with(&html! {
         (sheet.choice("stt.provider", says(t.t("Provider", "Proveedor"), t.t(
-            "Who turns speech into text.", "Quién convierte la voz en texto.")), &known))
+            "Converts speech to text.", "Convierte la voz en texto.")), &known))
         (sheet.line("stt.model", Says { list: Some(EARS), ..says(t.t("Model", "Modelo"), t.t(
-            "Empty: the provider's usual one.", "Vacío: el habitual del proveedor.")) }))
-        (sheet.line("stt.language", says(t.t("Language heard", "Idioma escuchado"), t.t(
-            "Empty: the agent's.", "Vacío: el del agente."))))
+            "Leave empty for the provider's default.", "Déjalo vacío para usar el predeterminado del proveedor.")) }))
+        (sheet.line("stt.language", says(t.t("Transcription language", "Idioma de la transcripción"), t.t(
+            "Leave empty for the agent's language.", "Déjalo vacío para usar el del agente."))))
         (settings(sheet, "stt"))
     })
 }
@@ -81,11 +81,11 @@ fn settings(sheet: &Sheet<'_>, of: &str) -> Markup {
     let t = sheet.lang;
     html! {
         (sheet.text(&format!("{of}.settings"), 3, says(t.t("Settings (JSON)", "Ajustes (JSON)"), t.t(
-            "What this provider alone understands, as a JSON object. Empty: its defaults.",
-            "Lo que solo este proveedor entiende, como objeto JSON. Vacío: sus valores predeterminados."))))
+            "Provider-specific options, as a JSON object. Leave empty for its defaults.",
+            "Opciones propias del proveedor, como objeto JSON. Déjalo vacío para usar las predeterminadas."))))
         (sheet.choice(&format!("{of}.sample_rate"), says(t.t("Sample rate", "Frecuencia de muestreo"), t.t(
-            "Calls carry 8,000 Hz.", "Las llamadas llevan 8,000 Hz.")), &[
-            ("", t.t("the call's", "la de la llamada")), ("8000", "8000 Hz"),
+            "Calls use 8,000 Hz.", "Las llamadas usan 8,000 Hz.")), &[
+            ("", t.t("Default", "Predeterminada")), ("8000", "8000 Hz"),
         ]))
     }
 }
