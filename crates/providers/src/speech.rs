@@ -1,6 +1,6 @@
 //! Speech-to-text and text-to-speech: adapters of services and local programs, and scripted speech. [`SpeechRegistry`]
 //! finds them by the names in an agent's configuration. The wire formats come from the services' documentation;
-//! docs/VOICE.md says what each was checked against.
+//! docs/guides/providers.md says what each was checked against.
 
 mod aura;
 mod cartesia;

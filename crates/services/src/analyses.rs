@@ -1,4 +1,4 @@
-//! Data extracted from ended conversations by their agent's JSON Schema (docs/API.md, Analysis).
+//! Data extracted from ended conversations by their agent's JSON Schema (docs/guides/agents.md, Analysis).
 //!
 //! The schema belongs to the agent and not to its versions: it says what an account wants to know about its
 //! conversations, not how they are held. The end of a conversation queues its analysis with the schema in force then.

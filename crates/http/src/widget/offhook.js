@@ -5,7 +5,7 @@
  *
  * It asks nobody but the host that it came from, sets no cookie, and puts every word into the page as text. Its styles are
  * a constructed sheet in a shadow root, so that a page needs neither 'unsafe-inline' nor 'unsafe-eval'. What the data
- * attributes mean, and what a page's Content-Security-Policy has to allow, is in docs/WIDGET.md.
+ * attributes mean, and what a page's Content-Security-Policy has to allow, is in docs/guides/widget.md.
  */
 (() => {
   "use strict";

@@ -7,7 +7,7 @@ use crate::it::app::{TestApp, text};
 const PAGE: &str = "https://shop.example";
 const FILES: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];
 
-/// The largest size of the widget over the wire, with everything that it loads (docs/WIDGET.md).
+/// The largest size of the widget over the wire, with everything that it loads (docs/guides/widget.md).
 const MOST_BYTES: usize = 30 * 1024;
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
     ask(PAGE, &door).await.assert_error(403, "agent_disabled");
 }
 
-/// docs/WIDGET.md: pages whose origin some enabled widget names get 404; others cannot read the refusal.
+/// docs/guides/widget.md: pages whose origin some enabled widget names get 404; others cannot read the refusal.
 #[tokio::test]
 async fn a_widget_that_is_off_is_not_found_by_pages_of_other_widgets_alone() {
     let app = TestApp::start().await;
