@@ -51,62 +51,62 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Common {
-    /// The configuration, a TOML file (or OFFHOOK_CONFIG).
+    /// The TOML configuration file (or OFFHOOK_CONFIG).
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the embedded database and the service's own files are [default: ./data].
+    /// The directory of the embedded database and the service's files [default: ./data].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<String>,
-    /// A PostgreSQL database, postgres://…; without it SQLite in the data directory.
+    /// A PostgreSQL database, postgres://… [default: SQLite in the data directory].
     #[arg(long, global = true, value_name = "URL")]
     database_url: Option<Secret>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the API and run the calls.
+    /// Start the service: API, portal and calls.
     Serve(ServeArgs),
-    /// Show a call from end to end: account, key, agent, webhook, call, transcript, signed events.
+    /// Run a whole call: account, key, agent, webhook, call, transcript, signed events.
     Demo(DemoArgs),
-    /// Bring the database to this version's schema.
+    /// Migrate the database to this version's schema.
     Migrate(JsonArgs),
-    /// Copy the embedded database into a file, while the service runs.
+    /// Copy the embedded database to a file, also while the service runs.
     Backup(backup::BackupArgs),
-    /// Make a database fit to be served that was restored from a backup.
+    /// Prepare a restored database: end queued calls and pause batches, which may have gone out since the backup.
     Restore(backup::RestoreArgs),
-    /// Seal every secret with another master key.
+    /// Re-encrypt every secret with a new master key.
     Rekey(rekey::RekeyArgs),
-    /// Make and list accounts.
+    /// Create and list accounts.
     #[command(subcommand)]
     Account(account::AccountCommand),
-    /// Make, list and revoke API keys.
+    /// Create, list and revoke API keys.
     #[command(subcommand)]
     Key(key::KeyCommand),
-    /// The embeddings of documents.
+    /// Show the state of document embeddings.
     #[command(subcommand)]
     Knowledge(knowledge::KnowledgeCommand),
-    /// Bring legacy agents in step with their provider.
+    /// Sync legacy agents with their provider.
     #[command(subcommand)]
     Legacy(credential::LegacyCommand),
-    /// Bring people into an account's team.
+    /// Manage an account's team.
     #[command(subcommand)]
     Member(member::MemberCommand),
-    /// Give phone numbers to accounts.
+    /// Assign phone numbers to accounts.
     #[command(subcommand)]
     Number(number::NumberCommand),
-    /// Credits of accounts.
+    /// Manage accounts' credits.
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
     /// List and mark invoices.
     #[command(subcommand)]
     Invoice(invoice::InvoiceCommand),
-    /// Look at every hop between a request and a delivered event, and say what to do about those that fail.
+    /// Check every hop between a request and a delivered event, and print a remedy for each failure.
     Doctor(DoctorArgs),
-    /// Ask the service of this data directory whether it lives; for supervisors without a client of their own.
+    /// Check whether the service of this data directory is running.
     Health(HealthArgs),
-    /// Run the simulated phone network as a process of its own.
+    /// Run the simulated phone network as its own process.
     Simulator(simulator::SimulatorArgs),
-    /// The voice providers' lists.
+    /// Manage the voice catalog.
     #[command(subcommand)]
     Voices(voices::VoicesCommand),
     /// Receive, forward and check webhooks.
@@ -125,9 +125,9 @@ enum Command {
     Logs(LogsCommand),
     /// Print the OpenAPI document.
     Openapi,
-    /// Print the completions of a shell, to be sourced or put where it looks for them.
+    /// Print a shell's completion script.
     Completions {
-        /// The shell.
+        /// The shell to complete for.
         shell: clap_complete::Shell,
     },
 }
@@ -243,7 +243,7 @@ struct ServeArgs {
     /// The address to serve on; port 0 picks one [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Redis for the limits that several nodes share.
+    /// Redis, which shares rate limits between processes.
     #[arg(long, value_name = "URL")]
     redis_url: Option<Secret>,
 }
@@ -442,6 +442,98 @@ mod tests {
                 panic!("{line}: {error}");
             }
         }
+    }
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/CLI.md");
+
+    fn options(command: &clap::Command, heading: Option<&str>) -> Vec<String> {
+        let shown = command.get_arguments().filter(|arg| {
+            let is_own = !matches!(arg.get_id().as_str(), "help" | "version");
+            is_own && !arg.is_hide_set() && arg.get_help_heading() == heading
+        });
+        let row = |arg: &clap::Arg| {
+            let mut arg = arg.clone();
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            arg = arg.help("");
+            let name = arg.to_string().replace('|', "\\|");
+            format!("| `{name}` | {} |", help.replace('|', "\\|"))
+        };
+        let mut rows: Vec<String> = shown.map(row).collect();
+        if !rows.is_empty() {
+            rows.splice(
+                0..0,
+                [
+                    "".to_owned(),
+                    "| Option | |".to_owned(),
+                    "|---|---|".to_owned(),
+                ],
+            );
+        }
+        rows
+    }
+
+    /// The page of the command line.
+    fn page() -> String {
+        let command = command();
+        let mut all = Vec::new();
+        leaves(&command, "offhook".to_owned(), &mut all);
+        let mut lines = vec![
+            "# Command line".to_owned(),
+            String::new(),
+            "A failure is one sentence on standard error and exit code 1; a line that is not understood is exit code 2. With".to_owned(),
+            "`--json` the answer is JSON on standard output. Logs go to standard error. This page is written from the code.".to_owned(),
+            String::new(),
+            "Operators' commands take these options, before or behind the command:".to_owned(),
+        ];
+        let serve = command.find_subcommand("serve").expect("serve");
+        lines.extend(options(serve, Some("Global options")));
+        lines.extend([
+            String::new(),
+            "`call`, `agents`, `conversations`, `logs` and `webhooks listen --forward-to` speak to a running service with an".to_owned(),
+            "API key instead:".to_owned(),
+        ]);
+        let call = command.find_subcommand("call").expect("call");
+        lines.extend(options(call, Some("Connection")));
+        for path in all {
+            let names = path.split(' ').skip(1);
+            let leaf = names.fold(&command, |command, name| {
+                command.find_subcommand(name).expect(name)
+            });
+            let about = leaf
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let example = EXAMPLES
+                .iter()
+                .find(|line| line.starts_with(path.as_str()))
+                .expect("an example");
+            lines.extend([
+                String::new(),
+                format!("## `{path}`"),
+                String::new(),
+                format!("{}.", about.trim_end_matches('.')),
+                String::new(),
+                "```sh".to_owned(),
+                (*example).to_owned(),
+                "```".to_owned(),
+            ]);
+            lines.extend(options(leaf, None));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    #[test]
+    fn the_page_of_the_command_line_is_as_the_code_says() {
+        let written = std::fs::read_to_string(PAGE).unwrap_or_default();
+        let page = page();
+        if written != page && std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(PAGE, &page).unwrap();
+            return;
+        }
+        assert!(
+            written == page,
+            "write it anew: UPDATE_DOCS=1 just test-crate offhook page_of_the_command"
+        );
     }
 
     #[test]

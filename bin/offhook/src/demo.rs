@@ -49,14 +49,14 @@ say: Goodbye, and have a pleasant journey!";
 /// `offhook demo`'s flags.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// End when the call is over, with exit code 0 if all went well.
+    /// Exit after the call, with code 0 if all went well.
     #[arg(long)]
     exit: bool,
-    /// Hold the call by sound, over a trunk of this machine, with flite and pocketsphinx of the system's packages. So it is
-    /// held anyway where they are installed and the service goes on.
+    /// Require a spoken call over a local SIP trunk, with flite and pocketsphinx [default: if both are installed and --exit
+    /// is not given].
     #[arg(long)]
     voice: bool,
-    /// Hold the call in writing, over a simulated phone network.
+    /// Skip speech: run the call as text over the simulated phone network.
     #[arg(long, conflicts_with = "voice")]
     text: bool,
     /// The loopback address to serve on; port 0 picks one.

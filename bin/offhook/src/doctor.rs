@@ -40,7 +40,7 @@ const SKEW_AT_MOST: Duration = Duration::from_secs(2);
 /// `offhook doctor`'s flags.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// An https URL that is asked through the guard that webhooks go through.
+    /// Also check outgoing requests: an https URL to request through the egress guard.
     #[arg(long, value_name = "URL")]
     egress: Option<String>,
     /// Look at the books of the accounts alone; with --json one object, its `faults` a list of sentences.

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// `offhook health`'s flags.
 #[derive(Debug, Args)]
 pub(crate) struct HealthArgs {
-    /// Ask whether it can serve (/readyz), not only whether it lives (/healthz).
+    /// Check readiness (/readyz) instead of liveness (/healthz).
     #[arg(long)]
     ready: bool,
 }

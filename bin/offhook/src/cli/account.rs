@@ -13,7 +13,7 @@ use crate::{links, output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {
-    /// Make an account.
+    /// Create an account.
     Create {
         /// Its name.
         #[arg(long)]
@@ -21,13 +21,13 @@ pub(super) enum AccountCommand {
         /// free, starter, pro, scale or enterprise.
         #[arg(long)]
         plan: Plan,
-        /// Credits to begin with [default: the plan's monthly ones].
+        /// Initial credits [default: the plan's monthly credits].
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         credits: Option<i64>,
         /// Override the plan's Engine module.
         #[arg(long, value_name = "true|false")]
         engine_module: Option<bool>,
-        /// The e-mail address of its owner, who gets a one-time link to set a password.
+        /// The owner's email address; prints a one-time link, valid for a day, to set a password.
         #[arg(long, value_name = "EMAIL")]
         owner_email: Option<String>,
         #[command(flatten)]

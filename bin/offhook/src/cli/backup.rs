@@ -13,7 +13,7 @@ use crate::{data_dir, output, parts};
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
-    /// The file to write, which must not be there yet.
+    /// The file to write; it must not exist.
     file: PathBuf,
     #[command(flatten)]
     print: JsonArgs,
@@ -21,7 +21,7 @@ pub(super) struct BackupArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArgs {
-    /// The backup of an embedded database; none if it is in place already, as with PostgreSQL after pg_restore.
+    /// The backup of an embedded database; omit it after pg_restore.
     file: Option<PathBuf>,
     #[command(flatten)]
     print: JsonArgs,

@@ -13,7 +13,7 @@ use crate::{output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CredentialCommand {
-    /// Store an account's credential at a provider, sealed; it is never shown again.
+    /// Store an account's provider credential, encrypted; it is never shown again.
     Set {
         /// The account's id.
         #[arg(long, value_name = "ID")]
@@ -111,7 +111,7 @@ fn from_standard_input() -> anyhow::Result<String> {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LegacyCommand {
-    /// Bring an account's legacy agents to what their provider lists now; a running service does so every hour.
+    /// Sync an account's legacy agents with their provider now; the service does so every hour.
     Sync {
         /// The account's id.
         #[arg(long, value_name = "ID")]

@@ -18,7 +18,7 @@ pub(super) enum InvoiceCommand {
         #[command(flatten)]
         print: JsonArgs,
     },
-    /// Say that an open invoice has been paid, or is not to be.
+    /// Mark an open invoice as paid or void.
     Mark {
         /// The invoice's id.
         #[arg(long)]

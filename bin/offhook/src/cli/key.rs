@@ -25,10 +25,10 @@ pub(super) enum KeyCommand {
         /// Refuse every scope that ends in :write.
         #[arg(long)]
         read_only: bool,
-        /// From when on the key is refused: an ISO 8601 date or datetime.
+        /// When the key expires: an ISO 8601 date or datetime.
         #[arg(long, value_name = "TIME", value_parser = Timestamp::parse_from)]
         expires_at: Option<Timestamp>,
-        /// Credits that the key may spend in a UTC month.
+        /// The credits that the key may spend per UTC month.
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         monthly_credit_budget: Option<i64>,
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub(super) enum KeyCommand {
         #[command(flatten)]
         print: JsonArgs,
     },
-    /// Revoke a key: at once, for ever.
+    /// Revoke a key, immediately and for good.
     Revoke {
         /// The key's id.
         id: KeyId,

@@ -10,7 +10,7 @@ use crate::{output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KnowledgeCommand {
-    /// How many documents have their embeddings, wait for them, or were refused them.
+    /// Count documents with embeddings, waiting for them, or refused.
     Status(JsonArgs),
 }
 

@@ -11,15 +11,15 @@ use crate::{links, output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MemberCommand {
-    /// Make somebody a member of an account at once. Somebody new gets a one-time link to set a password.
+    /// Add a member to an account. A person without a password gets a one-time link to set one.
     Add(Person),
-    /// Make a one-time link with which a member sets a password and is signed in, within a day; it is shown this once.
+    /// Create a one-time link, valid for a day, to set a new password and sign in.
     Link(Address),
-    /// Make a one-time link with which somebody becomes a member within seven days; it is shown this once.
+    /// Create a one-time invitation link, valid for seven days.
     Invite(Person),
-    /// Take a member out of an account's team.
+    /// Remove a member from an account.
     Remove(Address),
-    /// End an invitation before its time.
+    /// Withdraw an invitation.
     Withdraw(Address),
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Person {
     /// The account's id.
     #[arg(long, value_name = "ID")]
     account: AccountId,
-    /// The e-mail address.
+    /// The email address.
     #[arg(long, value_name = "E")]
     email: EmailAddress,
     /// The name.
@@ -46,7 +46,7 @@ pub(super) struct Address {
     /// The account's id.
     #[arg(long, value_name = "ID")]
     account: AccountId,
-    /// The e-mail address.
+    /// The email address.
     #[arg(long, value_name = "E")]
     email: EmailAddress,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use crate::{output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NumberCommand {
-    /// Give a number to an account, which calls from it and is called at it from then on.
+    /// Assign a phone number to an account.
     Add {
         /// The account's id.
         #[arg(long, value_name = "ID")]
@@ -17,13 +17,13 @@ pub(super) enum NumberCommand {
         /// The number in E.164 form, such as +5215512345678.
         #[arg(long, value_name = "N")]
         phone_number: E164,
-        /// Words to recognise it by.
+        /// A label for people.
         #[arg(long, default_value = "")]
         label: String,
-        /// Who carries its calls: simulator, sip or twilio.
+        /// The carrier: simulator, sip or twilio.
         #[arg(long, default_value = "simulator")]
         provider: NumberProvider,
-        /// The account's agent that answers calls to the number and calls from it.
+        /// The agent that answers calls to the number and calls from it.
         #[arg(long, value_name = "ID")]
         agent: Option<AgentId>,
         #[command(flatten)]

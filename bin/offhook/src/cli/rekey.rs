@@ -11,7 +11,7 @@ use crate::{data_dir, output, parts};
 
 #[derive(Debug, Args)]
 pub(super) struct RekeyArgs {
-    /// Every serving process has been started with both keys, the new one first.
+    /// Confirm that every serving process runs with both keys, the new one first.
     #[arg(long)]
     while_serving: bool,
     /// Print one JSON object.

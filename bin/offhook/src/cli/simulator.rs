@@ -19,13 +19,13 @@ pub(super) struct SimulatorArgs {
     /// The loopback address to listen on; port 0 picks one.
     #[arg(long, value_name = "ADDR")]
     listen: SocketAddr,
-    /// The file to which each dial is appended as a JSON line before it is answered.
+    /// Append each dial to this file as a JSON line, before answering it.
     #[arg(long, value_name = "FILE")]
     dial_log: Option<PathBuf>,
-    /// The file to which each text that one side of a call heard is appended as a JSON line.
+    /// Append each text that a side of a call heard to this file as a JSON line.
     #[arg(long, value_name = "FILE")]
     heard_log: Option<PathBuf>,
-    /// How many times faster than real life its people are [default: simulator.speed, else 1].
+    /// How many times faster than real time people speak [default: simulator.speed, else 1].
     #[arg(long, value_name = "N", value_parser = speed, allow_negative_numbers = true)]
     speed: Option<f64>,
     /// Print the address as a JSON object.

@@ -10,7 +10,7 @@ use crate::{output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum VoicesCommand {
-    /// Ask the voice providers for their lists now; `serve` does so once a day.
+    /// Sync the voice catalog with the providers now; the service does so daily.
     Sync(JsonArgs),
 }
 

@@ -10,33 +10,33 @@ use crate::{output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WalletCommand {
-    /// Write an entry into an account's ledger.
+    /// Add an entry to an account's credit ledger.
     Credit {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// How many credits, also of a debit: a positive number.
+        /// The number of credits, positive also for a debit.
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         credits: Credits,
         /// purchase, refund, manual_credit or manual_debit.
         #[arg(long)]
         r#type: TransactionType,
-        /// What the customer reads.
+        /// The description that the customer sees.
         #[arg(long, value_name = "TEXT")]
         description: String,
-        /// What a purchase costs in USD, such as 49.00 [default: the plan's price of a credit].
+        /// The purchase's price in USD, such as 49.00 [default: the plan's price per credit].
         #[arg(long, value_name = "USD", value_parser = cents)]
         usd: Option<i64>,
         #[command(flatten)]
         print: JsonArgs,
     },
-    /// Buy credits by itself whenever the available balance falls below a threshold.
+    /// Set automatic refills below a balance threshold.
     #[command(group(clap::ArgGroup::new("what").required(true).args(["threshold", "off"])))]
     AutoRefill {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// Below so many available credits.
+        /// The threshold in available credits.
         #[arg(
             long,
             value_name = "N",
@@ -44,7 +44,7 @@ pub(super) enum WalletCommand {
             allow_negative_numbers = true
         )]
         threshold: Option<Credits>,
-        /// Buy so many credits.
+        /// The credits to buy.
         #[arg(
             long,
             value_name = "N",
@@ -52,10 +52,10 @@ pub(super) enum WalletCommand {
             allow_negative_numbers = true
         )]
         amount: Option<Credits>,
-        /// What they cost in USD, such as 49.00 [default: the plan's price of a credit].
+        /// Their price in USD, such as 49.00 [default: the plan's price per credit].
         #[arg(long, value_name = "USD", value_parser = cents, requires = "threshold")]
         usd: Option<i64>,
-        /// Buy nothing by itself.
+        /// Turn automatic refills off.
         #[arg(long, conflicts_with_all = ["threshold", "amount", "usd"])]
         off: bool,
         #[command(flatten)]

@@ -32,7 +32,7 @@ pub(super) enum WebhooksCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check one signature: exit code 0 if it is good, 1 if not.
+    /// Verify one signature: exit code 0 if it is valid, 1 if not.
     Verify {
         /// The endpoint's secret, whsec_….
         #[arg(long)]
@@ -40,10 +40,10 @@ pub(super) enum WebhooksCommand {
         /// The value of X-Service-Signature.
         #[arg(long)]
         signature: String,
-        /// The file with the body as it came, byte for byte; `-` is standard input.
+        /// The file with the raw body, byte for byte; `-` reads standard input.
         #[arg(long, value_name = "FILE", default_value = "-")]
         body: PathBuf,
-        /// Check as of this Unix second.
+        /// Verify as of this Unix time, in seconds.
         #[arg(long, value_name = "SECONDS")]
         now: Option<i64>,
         /// Print a JSON object.

@@ -55,7 +55,8 @@ fn sentence(fault: &RedisFault, place: &str) -> String {
         RedisFault::Unusable(said) => (
             "does not run the script that counts requests",
             said,
-            "let it be a primary with memory to spare, and give the user the rights that docs/OPERATIONS.md names",
+            "let it be a primary with memory to spare, and give the user the rights that \
+             docs/operations/postgres-and-redis.md names",
         ),
     };
     format!("Redis at {place} {what} ({said}), so every request is refused: {remedy}")

@@ -1,7 +1,7 @@
 //! The store's public API. One method is one read or one use case's transaction.
 //!
 //! Methods return an [`Answer`] or are `#[boxed]`. An async function's body is compiled where it is awaited, and
-//! diesel's statements must be compiled here, once, not in every dependent crate (docs/ARCHITECTURE.md, A query). A
+//! diesel's statements must be compiled here, once, not in every dependent crate (docs/adr/0017-build-time.md). A
 //! method that is a single query stands with the queries of its rows.
 
 mod config;
