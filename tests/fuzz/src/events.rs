@@ -13,11 +13,14 @@ pub(crate) fn run(data: &[u8]) {
     assert_eq!(read(&[left, right]), read(&[stream]));
 }
 
-fn read(pieces: &[&[u8]]) -> Result<Vec<String>, NotEvents> {
+/// The data of each event and the last id. An event that broke off before `begin_again` is none.
+fn read(pieces: &[&[u8]]) -> Result<(Vec<String>, Option<String>), NotEvents> {
     let (mut events, mut all) = (Events::default(), Vec::new());
+    events.push(b"data: broken", |data| all.push(data))?;
+    events.begin_again();
     for piece in pieces {
         events.push(piece, |data| all.push(data))?;
     }
     events.finish(|data| all.push(data))?;
-    Ok(all)
+    Ok((all, events.last_id().map(str::to_owned)))
 }

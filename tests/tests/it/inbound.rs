@@ -8,7 +8,7 @@ use std::time::Duration;
 use offhook_failpoints as failpoints;
 use offhook_tests::{
     Account, Database, LostReplies, Options, Phone, Receiver, Server, both, eventually, free_port,
-    model_server, must, text, unix_seconds,
+    model_server, text, unix_seconds,
 };
 use serde_json::{Value, json};
 
