@@ -142,9 +142,13 @@ async fn the_streams_of_a_revoked_key_end() {
         "/v1/conversations/{}/events",
         handle.trim_start_matches("call_")
     );
-    let open = app.get(&target).header("Connection", "close").open().await;
+    let mut following = Following::open(&app, &target, None).await;
     app.revoke(&app.token).await;
-    assert_eq!(events(open).await, []);
+    let mut rest = Vec::new();
+    let ending = read_last_chunk(&mut following.0, &mut rest);
+    must(must(timeout(Duration::from_secs(20), ending).await));
+    let rest = String::from_utf8_lossy(&rest);
+    assert!(!rest.contains("event: "), "{rest}");
 }
 
 /// Reads up to the chunk that ends the body.
