@@ -16,8 +16,8 @@ use offhook_providers::{
     voice_library, whatsapp,
 };
 use offhook_services::{
-    CallSettings, Catalog, Librarian, ModelKind, Network, Services, ServicesConfig, SharedClock,
-    SystemClock,
+    CallSettings, Catalog, DocumentWorker, ModelKind, Network, Services, ServicesConfig,
+    SharedClock, SystemClock,
 };
 use offhook_storage::{Store, StoreConfig, mint};
 
@@ -229,12 +229,12 @@ pub(crate) fn new_node() -> NodeId {
 ///
 /// # Errors
 /// The binary's own path is unknown, or its client cannot be set up.
-pub(crate) fn librarian(services: &Services) -> anyhow::Result<Librarian> {
+pub(crate) fn document_worker(services: &Services) -> anyhow::Result<DocumentWorker> {
     let program = std::env::current_exe().context("the path of this binary is unknown")?;
     let extractor = Arc::new(ChildExtractor::new(program));
     // Whatever webhooks may do, a document's address is public.
     let client = GuardedClient::new(Policy::default())?;
-    Ok(services.librarian(extractor, client))
+    Ok(services.document_worker(extractor, client))
 }
 
 /// A client for a service on this machine: the environment's proxies have no part in that.

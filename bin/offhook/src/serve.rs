@@ -94,7 +94,7 @@ struct Workers {
     /// Asks the voice providers for their lists.
     voices: JoinHandle<()>,
     /// Reads documents.
-    librarian: JoinHandle<()>,
+    document_worker: JoinHandle<()>,
     /// Renews the tokens of integrations.
     renewals: JoinHandle<()>,
     /// Has calls answered that come in by trunks; it never ends without any.
@@ -230,7 +230,7 @@ impl Running {
             _ = &mut self.workers.dispatcher => "the dispatcher",
             _ = &mut self.workers.voices => "the synchronisation of voices",
             _ = &mut self.workers.logs => "the writer of the request log",
-            _ = &mut self.workers.librarian => "the reader of documents",
+            _ = &mut self.workers.document_worker => "the reader of documents",
             _ = &mut self.workers.renewals => "the renewal of integrations",
             _ = &mut self.workers.inbound => "what answers calls that come in",
         };
@@ -265,7 +265,7 @@ impl Running {
         self.workers.stop.cancel();
         tokio::join!(
             finish(self.workers.dialer),
-            finish(self.workers.librarian),
+            finish(self.workers.document_worker),
             finish(self.workers.renewals),
         );
         let last_events = timeout(LAST_EVENTS_LIMIT, self.services.events_sent());
@@ -355,12 +355,12 @@ impl Workers {
         let dispatcher = parts::dispatcher(settings, services)?.run(stop_deliveries.clone());
         let voices = services.voices().clone().run(stop.clone());
         let logs = services.request_logs().clone().run(stop_logs.clone());
-        let librarian = parts::librarian(services)?.run(stop.clone());
+        let document_worker = parts::document_worker(services)?.run(stop.clone());
         let renewals = services.integrations().renewals().run(stop.clone());
         Ok(Self {
             dialer: tokio::spawn(dialer),
             renewals: tokio::spawn(renewals),
-            librarian: tokio::spawn(librarian),
+            document_worker: tokio::spawn(document_worker),
             dispatcher: tokio::spawn(dispatcher),
             logs: tokio::spawn(logs),
             voices: tokio::spawn(voices),

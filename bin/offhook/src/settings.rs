@@ -102,7 +102,7 @@ pub(crate) struct Settings {
     pub(crate) sip: Option<SipSettings>,
     /// `twilio`, if calls go over it: `calls.carrier` is `twilio`.
     pub(crate) twilio: Option<TwilioSettings>,
-    /// `speech`: recognisers and voices, by the name that agents use.
+    /// `speech`: recognizers and voices, by the name that agents use.
     pub(crate) speech: BTreeMap<String, SpeechProvider>,
     /// `simulator`.
     pub(crate) simulator: SimulatorSettings,

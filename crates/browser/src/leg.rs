@@ -131,7 +131,7 @@ impl PageLine {
             events: told,
             ticks: heard,
             played,
-            playout: Arc::new(Mouth {
+            playout: Arc::new(SpeechOutput {
                 speaker: speaker.clone(),
                 shared: shared.clone(),
             }),
@@ -258,12 +258,12 @@ impl Pacer {
 }
 
 /// The playout queue; the page holds a small part of it.
-struct Mouth {
+struct SpeechOutput {
     speaker: Speaker,
     shared: Arc<Shared>,
 }
 
-impl Playout for Mouth {
+impl Playout for SpeechOutput {
     fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
         self.speaker.enqueue(segment, samples);
     }

@@ -254,7 +254,7 @@ impl Delivery {
         while self.shared.store.is_embedded() && !self.shared.stop.is_cancelled() {
             match self.shared.store.orphan_deliveries().await {
                 Ok(()) => return,
-                Err(error) => self.is_away(&error),
+                Err(error) => self.note_outage(&error),
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}
@@ -274,7 +274,7 @@ impl Delivery {
                 // Use the time after the poll: the database counts its waits from a moment during the poll.
                 self.shared.lanes().look(due, resends, Instant::now());
             }
-            Err(error) => self.is_away(&error),
+            Err(error) => self.note_outage(&error),
         }
         self.looked_at = Instant::now();
         self.look_pause = (self.looked_at - began) * PAUSES_PER_LOOK;
@@ -310,7 +310,7 @@ impl Delivery {
                 self.start();
             }
             Err(error) => {
-                self.is_away(&error);
+                self.note_outage(&error);
                 self.claim_at = Instant::now() + POLL;
             }
         }
@@ -360,12 +360,12 @@ impl Delivery {
             .collect();
         // If this fails, their leases expire.
         if let Err(error) = self.shared.store.give_back_deliveries(ids).await {
-            self.is_away(&error);
+            self.note_outage(&error);
         }
     }
 
     /// Logs once that the database does not answer.
-    fn is_away(&mut self, error: &StoreError) {
+    fn note_outage(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_away, true) {
             tracing::warn!(%error, "webhook delivery waits for the database");
         }

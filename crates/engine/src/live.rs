@@ -23,7 +23,9 @@ use crate::dialogue::Dialogue;
 use crate::phrases::phrases;
 use crate::ports::{LegEvent, Line, Spoken, ToolOutcome, Tools};
 use crate::reply::{NoReply, Piece, Reply};
-use crate::session::{Answered, CallSink, HANG_UP_LIMIT, Over, Session, SessionEnd, at, at_speed};
+use crate::session::{
+    Answered, CallSink, HANG_UP_LIMIT, Session, SessionEnd, SessionExit, at, at_speed,
+};
 
 /// Sentences that a model may be ahead of the synthesizer.
 const SENTENCES_AHEAD: usize = 4;
@@ -84,8 +86,8 @@ pub(crate) async fn hold(
     let ended_at = clock.now();
     let _ = timeout(HANG_UP_LIMIT, leg.line.hang_up()).await;
     match over {
-        Over::ClaimLost => SessionEnd::ClaimLost,
-        Over::Outcome(outcome) => SessionEnd::Ended {
+        SessionExit::ClaimLost => SessionEnd::ClaimLost,
+        SessionExit::Outcome(outcome) => SessionEnd::Ended {
             outcome,
             answered_at: Some(answered_at),
             ended_at,
@@ -156,7 +158,7 @@ enum Timer {
 }
 
 impl<'a> Live<'a> {
-    async fn talk(&mut self) -> Over {
+    async fn talk(&mut self) -> SessionExit {
         if let Err(over) = self.open() {
             return over;
         }
@@ -224,7 +226,7 @@ impl<'a> Live<'a> {
         next
     }
 
-    fn open(&mut self) -> Result<(), Over> {
+    fn open(&mut self) -> Result<(), SessionExit> {
         self.screening = self.line.screens();
         if self.screening {
             return Ok(());
@@ -233,7 +235,7 @@ impl<'a> Live<'a> {
     }
 
     /// Says the first message, or waits for the callee to speak.
-    fn greet(&mut self) -> Result<(), Over> {
+    fn greet(&mut self) -> Result<(), SessionExit> {
         let persona = self.dialogue.persona();
         if self.machine && persona.voicemail == Voicemail::HangUp {
             return Err(completed(TerminationReason::Voicemail));
@@ -251,10 +253,10 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    async fn obey(&mut self, request: EndRequest) -> Result<(), Over> {
+    async fn obey(&mut self, request: EndRequest) -> Result<(), SessionExit> {
         self.granted = Some(request);
         let outcome = match request {
-            EndRequest::ClaimLost => return Err(Over::ClaimLost),
+            EndRequest::ClaimLost => return Err(SessionExit::ClaimLost),
             EndRequest::ApiHangup => {
                 self.cut().await?;
                 return Err(completed(TerminationReason::ApiHangup));
@@ -270,14 +272,14 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    async fn observe(&mut self, event: Option<LegEvent>) -> Result<(), Over> {
+    async fn observe(&mut self, event: Option<LegEvent>) -> Result<(), SessionExit> {
         match event {
             None | Some(LegEvent::Hangup) => {
                 let outcome = self
                     .farewell()
                     .unwrap_or(CallOutcome::Completed(TerminationReason::CustomerHangup));
                 self.cut().await?;
-                Err(Over::Outcome(outcome))
+                Err(SessionExit::Outcome(outcome))
             }
             Some(LegEvent::Failed(reason)) => {
                 self.cut().await?;
@@ -313,7 +315,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    async fn spoken(&mut self, spoken: &Spoken) -> Result<(), Over> {
+    async fn spoken(&mut self, spoken: &Spoken) -> Result<(), SessionExit> {
         let Some(turn) = self.agent.as_mut() else {
             return Ok(());
         };
@@ -331,7 +333,7 @@ impl<'a> Live<'a> {
         self.go_on().await
     }
 
-    async fn written(&mut self, piece: Option<Result<Piece, NoReply>>) -> Result<(), Over> {
+    async fn written(&mut self, piece: Option<Result<Piece, NoReply>>) -> Result<(), SessionExit> {
         let Some(turn) = self.agent.as_mut() else {
             return Ok(());
         };
@@ -371,14 +373,14 @@ impl<'a> Live<'a> {
         }
     }
 
-    async fn due(&mut self, timer: Timer) -> Result<(), Over> {
+    async fn due(&mut self, timer: Timer) -> Result<(), SessionExit> {
         match timer {
             Timer::MaxDuration => {
                 let outcome = self
                     .farewell()
                     .unwrap_or(CallOutcome::Completed(TerminationReason::MaxDuration));
                 self.cut().await?;
-                Err(Over::Outcome(outcome))
+                Err(SessionExit::Outcome(outcome))
             }
             Timer::Warning => {
                 self.warn();
@@ -397,7 +399,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn leave_message(&mut self) -> Result<(), Over> {
+    fn leave_message(&mut self) -> Result<(), SessionExit> {
         let message = self.dialogue.persona().first_message.clone();
         if message.trim().is_empty() {
             return Err(completed(TerminationReason::Voicemail));
@@ -419,7 +421,7 @@ impl<'a> Live<'a> {
     }
 
     /// The customer has been silent for too long: the agent asks once, then hangs up.
-    fn silent(&mut self) -> Result<(), Over> {
+    fn silent(&mut self) -> Result<(), SessionExit> {
         let answers = self.dialogue.awaits_reply() || self.ungreeted.is_some();
         if self.customer_since.take().is_some() && answers {
             self.answer();
@@ -461,8 +463,8 @@ impl<'a> Live<'a> {
     }
 }
 
-fn completed(reason: TerminationReason) -> Over {
-    Over::Outcome(CallOutcome::Completed(reason))
+fn completed(reason: TerminationReason) -> SessionExit {
+    SessionExit::Outcome(CallOutcome::Completed(reason))
 }
 
 async fn or_never<F: Future>(future: Option<F>) -> F::Output {

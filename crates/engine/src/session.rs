@@ -117,8 +117,8 @@ pub async fn run(session: Session, sink: &dyn CallSink, control: &CallControl) -
     };
     match answered {
         Ok(answered) => Box::pin(live::hold(answered, session, sink, requests)).await,
-        Err(Over::ClaimLost) => SessionEnd::ClaimLost,
-        Err(Over::Outcome(outcome)) => SessionEnd::Ended {
+        Err(SessionExit::ClaimLost) => SessionEnd::ClaimLost,
+        Err(SessionExit::Outcome(outcome)) => SessionEnd::Ended {
             outcome,
             answered_at: None,
             ended_at: session.clock.now(),
@@ -140,25 +140,25 @@ pub(crate) struct Answered {
 
 /// Why a session stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum SessionExit {
     Outcome(CallOutcome),
     ClaimLost,
 }
 
-impl From<ClaimLost> for Over {
+impl From<ClaimLost> for SessionExit {
     fn from(_: ClaimLost) -> Self {
         Self::ClaimLost
     }
 }
 
-impl From<FailureReason> for Over {
+impl From<FailureReason> for SessionExit {
     fn from(reason: FailureReason) -> Self {
         Self::Outcome(CallOutcome::Failed(reason))
     }
 }
 
 /// The outcome of an unanswered call that a request ended.
-impl From<EndRequest> for Over {
+impl From<EndRequest> for SessionExit {
     fn from(request: EndRequest) -> Self {
         match request {
             EndRequest::ApiHangup | EndRequest::OutOfCredits => FailureReason::Cancelled.into(),
@@ -173,7 +173,7 @@ async fn dial(
     session: &Session,
     control: &CallControl,
     requests: &mut EndRequests,
-) -> Result<Leg, Over> {
+) -> Result<Leg, SessionExit> {
     let mut retries = DIAL_RETRIES.into_iter();
     loop {
         if let Some(request) = control.requested() {
@@ -231,7 +231,7 @@ async fn ring(
     session: &Session,
     sink: &dyn CallSink,
     requests: &mut EndRequests,
-) -> Result<Answered, Over> {
+) -> Result<Answered, SessionExit> {
     let mut reported = false;
     let mut gives_up_at = None;
     loop {

@@ -8,12 +8,12 @@ mod activity;
 mod call;
 mod carrier;
 mod detector;
-mod ear;
 mod gate;
 mod heard;
 mod line;
-mod mouth;
 mod pronunciation;
+mod speech_input;
+mod speech_output;
 mod turns;
 mod words;
 
@@ -31,9 +31,9 @@ pub use offhook_media::ambient::Ambient;
 
 pub use carrier::SpokenCarrier;
 pub use detector::speech_detector;
-pub use ear::Hearing;
-pub use mouth::Voice;
 pub use pronunciation::{Pronunciation, SaidAs};
+pub use speech_input::Hearing;
+pub use speech_output::Voice;
 
 /// Events that may wait for the session; further ones wait in the call.
 const EVENTS_AHEAD: usize = 16;

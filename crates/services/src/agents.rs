@@ -18,8 +18,8 @@ use offhook_storage::{
     Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, Publication, StoreError, mint,
 };
 
+use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
-use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal, Shared, Voices, knowledge};
 
 use patch::{AgentPatch, language, name};

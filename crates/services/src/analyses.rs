@@ -4,7 +4,7 @@
 //! conversations, not how they are held. The end of a conversation queues its analysis with the schema in force then.
 //! Later changes do not affect ended conversations.
 
-mod analyst;
+mod analysis_worker;
 mod judge;
 
 use offhook_boxed::boxed;
@@ -18,7 +18,7 @@ use crate::error::{Result, UseCaseError};
 use crate::tools::schema;
 use crate::{Refusal, Shared};
 
-pub(crate) use analyst::keep_analysing;
+pub(crate) use analysis_worker::keep_analysing;
 
 /// What to extract from an agent's conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -20,11 +20,11 @@ use tokio_util::task::TaskTracker;
 use crate::feed::Feed;
 use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
-    Chats, Conversations, Credentials, Dialer, Health, Inbound, Integrations, Keys, Knowledge,
-    Legacy, Librarian, Network, Numbers, Overview, People, PlanChanges, RecordingKeeper,
+    Chats, Conversations, Credentials, Dialer, DocumentWorker, Health, Inbound, Integrations, Keys,
+    Knowledge, Legacy, Network, Numbers, Overview, People, PlanChanges, RecordingKeeper,
     RequestLogs, Restored, Retention, Shared, Talks, Team, ToolShelf, UploadCollector, Voices,
-    Wakes, Webhooks, WhatsApp, Widgets, calls, chats, counting, dialer, knowledge, legacy,
-    recordings, signals, talks, uploads,
+    Wakes, Webhooks, WhatsApp, Widgets, calls, chats, dialer, knowledge, legacy, recordings,
+    redis_membership, signals, talks, uploads,
 };
 
 /// What the use cases need.
@@ -141,7 +141,7 @@ impl Services {
             uploads: uploads::Uploads::new(config.objects),
             node: config.node,
             has_redis: config.has_redis,
-            counting: counting::Counting::default(),
+            redis_membership: redis_membership::RedisMembership::default(),
             webhook_policy: config.webhook_policy,
             tool_client: config.tool_client,
             calls: config.calls,
@@ -258,8 +258,12 @@ impl Services {
     }
 
     /// The worker that reads documents: files with `extractor`, URLs with `client`.
-    pub fn librarian(&self, extractor: Arc<dyn Extractor>, client: GuardedClient) -> Librarian {
-        Librarian::new(self.shared.clone(), extractor, client)
+    pub fn document_worker(
+        &self,
+        extractor: Arc<dyn Extractor>,
+        client: GuardedClient,
+    ) -> DocumentWorker {
+        DocumentWorker::new(self.shared.clone(), extractor, client)
     }
 
     /// The worker that dials and runs maintenance.

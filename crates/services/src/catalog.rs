@@ -280,10 +280,10 @@ mod tests {
     }
 
     #[test]
-    fn ears_and_voices_have_the_names_that_agents_write() {
+    fn recognizers_and_voices_have_the_names_that_agents_write() {
         let catalog = Catalog::load(&Plans::default()).unwrap();
-        let ears = ["deepgram", "elevenlabs", "openai", "local", "scripted"];
-        assert_eq!(catalog.providers(ModelKind::Stt), ears);
+        let recognizers = ["deepgram", "elevenlabs", "openai", "local", "scripted"];
+        assert_eq!(catalog.providers(ModelKind::Stt), recognizers);
         let voices = [
             "provider_a",
             "provider_b",

@@ -3,7 +3,7 @@
 use offhook_boxed::boxed;
 use offhook_metrics::metrics;
 
-use crate::{Result, Services, housekeeping};
+use crate::{Result, Services, maintenance};
 
 #[boxed]
 impl Services {
@@ -18,7 +18,7 @@ impl Services {
         shared.store.note_load();
         metrics.jobs.ready(self.health().ready().await.is_ok());
         let backlog = shared.store.backlog(shared.clock.steady()).await;
-        let backlog = housekeeping::counted("figures", backlog)?;
+        let backlog = maintenance::counted("figures", backlog)?;
         metrics
             .calls
             .sampled(backlog.calls_queued, backlog.calls_live);

@@ -54,7 +54,7 @@ impl Health {
             .is_second_node_without_redis(self.0.node, self.0.shares_everything(), now)
             .await;
         match second {
-            Ok(Some(false)) if self.0.counting.is_apart(Instant::now()) => Err(
+            Ok(Some(false)) if self.0.redis_membership.is_apart(Instant::now()) => Err(
                 "another process serves this database, and it counts requests in another Redis than this one: give every \
                  process the same redis_url"
                     .to_owned(),

@@ -2,11 +2,11 @@
 
 mod agent;
 mod content;
+mod document_worker;
 mod embedder;
 mod fetch;
 mod folders;
 mod index;
-mod librarian;
 mod meaning;
 mod scores;
 mod search;
@@ -25,13 +25,13 @@ use offhook_storage::{
     StoreError, mint,
 };
 
+use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
-use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use agent::{AgentKnowledge, SEARCH, WithSearch};
 pub use content::{DocumentFile, NewContent};
-pub use librarian::Librarian;
+pub use document_worker::DocumentWorker;
 pub(crate) use meaning::Meaning;
 pub use search::SearchHit;
 pub(crate) use selection::named;
@@ -119,7 +119,7 @@ impl Knowledge {
             }
             return Err(no_folder("folder_id").into());
         }
-        self.0.wakes.librarian.notify_one();
+        self.0.wakes.document_worker.notify_one();
         Ok(document)
     }
 
@@ -164,7 +164,7 @@ impl Knowledge {
         let at = self.0.clock.now();
         let deleted = self.0.store.delete_document(account, id, at).await?;
         let agents_affected = deleted.ok_or(UseCaseError::NotFound)?;
-        self.0.wakes.librarian.notify_one();
+        self.0.wakes.document_worker.notify_one();
         Ok(Deleted { agents_affected })
     }
 

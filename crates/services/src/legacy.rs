@@ -16,10 +16,10 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::RESERVED_SECONDS;
+use crate::casefold::fold;
 use crate::catalog::{self, CatalogError};
 use crate::error::UseCaseError;
-use crate::folding::fold;
-use crate::housekeeping::counted;
+use crate::maintenance::counted;
 use crate::workers::Turns;
 use crate::{Refusal, Result, Shared};
 

@@ -17,7 +17,7 @@ use offhook_storage::{Account, Actor, AuditEntry, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::dialer::insist;
+use crate::dialer::retry_while_unavailable;
 use crate::{Caller, Page, PageRequest, Result, Shared};
 
 pub(crate) use sessions::delete_ended;
@@ -98,7 +98,7 @@ impl People {
         let (account, at) = (person.member.account_id, self.shared.clock.now());
         let store = self.shared.store.acting(person.actor());
         noted(action, async move {
-            insist(|| store.note(account, words.clone(), at)).await
+            retry_while_unavailable(|| store.note(account, words.clone(), at)).await
         })
         .await;
     }
@@ -110,7 +110,7 @@ impl People {
         let since = at.minus(SENT_AGAIN_WITHIN);
         let store = self.shared.store.acting(person.actor());
         noted(action, async move {
-            insist(|| store.note_once(account, words.clone(), since, at)).await
+            retry_while_unavailable(|| store.note_once(account, words.clone(), since, at)).await
         })
         .await;
     }

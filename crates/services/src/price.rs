@@ -4,7 +4,7 @@ use offhook_domain::{AgentConfig, Plan, Price};
 
 use crate::Shared;
 use crate::catalog::{Catalog, ModelKind};
-use crate::speech::{Ear, Mouth};
+use crate::speech::{SpeechInput, SpeechOutput};
 
 impl Shared {
     /// The price of a minute of a call: the most expensive language model that may answer and, where calls are spoken,
@@ -19,24 +19,29 @@ impl Shared {
     /// The price of a spoken minute, whichever network calls are placed on.
     pub(crate) fn price_of_a_spoken_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
         let answers = self.catalog.dearest(plan, config);
-        let (ears, voices) = (self.ears(config), self.voices(config));
-        answers.plus(of_speech(&self.catalog, plan, &ears, &voices))
+        let (recognizers, voices) = (self.recognizers(config), self.voices(config));
+        answers.plus(of_speech(&self.catalog, plan, &recognizers, &voices))
     }
 }
 
 /// The price of speech-to-text and text-to-speech. A model missing from the catalog is the operator's own, and free.
-fn of_speech(catalog: &Catalog, plan: Plan, ears: &[Ear], voices: &[Mouth]) -> Price {
+fn of_speech(
+    catalog: &Catalog,
+    plan: Plan,
+    recognizers: &[SpeechInput],
+    voices: &[SpeechOutput],
+) -> Price {
     let of = |kind, provider: &str, model: &str| {
         let model = catalog.find(kind, provider, model);
         model.map_or_else(Price::default, |model| model.price(plan))
     };
-    let ears = ears
+    let recognizers = recognizers
         .iter()
         .map(|(provider, settings)| of(ModelKind::Stt, provider, &settings.model));
     let voices = voices
         .iter()
         .map(|(provider, settings)| of(ModelKind::Tts, provider, &settings.model));
-    dearest(ears).plus(dearest(voices))
+    dearest(recognizers).plus(dearest(voices))
 }
 
 fn dearest(prices: impl Iterator<Item = Price>) -> Price {
@@ -46,12 +51,12 @@ fn dearest(prices: impl Iterator<Item = Price>) -> Price {
 #[cfg(test)]
 mod tests {
     use offhook_domain::Plans;
-    use offhook_engine::ports::speech::{RecogniserSettings, VoiceSettings};
+    use offhook_engine::ports::speech::{RecognizerSettings, VoiceSettings};
 
     use super::*;
 
-    fn ear(provider: &str, model: &str) -> Ear {
-        let settings = RecogniserSettings {
+    fn ear(provider: &str, model: &str) -> SpeechInput {
+        let settings = RecognizerSettings {
             model: model.to_owned(),
             language: "en".to_owned(),
             settings: "{}".into(),
@@ -59,7 +64,7 @@ mod tests {
         (provider.to_owned(), settings)
     }
 
-    fn mouth(provider: &str, model: &str) -> Mouth {
+    fn mouth(provider: &str, model: &str) -> SpeechOutput {
         let settings = VoiceSettings {
             voice_id: "v".to_owned(),
             model: model.to_owned(),
@@ -74,8 +79,8 @@ mod tests {
     #[test]
     fn listening_and_speaking_cost_what_the_dearest_costs_that_may_do_it() {
         let catalog = Catalog::load(&Plans::default()).unwrap();
-        let price = |ears: &[Ear], voices: &[Mouth]| {
-            of_speech(&catalog, Plan::Pro, ears, voices).millicredits_per_minute()
+        let price = |recognizers: &[SpeechInput], voices: &[SpeechOutput]| {
+            of_speech(&catalog, Plan::Pro, recognizers, voices).millicredits_per_minute()
         };
         let nova = [ear("deepgram", "nova-3")];
         let voices = [

@@ -99,8 +99,10 @@ pub enum Refusal {
         "the account has as many calls at once as its plan allows: try again when one has ended"
     )]
     LinesBusy,
-    #[error("the agent cannot be talked to: it has no ear or no voice here")]
-    Speechless,
+    #[error(
+        "the agent cannot be talked to: no speech-to-text or text-to-speech provider is configured for it"
+    )]
+    SpeechUnavailable,
     /// They open in this many seconds, if any day of the week does.
     #[error("it is outside the agent's calling hours")]
     TalkOutsideHours(Option<u64>),

@@ -17,8 +17,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::feed::Feed;
 use crate::{
-    CallSettings, Catalog, Network, calls, chats, counting, dialer, knowledge, legacy, recordings,
-    signals, talks, uploads,
+    CallSettings, Catalog, Network, calls, chats, dialer, knowledge, legacy, recordings,
+    redis_membership, signals, talks, uploads,
 };
 
 /// Wakes the workers of this process. Each also polls, so a lost wake-up costs only a moment.
@@ -33,7 +33,7 @@ pub struct Wakes {
     /// A batch is due.
     pub batches: Arc<Notify>,
     /// A document waits to be read, or one was deleted.
-    pub librarian: Arc<Notify>,
+    pub document_worker: Arc<Notify>,
     /// A document waits to be embedded.
     pub embedder: Arc<Notify>,
     /// A customer has sent a WhatsApp message.
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     pub(crate) files_are_shared: bool,
     pub(crate) node: NodeId,
     pub(crate) has_redis: bool,
-    pub(crate) counting: counting::Counting,
+    pub(crate) redis_membership: redis_membership::RedisMembership,
     pub(crate) webhook_policy: Policy,
     pub(crate) tool_client: GuardedClient,
     pub(crate) calls: CallSettings,

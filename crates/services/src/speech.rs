@@ -4,7 +4,7 @@
 //! to choose from. `scripted` is always available and never a default: it neither understands nor speaks a word.
 
 use offhook_domain::{AgentConfig, VoiceProvider};
-use offhook_engine::ports::speech::{RecogniserSettings, Speech, SpeechError, VoiceSettings};
+use offhook_engine::ports::speech::{RecognizerSettings, Speech, SpeechError, VoiceSettings};
 
 use crate::Shared;
 use crate::catalog::{Catalog, ModelKind};
@@ -16,26 +16,30 @@ const SCRIPTED: &str = "scripted";
 const NO_SETTINGS: &str = "{}";
 
 /// A recognizer: its provider's name and its settings.
-pub(crate) type Ear = (String, RecogniserSettings);
+pub(crate) type SpeechInput = (String, RecognizerSettings);
 
 /// A voice: its provider's name and its settings.
-pub(crate) type Mouth = (String, VoiceSettings);
+pub(crate) type SpeechOutput = (String, VoiceSettings);
 
 impl Shared {
     /// The agent's recognizer, at most one. Empty if the agent names no provider and not exactly one is set up here.
-    pub(crate) fn ears(&self, config: &AgentConfig) -> Vec<Ear> {
-        ears(&self.catalog, &*self.speech, config)
+    pub(crate) fn recognizers(&self, config: &AgentConfig) -> Vec<SpeechInput> {
+        recognizers(&self.catalog, &*self.speech, config)
     }
 
     /// The agent's voices: the chosen one, then its fallback voices in the catalog's order.
-    pub(crate) fn voices(&self, config: &AgentConfig) -> Vec<Mouth> {
+    pub(crate) fn voices(&self, config: &AgentConfig) -> Vec<SpeechOutput> {
         let voice = chosen_voice(&self.catalog, &*self.speech, config);
         let others = fallback_voices(&self.catalog, config);
         voice.into_iter().chain(others).collect()
     }
 }
 
-pub(crate) fn ears(catalog: &Catalog, speech: &dyn Speech, config: &AgentConfig) -> Vec<Ear> {
+pub(crate) fn recognizers(
+    catalog: &Catalog,
+    speech: &dyn Speech,
+    config: &AgentConfig,
+) -> Vec<SpeechInput> {
     let stt = &config.stt;
     let provider = match &stt.provider {
         Some(named) => Some(named.as_str()),
@@ -45,7 +49,7 @@ pub(crate) fn ears(catalog: &Catalog, speech: &dyn Speech, config: &AgentConfig)
         let model = stt.model.as_deref();
         let model = model.unwrap_or_else(|| catalog.usual(ModelKind::Stt, provider));
         let language = stt.language.as_ref().unwrap_or(&config.language);
-        let settings = RecogniserSettings {
+        let settings = RecognizerSettings {
             model: model.to_owned(),
             language: language.clone(),
             settings: stt.settings.to_compact().into(),
@@ -61,7 +65,7 @@ pub(crate) fn chosen_voice(
     catalog: &Catalog,
     speech: &dyn Speech,
     config: &AgentConfig,
-) -> Option<Mouth> {
+) -> Option<SpeechOutput> {
     let voice = &config.voice;
     let provider = match &voice.provider {
         Some(named) => named.as_str(),
@@ -77,7 +81,7 @@ pub(crate) fn chosen_voice(
 }
 
 /// The fallback voices, in the catalog's order.
-pub(crate) fn fallback_voices(catalog: &Catalog, config: &AgentConfig) -> Vec<Mouth> {
+pub(crate) fn fallback_voices(catalog: &Catalog, config: &AgentConfig) -> Vec<SpeechOutput> {
     let others = &config.voice.fallback_voices;
     let of = |provider: &&str| others.iter().find(|(name, _)| name == provider);
     let providers = catalog.providers(ModelKind::Tts);
@@ -108,12 +112,12 @@ fn usual_voice(
 /// The providers set up here for speech-to-text, without `scripted`.
 pub(crate) fn listening<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a str> {
     let set_up = |provider: &&str| {
-        let settings = RecogniserSettings {
+        let settings = RecognizerSettings {
             model: catalog.usual(ModelKind::Stt, provider).to_owned(),
             language: "en".to_owned(),
             settings: NO_SETTINGS.into(),
         };
-        is_set_up(provider, speech.recogniser(provider, &settings))
+        is_set_up(provider, speech.recognizer(provider, &settings))
     };
     let providers = catalog.providers(ModelKind::Stt).into_iter();
     providers.filter(set_up).collect()
@@ -130,7 +134,7 @@ pub(crate) fn speaking<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a
             settings: NO_SETTINGS.into(),
             key: None,
         };
-        is_set_up(provider, speech.synthesiser(provider, &settings))
+        is_set_up(provider, speech.synthesizer(provider, &settings))
     };
     let providers = catalog.providers(ModelKind::Tts).into_iter();
     providers.filter(set_up).collect()

@@ -12,8 +12,8 @@ use offhook_engine::voice::{
 use offhook_storage::{Conversation, VoiceOwner};
 
 use crate::Shared;
-use crate::dialer::{Meter, insist};
-use crate::speech::Mouth;
+use crate::dialer::{Meter, retry_while_unavailable};
+use crate::speech::SpeechOutput;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -36,13 +36,13 @@ impl Direction {
 
 /// Why an agent cannot hold a spoken call here. It names providers, which are not secret, and nothing of the call.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Speechless {
+pub(crate) enum SpeechUnavailable {
     /// No speech-to-text provider is usable.
-    #[error("no recogniser can be had for the agent: {0}")]
-    Deaf(String),
+    #[error("no recognizer can be had for the agent: {0}")]
+    NoRecognizer(String),
     /// No text-to-speech provider is usable.
     #[error("no voice can be had for the agent: {0}")]
-    Mute(String),
+    NoSynthesizer(String),
 }
 
 impl Shared {
@@ -54,21 +54,24 @@ impl Shared {
         config: &AgentConfig,
         direction: Direction,
         meter: Option<&Meter>,
-    ) -> Result<SpokenSettings, Speechless> {
+    ) -> Result<SpokenSettings, SpeechUnavailable> {
         let voices = self.keyed_voices(account, config).await;
-        let ears = self.ears(config).into_iter().map(|(provider, settings)| {
-            let found = self.speech.recogniser(&provider, &settings);
-            let metered = found.map(|service| match meter {
-                Some(meter) => meter.ear(service, (&provider, &settings.model)),
-                None => service,
+        let recognizers = self
+            .recognizers(config)
+            .into_iter()
+            .map(|(provider, settings)| {
+                let found = self.speech.recognizer(&provider, &settings);
+                let metered = found.map(|service| match meter {
+                    Some(meter) => meter.ear(service, (&provider, &settings.model)),
+                    None => service,
+                });
+                metered
+                    .map(|service| Hearing { service, settings })
+                    .map_err(|error| format!("`{provider}`: {error}"))
             });
-            metered
-                .map(|service| Hearing { service, settings })
-                .map_err(|error| format!("`{provider}`: {error}"))
-        });
         let voices = voices.into_iter().map(|voice| {
             let (provider, settings) = voice?;
-            let found = self.speech.synthesiser(&provider, &settings);
+            let found = self.speech.synthesizer(&provider, &settings);
             let metered = found.map(|service| match meter {
                 Some(meter) => meter.voice(service, (&provider, &settings.model)),
                 None => service,
@@ -82,8 +85,8 @@ impl Shared {
         let ambient = conversation.audio.ambient.as_deref();
         let endpointing = u64::try_from(turns.endpointing_ms).unwrap_or(0);
         Ok(SpokenSettings {
-            hearings: within_reach(ears).map_err(Speechless::Deaf)?,
-            voices: within_reach(voices).map_err(Speechless::Mute)?,
+            hearings: within_reach(recognizers).map_err(SpeechUnavailable::NoRecognizer)?,
+            voices: within_reach(voices).map_err(SpeechUnavailable::NoSynthesizer)?,
             endpointing: Duration::from_millis(endpointing),
             screens: direction == Direction::Outbound && turns.voicemail != Voicemail::Ignore,
             ambient: ambient.and_then(Ambient::named),
@@ -98,7 +101,7 @@ impl Shared {
         &self,
         account: AccountId,
         config: &AgentConfig,
-    ) -> Vec<Result<Mouth, String>> {
+    ) -> Vec<Result<SpeechOutput, String>> {
         let mut keyed = Vec::new();
         for (provider, settings) in self.voices(config) {
             let key = self.own_key(account, &provider, &settings.voice_id).await;
@@ -123,13 +126,14 @@ impl Shared {
             return Ok(None);
         };
         let store = &self.store;
-        let owner = insist(|| store.voice_owner(account, provider, voice_id)).await;
+        let owner =
+            retry_while_unavailable(|| store.voice_owner(account, provider, voice_id)).await;
         match owner.map_err(|error| error.to_string())? {
             VoiceOwner::Account => {}
             VoiceOwner::Service => return Ok(None),
             VoiceOwner::Nobody => return Err("the voice is the account's own no more".to_owned()),
         }
-        let secret = insist(|| store.credential_secret(account, credential)).await;
+        let secret = retry_while_unavailable(|| store.credential_secret(account, credential)).await;
         let secret = secret.map_err(|error| error.to_string())?;
         let secret = secret.ok_or("the account's credential for its own voice is gone")?;
         Ok(Some(VoiceKey::new(secret)))
@@ -140,13 +144,13 @@ impl Shared {
     /// Whether the agent can hold a spoken call here at all.
     pub(crate) fn can_speak(&self, config: &AgentConfig) -> bool {
         let hears = self
-            .ears(config)
+            .recognizers(config)
             .iter()
-            .any(|(provider, settings)| self.speech.recogniser(provider, settings).is_ok());
+            .any(|(provider, settings)| self.speech.recognizer(provider, settings).is_ok());
         let speaks = || {
             self.voices(config)
                 .iter()
-                .any(|(provider, settings)| self.speech.synthesiser(provider, settings).is_ok())
+                .any(|(provider, settings)| self.speech.synthesizer(provider, settings).is_ok())
         };
         hears && speaks()
     }

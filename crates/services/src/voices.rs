@@ -23,7 +23,7 @@ pub(crate) use adding::UnreadyVoice;
 pub use snapshot::VoicePlace;
 pub use sync::{SyncOutcome, VoiceSyncError};
 
-use crate::folding::fold;
+use crate::casefold::fold;
 use crate::{CatalogError, Page, Result, Shared};
 use shipped::Shipped;
 use snapshot::{Listing, Search, Snapshot};

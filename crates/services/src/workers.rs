@@ -56,13 +56,13 @@ impl Turns {
 
 /// Named workers. If one panics, its work is no longer done here, so the process should end and let another one do it.
 #[derive(Default)]
-pub(crate) struct Staff {
+pub(crate) struct Workers {
     working: JoinSet<()>,
     names: HashMap<task::Id, &'static str>,
 }
 
-impl Staff {
-    pub(crate) fn employ(
+impl Workers {
+    pub(crate) fn spawn(
         &mut self,
         name: &'static str,
         work: impl Future<Output = ()> + Send + 'static,
@@ -76,7 +76,7 @@ impl Staff {
     }
 
     /// The first worker that panics; `None` once all have ended normally, as workers without work here do.
-    pub(crate) async fn lost_one(&mut self) -> Option<&'static str> {
+    pub(crate) async fn first_lost(&mut self) -> Option<&'static str> {
         while let Some(ended) = self.working.join_next_with_id().await {
             if let Err(error) = ended {
                 return Some(self.names.get(&error.id()).copied().unwrap_or("a worker"));

@@ -24,7 +24,7 @@ use crate::CALLBACK_PATH;
 use crate::call::{Call, Progress, end};
 use crate::client::{Order, TwilioClient, TwilioError};
 use crate::incoming;
-use crate::line::{Control, Line, Mouth, SIGNALS_WAITING, Signal};
+use crate::line::{Control, Line, SIGNALS_WAITING, Signal, SpeechOutput};
 use crate::login::Login;
 use crate::party::{Form, Party};
 use crate::settings::{SettingsError, TwilioSettings, address, is_sid};
@@ -252,7 +252,7 @@ impl TwilioCarrier {
             events: told,
             ticks: heard,
             played: became,
-            playout: Arc::new(Mouth(Arc::clone(&line))),
+            playout: Arc::new(SpeechOutput(Arc::clone(&line))),
             signalling: Arc::new(Control(line)),
         };
         Ok((call, leg, twiml))

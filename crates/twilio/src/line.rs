@@ -208,9 +208,9 @@ pub(crate) async fn is_set(flag: &mut watch::Receiver<bool>) {
 }
 
 /// The engine's playout queue.
-pub(crate) struct Mouth(pub(crate) Arc<Line>);
+pub(crate) struct SpeechOutput(pub(crate) Arc<Line>);
 
-impl Playout for Mouth {
+impl Playout for SpeechOutput {
     fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
         self.0.queue.lock().enqueue(segment, samples);
     }

@@ -75,7 +75,7 @@ impl Callee {
             key: None,
         };
         let registry = SpeechRegistry::new(speech.clone())?;
-        let voice = registry.synthesiser(provider, &settings)?;
+        let voice = registry.synthesizer(provider, &settings)?;
         let mut lines = Vec::new();
         for text in texts {
             lines.push(spoken(&*voice, &settings, text).await?);

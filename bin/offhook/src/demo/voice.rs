@@ -72,7 +72,7 @@ impl Staging {
     /// # Errors
     /// A program is missing, and the sentence names its package; or there is no port.
     pub(super) async fn prepare(settings: &mut Settings) -> anyhow::Result<Self> {
-        let [flite, recogniser, _] = find()?;
+        let [flite, recognizer, _] = find()?;
         let folder = tempfile::tempdir()?;
         let grammar = folder.path().join("demo.gram");
         std::fs::write(&grammar, grammar_of(&LINES)).context("writing the grammar")?;
@@ -80,7 +80,7 @@ impl Staging {
             PROVIDER.to_owned(),
             SpeechProvider::Exec {
                 listen: Some(program(
-                    &recogniser,
+                    &recognizer,
                     &["-infile", "{file}", "-jsgf"],
                     &grammar,
                 )?),
@@ -180,8 +180,8 @@ pub(super) fn find() -> anyhow::Result<[PathBuf; 3]> {
         .filter(|(found, _)| found.is_none())
         .map(|(_, (_, package))| package)
         .collect();
-    if let [Some(flite), Some(recogniser), Some(model)] = found {
-        return Ok([flite, recogniser, model]);
+    if let [Some(flite), Some(recognizer), Some(model)] = found {
+        return Ok([flite, recognizer, model]);
     }
     bail!(
         "the spoken demo makes and understands speech by programs of the system, and some are missing: install {} \

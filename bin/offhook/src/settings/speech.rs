@@ -1,4 +1,4 @@
-//! `speech`: where the recognisers and voices are that agents may name, and the programs of this machine among them.
+//! `speech`: where the recognizers and voices are that agents may name, and the programs of this machine among them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use crate::TurnRole;
 use crate::latency::Way;
 use crate::ports::Spoken;
 use crate::reply::Reply;
-use crate::session::{Over, Turn, unless_lost};
+use crate::session::{SessionExit, Turn, unless_lost};
 
 /// How long a line may take to report how much of an interrupted text was heard.
 pub(super) const CUT_LIMIT: Duration = Duration::from_secs(1);
@@ -154,7 +154,7 @@ impl<'a> Live<'a> {
     }
 
     /// Continues with the next sentence, the end of the tool step, or the end of the turn.
-    pub(super) async fn go_on(&mut self) -> Result<(), Over> {
+    pub(super) async fn go_on(&mut self) -> Result<(), SessionExit> {
         self.speak_next();
         let Some(turn) = &self.agent else {
             return Ok(());
@@ -236,7 +236,7 @@ impl<'a> Live<'a> {
     }
 
     /// Takes the floor from the agent. The transcript keeps what was heard of its turn.
-    pub(super) async fn cut(&mut self) -> Result<(), Over> {
+    pub(super) async fn cut(&mut self) -> Result<(), SessionExit> {
         let Some(turn) = self.agent.as_mut() else {
             return Ok(());
         };
@@ -253,7 +253,7 @@ impl<'a> Live<'a> {
     }
 
     /// Records the agent's turn and listens, or ends the call if these were its last words.
-    pub(super) async fn finish(&mut self, interrupted: bool) -> Result<(), Over> {
+    pub(super) async fn finish(&mut self, interrupted: bool) -> Result<(), SessionExit> {
         let Some(mut turn) = self.agent.take() else {
             return Ok(());
         };
@@ -266,7 +266,7 @@ impl<'a> Live<'a> {
             self.abandon(step).await?;
         }
         if let Some(outcome) = farewell {
-            return Err(Over::Outcome(outcome));
+            return Err(SessionExit::Outcome(outcome));
         }
         self.yield_floor();
         Ok(())
@@ -285,7 +285,7 @@ impl<'a> Live<'a> {
         &mut self,
         turn: AgentTurn<'_>,
         interrupted: bool,
-    ) -> Result<(), Over> {
+    ) -> Result<(), SessionExit> {
         let (Some(started_at), false) = (turn.started_at, turn.heard.is_empty()) else {
             return Ok(());
         };
@@ -299,7 +299,7 @@ impl<'a> Live<'a> {
         .await
     }
 
-    pub(super) async fn record(&mut self, turn: Turn) -> Result<(), Over> {
+    pub(super) async fn record(&mut self, turn: Turn) -> Result<(), SessionExit> {
         unless_lost(&mut self.requests, self.sink.turn(turn)).await?;
         Ok(())
     }

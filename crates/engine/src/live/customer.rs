@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{LONGEST_UTTERANCE, Live};
 use crate::TurnRole;
-use crate::session::{Over, Turn, at_speed};
+use crate::session::{SessionExit, Turn, at_speed};
 
 /// A finished utterance of the customer.
 pub(super) struct Words<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Words<'a> {
 }
 
 impl Live<'_> {
-    pub(super) async fn customer_started(&mut self) -> Result<(), Over> {
+    pub(super) async fn customer_started(&mut self) -> Result<(), SessionExit> {
         self.customer_since = Some(self.clock.now());
         self.filler_at = None;
         if self.yields() {
@@ -38,7 +38,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    pub(super) async fn heard(&mut self, text: &str, duration_ms: u32) -> Result<(), Over> {
+    pub(super) async fn heard(&mut self, text: &str, duration_ms: u32) -> Result<(), SessionExit> {
         let now = Instant::now();
         let pause = at_speed(self.dialogue.persona().endpointing, self.speed);
         let words = Words {
@@ -52,7 +52,7 @@ impl Live<'_> {
     }
 
     /// Handles a finished utterance.
-    pub(super) async fn turn_over(&mut self, words: Words<'_>) -> Result<(), Over> {
+    pub(super) async fn turn_over(&mut self, words: Words<'_>) -> Result<(), SessionExit> {
         let text = words.text;
         let started_at = self.began_to_speak(&words);
         if !text.is_empty() {
@@ -91,7 +91,7 @@ impl Live<'_> {
         &mut self,
         words: &Words<'_>,
         started_at: Timestamp,
-    ) -> Result<(), Over> {
+    ) -> Result<(), SessionExit> {
         self.record(Turn {
             role: TurnRole::User,
             text: words.text.to_owned(),

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::Live;
 use super::customer::Words;
 use crate::ports::Spoken;
-use crate::session::Over;
+use crate::session::SessionExit;
 
 impl Live<'_> {
     /// Screening is done: a human or a machine answered. What was said is no question, so no model answers it.
@@ -14,7 +14,7 @@ impl Live<'_> {
         machine: bool,
         text: &str,
         duration_ms: u32,
-    ) -> Result<(), Over> {
+    ) -> Result<(), SessionExit> {
         if !std::mem::take(&mut self.screening) {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use super::Live;
 use super::agent::CUT_LIMIT;
 use crate::TurnRole;
 use crate::ports::{LineError, ToolAction, ToolCall, ToolOutcome, Tools};
-use crate::session::{Over, Turn};
+use crate::session::{SessionExit, Turn};
 use crate::tool_use;
 
 /// How long the carrier may take to carry out a line action.
@@ -63,7 +63,10 @@ impl<'a> ToolStep<'a> {
 }
 
 impl Live<'_> {
-    pub(super) async fn tools_answered(&mut self, outcomes: Vec<ToolOutcome>) -> Result<(), Over> {
+    pub(super) async fn tools_answered(
+        &mut self,
+        outcomes: Vec<ToolOutcome>,
+    ) -> Result<(), SessionExit> {
         let Some(turn) = self.agent.as_mut() else {
             return Ok(());
         };
@@ -89,7 +92,7 @@ impl Live<'_> {
 
     /// The customer barges in. Running tools go on, because an interruption does not undo their effects. The model gets
     /// their answers together with what the customer says.
-    pub(super) async fn interrupt(&mut self) -> Result<(), Over> {
+    pub(super) async fn interrupt(&mut self) -> Result<(), SessionExit> {
         let Some(turn) = self.agent.as_mut().filter(|turn| turn.step.is_some()) else {
             return self.cut().await;
         };
@@ -105,7 +108,7 @@ impl Live<'_> {
     }
 
     /// Carries out the tools' line actions, records everything, and lets the model continue.
-    pub(super) async fn conclude(&mut self) -> Result<(), Over> {
+    pub(super) async fn conclude(&mut self) -> Result<(), SessionExit> {
         let Some(mut turn) = self.agent.take() else {
             return Ok(());
         };
@@ -131,7 +134,7 @@ impl Live<'_> {
         }
         self.dialogue.used_tools(&said, step.calls, &answers);
         if let Some(reason) = over {
-            return Err(Over::Outcome(CallOutcome::Completed(reason)));
+            return Err(SessionExit::Outcome(CallOutcome::Completed(reason)));
         }
         self.yield_floor();
         Ok(())
@@ -175,7 +178,7 @@ impl Live<'_> {
     }
 
     /// Records the tool calls of a turn whose call ends before they are done.
-    pub(super) async fn abandon(&mut self, step: ToolStep<'_>) -> Result<(), Over> {
+    pub(super) async fn abandon(&mut self, step: ToolStep<'_>) -> Result<(), SessionExit> {
         for (at, call) in step.calls.iter().enumerate() {
             let turn = match step.outcomes.get(at) {
                 Some(ToolOutcome::Answer(text)) => step.turn(call, text, false),

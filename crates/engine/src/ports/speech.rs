@@ -19,14 +19,14 @@ use super::audio::Frame;
 pub trait Speech: Send + Sync {
     /// Finds the provider's recognizer and checks that it supports the settings. Returns [`SpeechError::NotConfigured`]
     /// for an unknown provider, or [`SpeechError::Unable`] with the configuration field that it does not support.
-    fn recogniser(
+    fn recognizer(
         &self,
         provider: &str,
-        settings: &RecogniserSettings,
+        settings: &RecognizerSettings,
     ) -> Result<Arc<dyn SpeechToText>, SpeechError>;
 
     /// Finds the provider's synthesizer and checks that it supports the settings.
-    fn synthesiser(
+    fn synthesizer(
         &self,
         provider: &str,
         settings: &VoiceSettings,
@@ -37,23 +37,23 @@ pub trait Speech: Send + Sync {
 #[async_trait]
 pub trait SpeechToText: Send + Sync {
     /// Opens a recognizer for one call. Dropping the stream closes it. The engine drops the future after three seconds.
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError>;
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer, SpeechError>;
 
-    fn abilities(&self) -> RecogniserAbilities;
+    fn abilities(&self) -> RecognizerAbilities;
 }
 
 /// What a recognizer supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RecogniserAbilities {
-    /// It sends interim results during an utterance: [`RecogniserEvent::Partial`].
+pub struct RecognizerAbilities {
+    /// It sends interim results during an utterance: [`RecognizerEvent::Partial`].
     pub partials: bool,
-    /// It detects the end of a turn itself: [`RecogniserEvent::TurnEnded`].
+    /// It detects the end of a turn itself: [`RecognizerEvent::TurnEnded`].
     pub turns: bool,
 }
 
 /// The speech-to-text settings of an agent (`stt`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecogniserSettings {
+pub struct RecognizerSettings {
     /// The provider's name of the model.
     pub model: String,
     /// BCP 47.
@@ -63,12 +63,12 @@ pub struct RecogniserSettings {
 }
 
 /// The recognizer of one call.
-pub struct Recogniser {
+pub struct Recognizer {
     /// The audio to recognize. The engine never waits here: inputs that do not fit are dropped. Closing one or both
     /// channels closes the recognizer.
-    pub input: mpsc::Sender<RecogniserInput>,
+    pub input: mpsc::Sender<RecognizerInput>,
     /// The recognition results. The channel closes when the service is gone.
-    pub events: mpsc::Receiver<RecogniserEvent>,
+    pub events: mpsc::Receiver<RecognizerEvent>,
 }
 
 /// The recommended capacity of a recognizer's input: 5 s of frames, and the marks between them.
@@ -76,19 +76,19 @@ pub const INPUTS_AHEAD: usize = 256;
 
 /// An input of a recognizer.
 #[derive(Clone)]
-pub enum RecogniserInput {
+pub enum RecognizerInput {
     /// The next 20 ms of the call, speech or silence.
     Frame(Box<Frame>),
     /// The caller began to speak shortly before this mark. An adapter that sends whole utterances keeps the half second
     /// before it, and everything up to [`Finalize`](Self::Finalize).
     SpeechBegan,
-    /// The caller seems to pause, so results are due. The recognizer sends one [`RecogniserEvent::Final`] for all audio
-    /// not yet covered, if there is any speech, then one [`RecogniserEvent::Finalized`].
+    /// The caller seems to pause, so results are due. The recognizer sends one [`RecognizerEvent::Final`] for all audio
+    /// not yet covered, if there is any speech, then one [`RecognizerEvent::Finalized`].
     Finalize,
 }
 
 /// Hides the sound.
-impl fmt::Debug for RecogniserInput {
+impl fmt::Debug for RecognizerInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Frame(_) => "Frame",
@@ -101,12 +101,12 @@ impl fmt::Debug for RecogniserInput {
 /// A result of a recognizer.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RecogniserEvent {
+pub enum RecognizerEvent {
     /// The interim text since the last [`Final`](Self::Final). Each replaces the one before.
     Partial(String),
     /// The final text since the last one. It never changes again.
     Final(String),
-    /// The answer to one [`RecogniserInput::Finalize`]: all audio before it has its results.
+    /// The answer to one [`RecognizerInput::Finalize`]: all audio before it has its results.
     Finalized,
     /// The service detected the start of a turn.
     TurnBegan,
@@ -121,7 +121,7 @@ pub enum RecogniserEvent {
 }
 
 /// Hides the words: transcripts do not belong in logs.
-impl fmt::Debug for RecogniserEvent {
+impl fmt::Debug for RecognizerEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Partial(text) => write!(f, "Partial({} bytes)", text.len()),
@@ -141,7 +141,7 @@ impl fmt::Debug for RecogniserEvent {
 pub trait TextToSpeech: Send + Sync {
     /// Opens a synthesizer for one call. It prepares whatever it can before the first text, such as a connection. The
     /// engine drops the future after three seconds.
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError>;
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>, SpeechError>;
 }
 
 /// The text-to-speech settings of an agent (`voice`).
@@ -183,7 +183,7 @@ impl fmt::Debug for VoiceKey {
 }
 
 /// The synthesizer of one call. Dropping it closes its connections.
-pub trait Synthesiser: Send + Sync {
+pub trait Synthesizer: Send + Sync {
     /// Speaks one text, a sentence or two. The stream ends after the last sound or an error. Dropping it cancels the
     /// text: the service gets notice if its protocol allows it, and late sound is discarded. Streams may overlap; the
     /// engine has two at most.

@@ -10,14 +10,14 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, sleep_until};
 
 use super::SpokenSettings;
-use super::ear::{Ear, Heard};
 use super::gate::Gate;
 use super::line::Command;
-use super::mouth::Mouth;
+use super::speech_input::{Heard, SpeechInput};
+use super::speech_output::SpeechOutput;
 use super::turns::{Effect, End, Event, Rules, Told, Turns};
 use crate::ports::LegEvent;
 use crate::ports::audio::{AudioEvent, AudioLeg, Played, Recorder, SpeechDetector, Tick};
-use crate::ports::speech::RecogniserEvent;
+use crate::ports::speech::RecognizerEvent;
 
 pub(super) struct Call {
     leg: AudioLeg,
@@ -26,8 +26,8 @@ pub(super) struct Call {
     /// Events for the session, in order; the session may be busy writing to storage.
     untold: VecDeque<LegEvent>,
     turns: Turns,
-    ear: Ear,
-    mouth: Mouth,
+    speech_input: SpeechInput,
+    speech_output: SpeechOutput,
     gate: Gate,
     detector: Box<dyn SpeechDetector>,
     ambient: Option<Ambient>,
@@ -75,8 +75,8 @@ impl Call {
             session,
             untold: VecDeque::new(),
             turns: Turns::new(rules),
-            ear: Ear::new(settings.hearings),
-            mouth: Mouth::new(settings.voices, playout, settings.pronunciation),
+            speech_input: SpeechInput::new(settings.hearings),
+            speech_output: SpeechOutput::new(settings.voices, playout, settings.pronunciation),
             gate: Gate::default(),
             detector: settings.detector,
             ambient: settings.ambient,
@@ -125,8 +125,8 @@ impl Call {
             }
             event = self.leg.events.recv() => Happening::Line(event),
             played = self.leg.played.recv(), if !self.played_ends => Happening::Played(played),
-            heard = self.ear.next() => Happening::Heard(heard),
-            id = self.mouth.failed() => Happening::VoiceFailed(id),
+            heard = self.speech_input.next() => Happening::Heard(heard),
+            id = self.speech_output.failed() => Happening::VoiceFailed(id),
             tick = self.leg.ticks.recv(), if !self.ticks_end => Happening::Tick(tick.map(Box::new)),
             () = wakes => Happening::Time,
         }
@@ -139,7 +139,7 @@ impl Call {
             Happening::Told => {}
             Happening::Line(event) => self.signalled(event),
             Happening::Played(Some(Played::Began(segment, at))) => {
-                self.mouth.began(segment.0, at);
+                self.speech_output.began(segment.0, at);
                 self.step(Event::Began(segment.0));
             }
             Happening::Played(Some(Played::Ended(segment, _))) => {
@@ -159,11 +159,11 @@ impl Call {
         match command {
             Command::Say { text, done } => {
                 self.said += 1;
-                self.mouth.ask(self.said, text, done);
+                self.speech_output.ask(self.said, text, done);
                 self.step(Event::Say(self.said));
             }
             Command::Stop => self.step(Event::Stop),
-            Command::Prepare(text) => self.mouth.prepare(&text),
+            Command::Prepare(text) => self.speech_output.prepare(&text),
             Command::Interruptible(may) => self.step(Event::Interruptible(may)),
             Command::HangUp => self.step(Event::Over(End::Silent)),
         }
@@ -173,7 +173,7 @@ impl Call {
         match event {
             Some(AudioEvent::Accepted) => self.forward(LegEvent::Accepted),
             Some(AudioEvent::Ringing) => {
-                self.mouth.warm_up();
+                self.speech_output.warm_up();
                 self.step(Event::Ringing);
             }
             // The call is unanswered: this sound is the network's.
@@ -182,8 +182,8 @@ impl Call {
                 if let Some(place) = self.ambient.take() {
                     self.leg.playout.set_background(place.sound());
                 }
-                self.ear.open();
-                self.mouth.warm_up();
+                self.speech_input.open();
+                self.speech_output.warm_up();
                 self.step(Event::Answered);
             }
             Some(AudioEvent::Screened(machine)) => self.step(Event::Screened { machine }),
@@ -197,14 +197,14 @@ impl Call {
 
     fn heard(&mut self, heard: Heard) {
         let event = match heard {
-            Heard::Event(RecogniserEvent::Partial(text)) => Event::Partial(text),
-            Heard::Event(RecogniserEvent::Final(text)) => Event::Final(text),
-            Heard::Event(RecogniserEvent::Finalized) => Event::Finalized,
-            Heard::Event(RecogniserEvent::TurnEnded) => Event::TurnEnded,
+            Heard::Event(RecognizerEvent::Partial(text)) => Event::Partial(text),
+            Heard::Event(RecognizerEvent::Final(text)) => Event::Final(text),
+            Heard::Event(RecognizerEvent::Finalized) => Event::Finalized,
+            Heard::Event(RecognizerEvent::TurnEnded) => Event::TurnEnded,
             // Voice activity detection finds a start of speech sooner, and no reply starts on a guess.
             Heard::Event(_) => return,
-            Heard::Listens(finalizes) => Event::EarReplaced { finalizes },
-            Heard::Nothing => Event::EarFailed,
+            Heard::Listens(finalizes) => Event::RecognizerReplaced { finalizes },
+            Heard::Nothing => Event::RecognizerFailed,
         };
         self.step(event);
     }
@@ -219,7 +219,7 @@ impl Call {
         let likelihood = self.detector.likelihood(&tick.heard);
         let speech = self.gate.is_speech(tick, likelihood);
         if self.turns.listens() {
-            self.ear.hear(&tick.heard);
+            self.speech_input.hear(&tick.heard);
         }
         let lost = tick.lost;
         self.step(Event::Frame { speech, lost });
@@ -237,14 +237,14 @@ impl Call {
         for effect in effects {
             match effect {
                 Effect::Tell(_) => {}
-                Effect::Speak(id) => self.mouth.speak(id),
-                Effect::Finish(id) => self.mouth.finish(id),
-                Effect::Cut(id) => self.mouth.cut(id),
+                Effect::Speak(id) => self.speech_output.speak(id),
+                Effect::Finish(id) => self.speech_output.finish(id),
+                Effect::Cut(id) => self.speech_output.cut(id),
                 Effect::Pause => self.leg.playout.pause(),
                 Effect::Resume => self.leg.playout.resume(),
-                Effect::SpeechBegan => self.ear.speech_began(),
-                Effect::Finalize => self.ear.finalize(),
-                Effect::Forget => self.ear.forget(),
+                Effect::SpeechBegan => self.speech_input.speech_began(),
+                Effect::Finalize => self.speech_input.finalize(),
+                Effect::Forget => self.speech_input.forget(),
             }
         }
     }
@@ -269,7 +269,7 @@ impl Call {
                 spoke_until,
                 interrupts,
             } => {
-                self.mouth.begin_turn();
+                self.speech_output.begin_turn();
                 LegEvent::TurnOver {
                     text,
                     duration_ms: millis(duration),

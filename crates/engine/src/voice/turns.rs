@@ -16,7 +16,7 @@ use std::time::Duration;
 use offhook_domain::FailureReason;
 
 use crate::voice::activity::{Activity, Edge};
-use customer::{Ear, Utterance};
+use customer::{RecognizerState, Utterance};
 use floor::Floor;
 use screen::Screen;
 
@@ -68,11 +68,11 @@ pub(crate) enum Event {
     TurnEnded,
     /// A fallback recognizer took over. It hears the current utterance from its beginning, with this many of its
     /// finalize requests.
-    EarReplaced {
+    RecognizerReplaced {
         finalizes: u64,
     },
     /// All recognizers failed.
-    EarFailed,
+    RecognizerFailed,
     /// The agent wants to say its next sentence. Numbers increase.
     Say(u64),
     /// The first audio of a sentence was sent.
@@ -165,7 +165,7 @@ pub(crate) struct Turns {
     phase: Phase,
     held: bool,
     activity: Activity,
-    ear: Ear,
+    recognizer: RecognizerState,
     customer: Option<Utterance>,
     floor: Floor,
     /// When audio last came, or when the call was answered.
@@ -181,7 +181,7 @@ impl Turns {
             phase: Phase::Ringing,
             held: false,
             activity: Activity::default(),
-            ear: Ear::default(),
+            recognizer: RecognizerState::default(),
             customer: None,
             floor: Floor::default(),
             media_at: Duration::ZERO,
@@ -252,15 +252,15 @@ impl Turns {
             Event::Hold(on) => self.hold(on, now),
             Event::Partial(text) => self.partial(text, now),
             Event::Final(text) => self.words(&text, now),
-            Event::Finalized => self.ear.finalized(),
-            Event::TurnEnded => self.recogniser_ends_turn(),
-            Event::EarReplaced { finalizes } => {
-                self.ear.replaced(finalizes);
+            Event::Finalized => self.recognizer.finalized(),
+            Event::TurnEnded => self.recognizer_ends_turn(),
+            Event::RecognizerReplaced { finalizes } => {
+                self.recognizer.replaced(finalizes);
                 if let Some(utterance) = &mut self.customer {
                     utterance.forget_words();
                 }
             }
-            Event::EarFailed => self.end(End::Failed(FailureReason::AgentError), now),
+            Event::RecognizerFailed => self.end(End::Failed(FailureReason::AgentError), now),
             Event::Say(id) => self.say(id, now),
             Event::Began(id) => self.floor.began(id, now),
             Event::Played(id) => self.played(id, now),

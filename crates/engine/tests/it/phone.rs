@@ -15,8 +15,8 @@ use offhook_engine::ports::audio::{
     Recorder, SILENCE, SegmentId, Signalling, SpeechDetector, TICKS_AHEAD, Tick,
 };
 use offhook_engine::ports::speech::{
-    INPUTS_AHEAD, Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserInput,
-    RecogniserSettings, SpeechError, SpeechPiece, SpeechToText, SpokenText, Synthesiser,
+    INPUTS_AHEAD, Recognizer, RecognizerAbilities, RecognizerEvent, RecognizerInput,
+    RecognizerSettings, SpeechError, SpeechPiece, SpeechToText, SpokenText, Synthesizer,
     TextToSpeech, VoiceSettings,
 };
 use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools, Tools};
@@ -247,10 +247,10 @@ impl Recorder for Counts {
 
 /// A recognizer that understands what the test says.
 #[derive(Clone, Default)]
-pub(crate) struct FakeEar {
+pub(crate) struct FakeRecognizer {
     /// The text of the current utterance, returned on request.
     pub(crate) owes: Arc<Mutex<String>>,
-    pub(crate) events: Arc<Mutex<Option<mpsc::Sender<RecogniserEvent>>>>,
+    pub(crate) events: Arc<Mutex<Option<mpsc::Sender<RecognizerEvent>>>>,
     pub(crate) opened: Arc<AtomicUsize>,
     pub(crate) frames: Arc<AtomicUsize>,
     /// How often opening it fails.
@@ -259,8 +259,8 @@ pub(crate) struct FakeEar {
 }
 
 #[async_trait]
-impl SpeechToText for FakeEar {
-    async fn open(&self, _: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+impl SpeechToText for FakeRecognizer {
+    async fn open(&self, _: RecognizerSettings) -> Result<Recognizer, SpeechError> {
         if self.stalls {
             std::future::pending::<()>().await;
         }
@@ -276,34 +276,34 @@ impl SpeechToText for FakeEar {
         tokio::spawn(async move {
             while let Some(input) = inputs.recv().await {
                 match input {
-                    RecogniserInput::Frame(_) => {
+                    RecognizerInput::Frame(_) => {
                         frames.fetch_add(1, Ordering::Relaxed);
                     }
-                    RecogniserInput::SpeechBegan => {}
-                    RecogniserInput::Finalize => {
+                    RecognizerInput::SpeechBegan => {}
+                    RecognizerInput::Finalize => {
                         sleep(Duration::from_millis(100)).await;
                         let text = std::mem::take(&mut *owes.lock());
                         if !text.is_empty() {
-                            let _ = sender.send(RecogniserEvent::Final(text)).await;
+                            let _ = sender.send(RecognizerEvent::Final(text)).await;
                         }
-                        let _ = sender.send(RecogniserEvent::Finalized).await;
+                        let _ = sender.send(RecognizerEvent::Finalized).await;
                     }
                 }
             }
         });
-        Ok(Recogniser { input, events })
+        Ok(Recognizer { input, events })
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities {
+    fn abilities(&self) -> RecognizerAbilities {
+        RecognizerAbilities {
             partials: true,
             turns: false,
         }
     }
 }
 
-impl FakeEar {
-    async fn tell(&self, event: RecogniserEvent) {
+impl FakeRecognizer {
+    async fn tell(&self, event: RecognizerEvent) {
         let sender = self.events.lock().clone();
         if let Some(sender) = sender {
             let _ = sender.send(event).await;
@@ -312,7 +312,7 @@ impl FakeEar {
 
     /// The service breaks off.
     pub(crate) async fn breaks(&self) {
-        self.tell(RecogniserEvent::Failed(SpeechError::Unreachable))
+        self.tell(RecognizerEvent::Failed(SpeechError::Unreachable))
             .await;
     }
 }
@@ -331,14 +331,14 @@ pub(crate) struct FakeVoice {
 
 #[async_trait]
 impl TextToSpeech for FakeVoice {
-    async fn open(&self, _: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, _: VoiceSettings) -> Result<Box<dyn Synthesizer>, SpeechError> {
         sleep(self.opens_in).await;
         self.opened.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Synthesiser for FakeVoice {
+impl Synthesizer for FakeVoice {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
         self.asked.lock().push(text.clone());
         if self.stalls {
@@ -362,7 +362,7 @@ impl Synthesiser for FakeVoice {
 pub(crate) struct Stage {
     pub(crate) persona: Persona,
     pub(crate) models: FakeModels,
-    pub(crate) ears: Vec<FakeEar>,
+    pub(crate) recognizers: Vec<FakeRecognizer>,
     pub(crate) voices: Vec<FakeVoice>,
     pub(crate) screens: bool,
     pub(crate) pronunciation: Pronunciation,
@@ -376,7 +376,7 @@ pub(crate) struct Phone {
     pub(crate) control: CallControl,
     pub(crate) notes: Arc<Notes>,
     events: mpsc::Sender<AudioEvent>,
-    ear: FakeEar,
+    ear: FakeRecognizer,
     since: Instant,
     task: JoinHandle<SessionEnd>,
 }
@@ -389,7 +389,7 @@ pub(crate) fn stage() -> Stage {
     Stage {
         persona,
         models: FakeModels::default().with("main", &FakeModel::says("I see. Go on.")),
-        ears: vec![FakeEar::default()],
+        recognizers: vec![FakeRecognizer::default()],
         voices: vec![FakeVoice::default()],
         screens: false,
         pronunciation: Pronunciation::default(),
@@ -414,9 +414,9 @@ impl Stage {
             playout: Arc::<Wire>::clone(&wire),
             signalling: Arc::<Wire>::clone(&wire),
         };
-        let ear = self.ears.last().cloned().unwrap_or_default();
+        let ear = self.recognizers.last().cloned().unwrap_or_default();
         let settings = SpokenSettings {
-            hearings: self.ears.into_iter().map(hearing).collect(),
+            hearings: self.recognizers.into_iter().map(hearing).collect(),
             voices: self.voices.into_iter().map(voice).collect(),
             endpointing: Duration::from_millis(700),
             screens: self.screens,
@@ -455,10 +455,10 @@ impl Stage {
     }
 }
 
-fn hearing(ear: FakeEar) -> Hearing {
+fn hearing(ear: FakeRecognizer) -> Hearing {
     Hearing {
         service: Arc::new(ear),
-        settings: RecogniserSettings {
+        settings: RecognizerSettings {
             model: "m".to_owned(),
             language: "en".to_owned(),
             settings: "{}".into(),
@@ -506,7 +506,7 @@ impl Phone {
         for said in 1..=words.len() {
             sleep(Duration::from_millis(250)).await;
             let partial = words[..said].join(" ");
-            self.ear.tell(RecogniserEvent::Partial(partial)).await;
+            self.ear.tell(RecognizerEvent::Partial(partial)).await;
         }
         self.wire.caller_speaks.store(false, Ordering::Relaxed);
     }

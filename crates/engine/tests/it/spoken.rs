@@ -13,7 +13,7 @@ use offhook_engine::{EndRequest, TurnLatency, Voicemail};
 use tokio::time::sleep;
 
 use crate::it::fakes::{Does, FakeModel, FakeModels};
-use crate::it::phone::{FakeEar, FakeVoice, PER_CHAR, stage};
+use crate::it::phone::{FakeRecognizer, FakeVoice, PER_CHAR, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
@@ -406,14 +406,14 @@ async fn a_call_that_no_voice_can_speak_on_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_ear_hears_what_was_said_since_the_first_one_failed() {
-    let deaf = FakeEar {
+async fn another_recognizer_hears_what_was_said_since_the_first_one_failed() {
+    let deaf = FakeRecognizer {
         stalls: true,
-        ..FakeEar::default()
+        ..FakeRecognizer::default()
     };
-    let good = FakeEar::default();
+    let good = FakeRecognizer::default();
     let mut stage = stage();
-    stage.ears = vec![deaf, good.clone()];
+    stage.recognizers = vec![deaf, good.clone()];
     let phone = stage.dial();
     phone.answer().await;
     sleep(2 * SECOND).await;
@@ -429,10 +429,10 @@ async fn another_ear_hears_what_was_said_since_the_first_one_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ear_that_breaks_is_replaced_and_a_call_without_one_fails() {
-    let ear = FakeEar::default();
+async fn an_recognizer_that_breaks_is_replaced_and_a_call_without_one_fails() {
+    let ear = FakeRecognizer::default();
     let mut first = stage();
-    first.ears = vec![ear.clone()];
+    first.recognizers = vec![ear.clone()];
     let phone = first.dial();
     phone.answer().await;
     sleep(2 * SECOND).await;
@@ -444,10 +444,10 @@ async fn an_ear_that_breaks_is_replaced_and_a_call_without_one_fails() {
     let end = phone.hangs_up().await;
     assert_eq!(end.script[1], "U: Who is this?");
 
-    let dead = FakeEar::default();
+    let dead = FakeRecognizer::default();
     dead.fails.store(9, Ordering::Relaxed);
     let mut second = stage();
-    second.ears = vec![dead];
+    second.recognizers = vec![dead];
     let phone = second.dial();
     phone.answer().await;
     assert_eq!(phone.end().await.outcome(), Failed(AgentError));

@@ -84,7 +84,7 @@ impl Site {
     }
 
     /// Starts to read documents, with names that resolve to `address`.
-    fn librarian(&self, app: &TestApp, address: &str, policy: Policy) -> CancellationToken {
+    fn document_worker(&self, app: &TestApp, address: &str, policy: Policy) -> CancellationToken {
         let lookup = Arc::new(One(must(address.parse())));
         let client = must(GuardedClient::with_parts(
             policy,
@@ -92,9 +92,9 @@ impl Site {
             self.trusting.clone(),
         ));
         let stop = CancellationToken::new();
-        let librarian = app.services.librarian(Arc::new(InProcess), client);
-        let librarian = librarian.fetch_within(Duration::from_secs(4));
-        tokio::spawn(librarian.run(stop.clone()));
+        let document_worker = app.services.document_worker(Arc::new(InProcess), client);
+        let document_worker = document_worker.fetch_within(Duration::from_secs(4));
+        tokio::spawn(document_worker.run(stop.clone()));
         stop
     }
 }
@@ -209,7 +209,7 @@ const PRIVATE: Policy = Policy {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_is_fetched_and_read_in_its_own_encoding() {
     let (app, site) = (TestApp::start().await, Site::start().await);
-    let stop = site.librarian(&app, "127.0.0.1", PRIVATE);
+    let stop = site.document_worker(&app, "127.0.0.1", PRIVATE);
     for (path, mime_type, said) in [
         ("hours", "text/html", "The pool opens at nine, señor."),
         ("polish", "text/html", "łódź"),
@@ -240,7 +240,7 @@ async fn an_address_is_fetched_and_read_in_its_own_encoding() {
 async fn an_address_that_cannot_be_read_says_why_in_a_sentence() {
     LazyLock::force(&BOMB);
     let (app, site) = (TestApp::start().await, Site::start().await);
-    let stop = site.librarian(&app, "127.0.0.1", PRIVATE);
+    let stop = site.document_worker(&app, "127.0.0.1", PRIVATE);
     for (path, why) in [
         (
             "picture",
@@ -309,7 +309,7 @@ async fn an_address_that_cannot_be_read_says_why_in_a_sentence() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_may_hold_twenty_mebibytes_and_no_byte_more() {
     let (app, site) = (TestApp::start().await, Site::start().await);
-    let stop = site.librarian(&app, "127.0.0.1", PRIVATE);
+    let stop = site.document_worker(&app, "127.0.0.1", PRIVATE);
     for path in ["more", "endless"] {
         let document = from(&app, &site.url(path)).await;
         let expected = "The address holds more than 20 MiB: split it into several documents.";
@@ -333,7 +333,7 @@ async fn a_name_that_leads_into_a_private_network_is_not_fetched() {
         "::ffff:127.0.0.1",
     ] {
         let app = TestApp::start().await;
-        let stop = site.librarian(&app, address, Policy::default());
+        let stop = site.document_worker(&app, address, Policy::default());
         let document = from(&app, &site.url("hours")).await;
         assert_eq!(
             (&document["status"], &document["error"]),

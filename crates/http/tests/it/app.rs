@@ -440,8 +440,8 @@ impl TestApp {
     /// Starts to read documents, in this process.
     pub(crate) fn read_documents(&self) {
         let client = must(GuardedClient::new(Policy::default()));
-        let librarian = self.services.librarian(Arc::new(InProcess), client);
-        tokio::spawn(librarian.run(self.stop.clone()));
+        let document_worker = self.services.document_worker(Arc::new(InProcess), client);
+        tokio::spawn(document_worker.run(self.stop.clone()));
     }
 
     /// Waits until a call has ended; returns it.

@@ -34,7 +34,11 @@ async fn a_file_that_ends_its_reader_does_so_three_times_and_no_other_waits_for_
     let client = must(GuardedClient::new(Policy::default()));
     let extractor = Arc::new(Mortal(deaths.clone()));
     let stop = CancellationToken::new();
-    tokio::spawn(app.services.librarian(extractor, client).run(stop.clone()));
+    tokio::spawn(
+        app.services
+            .document_worker(extractor, client)
+            .run(stop.clone()),
+    );
     let body = json!({"name": "Deadly", "text": "die now"});
     let deadly = app.post(DOCUMENTS, body).await.assert(202);
     document(&app, "Good", "The pool opens at nine.").await;

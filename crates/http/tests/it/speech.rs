@@ -102,7 +102,7 @@ fn with(mut object: Value, name: &str, value: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ear_or_a_voice_that_nobody_has_is_not_saved() {
+async fn an_recognizer_or_a_voice_that_nobody_has_is_not_saved() {
     let app = start(false, &["deepgram", "provider_a", "provider_b", "local"]).await;
     let b = || voice("provider_b", LISTED);
     for [change, message] in rows(include_str!("../cases/speech_unsaved.txt")) {
@@ -147,7 +147,7 @@ async fn what_is_saved_is_in_the_way_of_no_other_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_calls_are_simulated_ear_and_voice_wait() {
+async fn where_calls_are_simulated_recognizer_and_voice_wait() {
     let app = start(false, &["deepgram", "provider_a", "local"]).await;
     let b = || voice("provider_b", LISTED);
     for [change, message] in rows(include_str!("../cases/speech_simulated.txt")) {
@@ -171,7 +171,7 @@ async fn where_calls_are_simulated_ear_and_voice_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_calls_are_spoken_an_agent_needs_an_ear_and_a_voice() {
+async fn where_calls_are_spoken_an_agent_needs_an_recognizer_and_a_voice() {
     let nobody = start(true, &[]).await;
     assert_eq!(
         refused(&nobody, &json!({})).await,
@@ -230,7 +230,7 @@ async fn an_agent_that_can_hear_or_speak_no_more_is_in_error_until_it_can() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spoken_minute_costs_its_ear_and_its_dearest_voice_besides() {
+async fn a_spoken_minute_costs_its_recognizer_and_its_dearest_voice_besides() {
     let change = json!({
         "stt": {"provider": "deepgram"},
         "voice": with(voice("provider_b", LISTED), "fallback_voices", json!({"provider_a": "21m00Tcm4TlvDq8ikWAM"})),

@@ -85,7 +85,7 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         Refusal::LinesBusy => {
             "La cuenta ya tiene todas las llamadas simultáneas que permite su plan. Inténtalo cuando termine una.".into()
         }
-        Refusal::Speechless => {
+        Refusal::SpeechUnavailable => {
             "No se puede hablar con el agente: falta configurar su transcripción o su voz.".into()
         }
         Refusal::BatchOfEngineAgent => {

@@ -186,8 +186,8 @@ impl World {
     /// Starts to read documents, in this process.
     pub(crate) fn read_documents(&self) {
         let client = must(GuardedClient::new(Policy::default()));
-        let librarian = self.services.librarian(Arc::new(InProcess), client);
-        tokio::spawn(librarian.run(self.stop.clone()));
+        let document_worker = self.services.document_worker(Arc::new(InProcess), client);
+        tokio::spawn(document_worker.run(self.stop.clone()));
     }
 
     /// Starts to dial queued calls.

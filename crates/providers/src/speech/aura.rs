@@ -2,13 +2,13 @@
 //! model, so the agent's model is ignored. Audio arrives as µ-law.
 
 use async_trait::async_trait;
-use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
+use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, VoiceSettings};
 use reqwest::Url;
 use serde_json::json;
 
 use super::Result;
 use super::deepgram::Deepgram;
-use super::registry::Mouth;
+use super::registry::SpeechOutput;
 use super::settings::{self, VOICE};
 use super::sound::Coding;
 
@@ -34,7 +34,7 @@ impl Deepgram {
     }
 }
 
-impl Mouth for Deepgram {
+impl SpeechOutput for Deepgram {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {
         self.speaking_url(settings).map(|_| ())
     }
@@ -42,7 +42,7 @@ impl Mouth for Deepgram {
 
 #[async_trait]
 impl TextToSpeech for Deepgram {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>> {
         let url = self.speaking_url(&settings)?;
         let headers = self.endpoint.voice_credential(&settings)?;
         let body = |text: &SpokenText| Ok(json!({"text": text.text}));

@@ -4,13 +4,13 @@
 mod contexts;
 
 use async_trait::async_trait;
-use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
+use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, VoiceSettings};
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use super::Result;
 use super::endpoint::Endpoint;
-use super::registry::{Mouth, SpeechTransport};
+use super::registry::{SpeechOutput, SpeechTransport};
 use super::settings::{self, VOICE};
 use super::sound::Coding;
 use super::utter::mouth;
@@ -67,7 +67,7 @@ fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>> {
     Ok(asked)
 }
 
-impl Mouth for Cartesia {
+impl SpeechOutput for Cartesia {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {
         voice(settings).map(|_| ())
     }
@@ -75,7 +75,7 @@ impl Mouth for Cartesia {
 
 #[async_trait]
 impl TextToSpeech for Cartesia {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>> {
         let voice = voice(&settings)?;
         let mut headers = self.endpoint.voice_credential(&settings)?;
         headers.push(VERSION);

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use offhook_domain::Json;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechToText,
+    Recognizer, RecognizerAbilities, RecognizerSettings, SpeechToText,
 };
 use reqwest::Url;
 
 use super::Result;
 use super::endpoint::Endpoint;
 use super::listen::listen;
-use super::registry::Ear;
+use super::registry::SpeechInput;
 use super::settings::{self, STT};
 
 /// The prefix of models that detect turns.
@@ -43,7 +43,7 @@ impl Deepgram {
         }
     }
 
-    fn url(&self, settings: &RecogniserSettings) -> Result<Url> {
+    fn url(&self, settings: &RecognizerSettings) -> Result<Url> {
         let (path, query) = if is_flux(settings) {
             ("v2/listen", turning(settings)?)
         } else {
@@ -53,8 +53,8 @@ impl Deepgram {
     }
 }
 
-impl Ear for Deepgram {
-    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
+impl SpeechInput for Deepgram {
+    fn check(&self, settings: &RecognizerSettings) -> Result<()> {
         self.url(settings).map(|_| ())
     }
 
@@ -71,7 +71,7 @@ impl Ear for Deepgram {
 
 #[async_trait]
 impl SpeechToText for Deepgram {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer> {
         let (url, headers) = (self.url(&settings)?, self.endpoint.credential());
         let socket = self.endpoint.upgrade(url, headers).open().await?;
         Ok(if is_flux(&settings) {
@@ -81,15 +81,15 @@ impl SpeechToText for Deepgram {
         })
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities {
+    fn abilities(&self) -> RecognizerAbilities {
+        RecognizerAbilities {
             partials: true,
             turns: self.finds_turns,
         }
     }
 }
 
-fn is_flux(settings: &RecogniserSettings) -> bool {
+fn is_flux(settings: &RecognizerSettings) -> bool {
     settings.model.starts_with(FLUX)
 }
 
@@ -101,7 +101,7 @@ fn sound() -> [(&'static str, String); 2] {
 }
 
 /// The query of `v1/listen`.
-fn streaming(settings: &RecogniserSettings) -> Result<Query> {
+fn streaming(settings: &RecognizerSettings) -> Result<Query> {
     let model = settings::heard_by(settings)?;
     settings::read(&settings.settings, STT, |fields| {
         let mut query = vec![("model", model), ("language", settings.language.clone())];
@@ -137,7 +137,7 @@ fn streaming(settings: &RecogniserSettings) -> Result<Query> {
 }
 
 /// The query of `v2/listen`.
-fn turning(settings: &RecogniserSettings) -> Result<Query> {
+fn turning(settings: &RecognizerSettings) -> Result<Query> {
     settings::read(&settings.settings, STT, |fields| {
         let mut query = vec![("model", settings.model.clone())];
         query.extend(sound());

@@ -5,13 +5,13 @@ mod contexts;
 
 use async_trait::async_trait;
 use offhook_domain::Fields;
-use offhook_engine::ports::speech::{SpokenText, Synthesiser, TextToSpeech, VoiceSettings};
+use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, VoiceSettings};
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
 
 use super::Result;
 use super::endpoint::Endpoint;
-use super::registry::{Mouth, SpeechTransport};
+use super::registry::{SpeechOutput, SpeechTransport};
 use super::settings::{self, VOICE};
 use super::sound::Coding;
 use super::utter::mouth;
@@ -134,7 +134,7 @@ fn manner(fields: &mut Fields<'_>) -> Result<Map<String, Value>, offhook_domain:
     Ok(manner)
 }
 
-impl Mouth for ElevenLabs {
+impl SpeechOutput for ElevenLabs {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {
         Voice::read(settings).map(|_| ())
     }
@@ -142,7 +142,7 @@ impl Mouth for ElevenLabs {
 
 #[async_trait]
 impl TextToSpeech for ElevenLabs {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>> {
         let voice = Voice::read(&settings)?;
         let headers = self.endpoint.voice_credential(&settings)?;
         match self.transport {

@@ -1,7 +1,7 @@
 //! The URL and credentials of a speech service.
 
 use offhook_egress::{GuardedDialer, Policy};
-use offhook_engine::ports::speech::{SpeechError, SpokenText, Synthesiser, VoiceSettings};
+use offhook_engine::ports::speech::{SpeechError, SpokenText, Synthesizer, VoiceSettings};
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
@@ -123,7 +123,7 @@ impl Endpoint {
         (url, headers): (Url, Headers),
         coding: Coding,
         body: impl Fn(&SpokenText) -> Result<Value> + Send + Sync + 'static,
-    ) -> Box<dyn Synthesiser> {
+    ) -> Box<dyn Synthesizer> {
         let endpoint = self.clone();
         let ask = move |text: &SpokenText| {
             let request = endpoint.post(url.clone(), headers.clone());

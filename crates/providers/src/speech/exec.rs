@@ -14,14 +14,14 @@ use futures_util::stream::{self, BoxStream};
 use offhook_domain::FieldError;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
-    SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    Recognizer, RecognizerAbilities, RecognizerSettings, SpeechError, SpeechPiece, SpeechToText,
+    SpokenText, Synthesizer, TextToSpeech, VoiceSettings,
 };
 use offhook_media::resample::RATES;
 use offhook_media::wav;
 use tokio::sync::Semaphore;
 
-use super::registry::{Ear, Mouth};
+use super::registry::{SpeechInput, SpeechOutput};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::resample;
@@ -146,15 +146,15 @@ impl Program {
 }
 
 /// A program for speech-to-text.
-pub(super) struct ExecEar(Arc<Program>);
+pub(super) struct ExecRecognizer(Arc<Program>);
 
-impl ExecEar {
+impl ExecRecognizer {
     /// Creates a recognizer from a program. The error names the provider.
     pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
         Program::new(provider, settings, &[FILE, MODEL, LANGUAGE]).map(Self)
     }
 
-    fn words(&self, settings: &RecogniserSettings) -> Result<Vec<(&'static str, String)>> {
+    fn words(&self, settings: &RecognizerSettings) -> Result<Vec<(&'static str, String)>> {
         settings::none(&settings.settings, STT)?;
         let language = settings::primary(&settings.language);
         Ok(vec![
@@ -170,23 +170,23 @@ impl ExecEar {
     }
 }
 
-impl Ear for ExecEar {
-    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
+impl SpeechInput for ExecRecognizer {
+    fn check(&self, settings: &RecognizerSettings) -> Result<()> {
         self.words(settings).map(|_| ())
     }
 }
 
 #[async_trait]
-impl SpeechToText for ExecEar {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
+impl SpeechToText for ExecRecognizer {
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer> {
         Ok(segment::listen(Arc::new(Listening {
             program: Arc::clone(&self.0),
             words: self.words(&settings)?,
         })))
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities::default()
+    fn abilities(&self) -> RecognizerAbilities {
+        RecognizerAbilities::default()
     }
 }
 
@@ -266,7 +266,7 @@ impl ExecVoice {
     }
 }
 
-impl Mouth for ExecVoice {
+impl SpeechOutput for ExecVoice {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {
         self.words(settings).map(|_| ())
     }
@@ -274,7 +274,7 @@ impl Mouth for ExecVoice {
 
 #[async_trait]
 impl TextToSpeech for ExecVoice {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>> {
         Ok(Box::new(Talking {
             program: Arc::clone(&self.0),
             words: self.words(&settings)?,
@@ -287,7 +287,7 @@ struct Talking {
     words: Vec<(&'static str, String)>,
 }
 
-impl Synthesiser for Talking {
+impl Synthesizer for Talking {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let speaking = child::Speaking::new(
             Arc::clone(&self.program),

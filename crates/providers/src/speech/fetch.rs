@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser};
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesizer};
 use reqwest::{RequestBuilder, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -21,7 +21,7 @@ pub(super) struct EachText<A> {
     pub(super) coding: Coding,
 }
 
-impl<A> Synthesiser for EachText<A>
+impl<A> Synthesizer for EachText<A>
 where
     A: Fn(&SpokenText) -> Result<RequestBuilder> + Send + Sync,
 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{
-    INPUTS_AHEAD, Recogniser, RecogniserEvent, RecogniserInput, SpeechError,
+    INPUTS_AHEAD, Recognizer, RecognizerEvent, RecognizerInput, SpeechError,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -48,19 +48,19 @@ pub(super) trait Hearing: Send + 'static {
         None
     }
 
-    /// Parses a message of the service. An unrequested [`RecogniserEvent::Finalized`] is dropped. Fails if the message
+    /// Parses a message of the service. An unrequested [`RecognizerEvent::Finalized`] is dropped. Fails if the message
     /// is unreadable or reports a failure.
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()>;
+    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()>;
 
     /// A [`finalize`](Self::finalize) got no answer in time: reports what is known so far.
-    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>);
+    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>);
 }
 
 /// Starts a recognizer on this socket.
-pub(super) fn listen(socket: Socket, hearing: impl Hearing) -> Recogniser {
+pub(super) fn listen(socket: Socket, hearing: impl Hearing) -> Recognizer {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
     let (events, told) = mpsc::channel(EVENTS_AHEAD);
-    let ear = Ear {
+    let ear = SpeechInput {
         socket,
         hearing,
         inputs,
@@ -68,22 +68,22 @@ pub(super) fn listen(socket: Socket, hearing: impl Hearing) -> Recogniser {
         unanswered: VecDeque::new(),
     };
     tokio::spawn(ear.run().boxed());
-    Recogniser {
+    Recognizer {
         input,
         events: told,
     }
 }
 
-struct Ear<H> {
+struct SpeechInput<H> {
     socket: Socket,
     hearing: H,
-    inputs: mpsc::Receiver<RecogniserInput>,
-    events: mpsc::Sender<RecogniserEvent>,
+    inputs: mpsc::Receiver<RecognizerInput>,
+    events: mpsc::Sender<RecognizerEvent>,
     /// The deadline of each pending `Finalize`.
     unanswered: VecDeque<Instant>,
 }
 
-impl<H: Hearing> Ear<H> {
+impl<H: Hearing> SpeechInput<H> {
     async fn run(mut self) {
         match self.hear().await {
             Ok(()) => {
@@ -92,7 +92,7 @@ impl<H: Hearing> Ear<H> {
                 self.socket.close(self.hearing.farewell()).await;
             }
             Err(error) => {
-                let _ = self.events.send(RecogniserEvent::Failed(error)).await;
+                let _ = self.events.send(RecognizerEvent::Failed(error)).await;
             }
         }
     }
@@ -111,10 +111,10 @@ impl<H: Hearing> Ear<H> {
                 given = self.inputs.recv() => {
                     let message = match given {
                         None => return Ok(()),
-                        Some(RecogniserInput::Frame(frame)) => self.hearing.frame(&frame),
+                        Some(RecognizerInput::Frame(frame)) => self.hearing.frame(&frame),
                         // The service detects the start of speech itself.
-                        Some(RecogniserInput::SpeechBegan) => None,
-                        Some(RecogniserInput::Finalize) => {
+                        Some(RecognizerInput::SpeechBegan) => None,
+                        Some(RecognizerInput::Finalize) => {
                             self.unanswered.push_back(Instant::now() + FINALIZE_LIMIT);
                             // A service that is alive answers at least the ping.
                             self.socket.send(Message::Ping(Bytes::new())).await?;
@@ -139,7 +139,7 @@ impl<H: Hearing> Ear<H> {
                         return Err(SpeechError::Timeout);
                     }
                     self.hearing.unanswered(&mut told);
-                    told.push(RecogniserEvent::Finalized);
+                    told.push(RecognizerEvent::Finalized);
                 }
                 () = sleep_until(said_at + KEEP_ALIVE_AFTER) => {
                     let message = self.hearing.keep_alive();
@@ -148,7 +148,7 @@ impl<H: Hearing> Ear<H> {
                 }
             }
             for event in told.drain(..) {
-                if event == RecogniserEvent::Finalized && self.unanswered.pop_front().is_none() {
+                if event == RecognizerEvent::Finalized && self.unanswered.pop_front().is_none() {
                     continue;
                 }
                 if self.events.send(event).await.is_err() {

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechToText, SpokenText,
-    Synthesiser, TextToSpeech, VoiceSettings,
+    Recognizer, RecognizerAbilities, RecognizerSettings, SpeechError, SpeechToText, SpokenText,
+    Synthesizer, TextToSpeech, VoiceSettings,
 };
 use offhook_media::wav;
 use reqwest::Url;
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
-use super::registry::{Ear, Mouth};
+use super::registry::{SpeechInput, SpeechOutput};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::{Coding, resample};
@@ -50,7 +50,7 @@ pub(super) struct OpenAi(pub(super) Endpoint);
 /// The fields of a request, besides the file.
 type Wanted = Vec<(&'static str, String)>;
 
-fn wanted(settings: &RecogniserSettings) -> Result<Wanted> {
+fn wanted(settings: &RecognizerSettings) -> Result<Wanted> {
     let model = settings::heard_by(settings)?;
     settings::read(&settings.settings, STT, |fields| {
         let mut wanted = vec![
@@ -66,8 +66,8 @@ fn wanted(settings: &RecogniserSettings) -> Result<Wanted> {
     })
 }
 
-impl Ear for OpenAi {
-    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
+impl SpeechInput for OpenAi {
+    fn check(&self, settings: &RecognizerSettings) -> Result<()> {
         wanted(settings).map(|_| ())
     }
 }
@@ -75,7 +75,7 @@ impl Ear for OpenAi {
 #[async_trait]
 impl SpeechToText for OpenAi {
     /// The first utterance opens the connection.
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer> {
         Ok(segment::listen(Arc::new(Transcriptions {
             endpoint: self.0.clone(),
             url: self.0.url("audio/transcriptions", &[])?,
@@ -83,8 +83,8 @@ impl SpeechToText for OpenAi {
         })))
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities::default()
+    fn abilities(&self) -> RecognizerAbilities {
+        RecognizerAbilities::default()
     }
 }
 
@@ -135,7 +135,7 @@ fn voice(settings: &VoiceSettings) -> Result<Value> {
     Ok(body)
 }
 
-impl Mouth for OpenAi {
+impl SpeechOutput for OpenAi {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {
         voice(settings).map(|_| ())
     }
@@ -143,7 +143,7 @@ impl Mouth for OpenAi {
 
 #[async_trait]
 impl TextToSpeech for OpenAi {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>> {
         let url = self.0.url("audio/speech", &[])?;
         let headers = self.0.voice_credential(&settings)?;
         let voice = voice(&settings)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use offhook_engine::ports::speech::{
-    RecogniserSettings, Speech, SpeechError, SpeechToText, TextToSpeech, VoiceSettings,
+    RecognizerSettings, Speech, SpeechError, SpeechToText, TextToSpeech, VoiceSettings,
 };
 use reqwest::header::AUTHORIZATION;
 
@@ -13,9 +13,9 @@ use super::cartesia::Cartesia;
 use super::deepgram::Deepgram;
 use super::elevenlabs::{ElevenLabs, KEY};
 use super::endpoint::{Clients, Endpoint};
-use super::exec::{ExecEar, ExecVoice};
+use super::exec::{ExecRecognizer, ExecVoice};
 use super::openai::OpenAi;
-use super::scripted::{ScriptedEar, ScriptedVoice};
+use super::scripted::{ScriptedRecognizer, ScriptedVoice};
 use crate::speech::Result;
 use crate::{ProviderSettings, SettingsError};
 
@@ -51,10 +51,10 @@ pub enum SpeechTransport {
 }
 
 /// A recognizer that validates an agent's settings without a connection.
-pub(super) trait Ear: SpeechToText {
+pub(super) trait SpeechInput: SpeechToText {
     /// Whether [`SpeechToText::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
     /// remedy.
-    fn check(&self, settings: &RecogniserSettings) -> Result<()>;
+    fn check(&self, settings: &RecognizerSettings) -> Result<()>;
 
     /// The recognizer for this model, if it differs from the provider's default.
     fn of_model(&self, model: &str) -> Option<Arc<dyn SpeechToText>> {
@@ -64,7 +64,7 @@ pub(super) trait Ear: SpeechToText {
 }
 
 /// A synthesizer that validates an agent's settings without a connection.
-pub(super) trait Mouth: TextToSpeech {
+pub(super) trait SpeechOutput: TextToSpeech {
     /// Whether [`TextToSpeech::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
     /// remedy.
     fn check(&self, settings: &VoiceSettings) -> Result<()>;
@@ -72,8 +72,8 @@ pub(super) trait Mouth: TextToSpeech {
 
 /// Finds recognizers and synthesizers by provider: those of the settings, and `scripted`.
 pub struct SpeechRegistry {
-    ears: HashMap<String, Arc<dyn Ear>>,
-    voices: HashMap<String, Arc<dyn Mouth>>,
+    recognizers: HashMap<String, Arc<dyn SpeechInput>>,
+    voices: HashMap<String, Arc<dyn SpeechOutput>>,
 }
 
 impl SpeechRegistry {
@@ -82,7 +82,7 @@ impl SpeechRegistry {
         settings: impl IntoIterator<Item = (String, SpeechProvider)>,
     ) -> Result<Self, SettingsError> {
         let mut registry = Self {
-            ears: HashMap::new(),
+            recognizers: HashMap::new(),
             voices: HashMap::new(),
         };
         let mut clients = None;
@@ -97,7 +97,9 @@ impl SpeechRegistry {
             registry.add(&name, &provider, clients)?;
         }
         let name = SCRIPTED.to_owned();
-        registry.ears.insert(name.clone(), Arc::new(ScriptedEar));
+        registry
+            .recognizers
+            .insert(name.clone(), Arc::new(ScriptedRecognizer));
         registry.voices.insert(name, Arc::new(ScriptedVoice));
         Ok(registry)
     }
@@ -142,8 +144,8 @@ impl SpeechRegistry {
             }
             SpeechProvider::Exec { listen, speak } => {
                 if let Some(program) = listen {
-                    let ear = Arc::new(ExecEar::new(name, program)?);
-                    self.ears.insert(name.to_owned(), ear);
+                    let ear = Arc::new(ExecRecognizer::new(name, program)?);
+                    self.recognizers.insert(name.to_owned(), ear);
                 }
                 if let Some(program) = speak {
                     self.put_voice(name, ExecVoice::new(name, program)?);
@@ -153,31 +155,34 @@ impl SpeechRegistry {
         Ok(())
     }
 
-    fn put_voice(&mut self, name: &str, voice: impl Mouth + 'static) {
+    fn put_voice(&mut self, name: &str, voice: impl SpeechOutput + 'static) {
         self.voices.insert(name.to_owned(), Arc::new(voice));
     }
 
     /// Adds a provider of both directions.
-    fn put<T: Ear + Mouth + 'static>(&mut self, name: &str, both: T) {
+    fn put<T: SpeechInput + SpeechOutput + 'static>(&mut self, name: &str, both: T) {
         let both = Arc::new(both);
-        self.ears.insert(name.to_owned(), both.clone());
+        self.recognizers.insert(name.to_owned(), both.clone());
         self.voices.insert(name.to_owned(), both);
     }
 }
 
 impl Speech for SpeechRegistry {
-    fn recogniser(
+    fn recognizer(
         &self,
         provider: &str,
-        settings: &RecogniserSettings,
+        settings: &RecognizerSettings,
     ) -> Result<Arc<dyn SpeechToText>> {
-        let ear = self.ears.get(provider).ok_or(SpeechError::NotConfigured)?;
+        let ear = self
+            .recognizers
+            .get(provider)
+            .ok_or(SpeechError::NotConfigured)?;
         ear.check(settings)?;
         let special = ear.of_model(&settings.model);
         Ok(special.unwrap_or_else(|| ear.clone()))
     }
 
-    fn synthesiser(
+    fn synthesizer(
         &self,
         provider: &str,
         settings: &VoiceSettings,

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserSettings, SpeechError, SpeechToText,
+    Recognizer, RecognizerAbilities, RecognizerEvent, RecognizerSettings, SpeechError, SpeechToText,
 };
 use reqwest::Url;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::elevenlabs::ElevenLabs;
 use super::listen::{Hearing, listen};
-use super::registry::Ear;
+use super::registry::SpeechInput;
 use super::settings::{self, STT};
 use super::socket::{message, text};
 use super::sound::to_ulaw;
@@ -26,7 +26,7 @@ use crate::speech::Result;
 const TOGETHER: usize = 800;
 
 impl ElevenLabs {
-    fn listening_url(&self, settings: &RecogniserSettings) -> Result<Url> {
+    fn listening_url(&self, settings: &RecognizerSettings) -> Result<Url> {
         settings::none(&settings.settings, STT)?;
         let query = [
             ("model_id", settings::heard_by(settings)?),
@@ -39,22 +39,22 @@ impl ElevenLabs {
     }
 }
 
-impl Ear for ElevenLabs {
-    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
+impl SpeechInput for ElevenLabs {
+    fn check(&self, settings: &RecognizerSettings) -> Result<()> {
         self.listening_url(settings).map(|_| ())
     }
 }
 
 #[async_trait]
 impl SpeechToText for ElevenLabs {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer> {
         let (url, headers) = (self.listening_url(&settings)?, self.endpoint.credential());
         let socket = self.endpoint.upgrade(url, headers).open().await?;
         Ok(listen(socket, Scribe::default()))
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities {
+    fn abilities(&self) -> RecognizerAbilities {
+        RecognizerAbilities {
             partials: true,
             turns: false,
         }
@@ -96,25 +96,25 @@ impl Hearing for Scribe {
         self.chunk(true)
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
+    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()> {
         let said: Said = message(text)?;
         let words = without_nul(said.text.0);
         let words = words.trim();
         match said.message_type.as_str() {
             "partial_transcript" if words != self.guess => {
                 words.clone_into(&mut self.guess);
-                told.push(RecogniserEvent::Partial(words.to_owned()));
+                told.push(RecognizerEvent::Partial(words.to_owned()));
             }
             "committed_transcript" => {
                 self.guess.clear();
                 if !words.is_empty() {
-                    told.push(RecogniserEvent::Final(words.to_owned()));
+                    told.push(RecognizerEvent::Final(words.to_owned()));
                 }
-                told.push(RecogniserEvent::Finalized);
+                told.push(RecognizerEvent::Finalized);
             }
             // There was not enough audio to transcribe.
             "commit_throttled" | "insufficient_audio_activity" => {
-                told.push(RecogniserEvent::Finalized);
+                told.push(RecognizerEvent::Finalized);
             }
             "auth_error" | "unaccepted_terms" => return Err(SpeechError::Refused(401)),
             "quota_exceeded" | "rate_limited" | "resource_exhausted" | "queue_overflow" => {
@@ -133,9 +133,9 @@ impl Hearing for Scribe {
         Ok(())
     }
 
-    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
+    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>) {
         if !self.guess.is_empty() {
-            told.push(RecogniserEvent::Final(std::mem::take(&mut self.guess)));
+            told.push(RecognizerEvent::Final(std::mem::take(&mut self.guess)));
         }
     }
 }

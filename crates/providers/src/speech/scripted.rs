@@ -8,13 +8,13 @@ use futures_util::stream::{self, BoxStream};
 use offhook_domain::Json;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
-    INPUTS_AHEAD, Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserInput,
-    RecogniserSettings, SpeechPiece, SpeechToText, SpokenText, Synthesiser, TextToSpeech,
+    INPUTS_AHEAD, Recognizer, RecognizerAbilities, RecognizerEvent, RecognizerInput,
+    RecognizerSettings, SpeechPiece, SpeechToText, SpokenText, Synthesizer, TextToSpeech,
     VoiceSettings, WordTime,
 };
 use tokio::sync::mpsc;
 
-use super::registry::{Ear, Mouth};
+use super::registry::{SpeechInput, SpeechOutput};
 use super::settings::{self, STT, VOICE};
 use super::{Result, hum};
 
@@ -27,10 +27,10 @@ const LINE_CHARS: usize = 2_000;
 
 /// The scripted recognizer. `config.stt.settings.lines` is its script: after each utterance it returns the next line,
 /// whatever was said. An empty line stands for noise; so does everything after the last line.
-pub(super) struct ScriptedEar;
+pub(super) struct ScriptedRecognizer;
 
-impl ScriptedEar {
-    fn lines(settings: &RecogniserSettings) -> Result<Vec<String>> {
+impl ScriptedRecognizer {
+    fn lines(settings: &RecognizerSettings) -> Result<Vec<String>> {
         settings::read(&settings.settings, STT, |fields| {
             let items = fields.optional_array("lines", 0..=LINES)?.unwrap_or(&[]);
             let line = |item: &Json| {
@@ -47,24 +47,24 @@ impl ScriptedEar {
     }
 }
 
-impl Ear for ScriptedEar {
-    fn check(&self, settings: &RecogniserSettings) -> Result<()> {
+impl SpeechInput for ScriptedRecognizer {
+    fn check(&self, settings: &RecognizerSettings) -> Result<()> {
         Self::lines(settings).map(|_| ())
     }
 }
 
 #[async_trait]
-impl SpeechToText for ScriptedEar {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser> {
+impl SpeechToText for ScriptedRecognizer {
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer> {
         let lines = Self::lines(&settings)?;
         let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
         let (told, events) = mpsc::channel(INPUTS_AHEAD);
         tokio::spawn(hear(lines, inputs, told).boxed());
-        Ok(Recogniser { input, events })
+        Ok(Recognizer { input, events })
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
-        RecogniserAbilities {
+    fn abilities(&self) -> RecognizerAbilities {
+        RecognizerAbilities {
             partials: true,
             turns: false,
         }
@@ -73,8 +73,8 @@ impl SpeechToText for ScriptedEar {
 
 async fn hear(
     lines: Vec<String>,
-    mut inputs: mpsc::Receiver<RecogniserInput>,
-    told: mpsc::Sender<RecogniserEvent>,
+    mut inputs: mpsc::Receiver<RecognizerInput>,
+    told: mpsc::Sender<RecognizerEvent>,
 ) {
     let mut lines = lines.into_iter();
     // The current line, and how many of its frames have come.
@@ -82,22 +82,22 @@ async fn hear(
     while let Some(input) = inputs.recv().await {
         let mut events = Vec::new();
         match input {
-            RecogniserInput::Frame(_) => {
+            RecognizerInput::Frame(_) => {
                 if let Some((line, frames)) = &mut saying {
                     *frames += 1;
                     if *frames == GUESS_AFTER && !line.is_empty() {
-                        events.push(RecogniserEvent::Partial(line.clone()));
+                        events.push(RecognizerEvent::Partial(line.clone()));
                     }
                 }
             }
-            RecogniserInput::SpeechBegan => {
+            RecognizerInput::SpeechBegan => {
                 saying.get_or_insert_with(|| (lines.next().unwrap_or_default(), 0));
             }
-            RecogniserInput::Finalize => {
+            RecognizerInput::Finalize => {
                 let line = saying.take().map(|(line, _)| line);
                 let line = line.filter(|line| !line.is_empty());
-                events.extend(line.map(RecogniserEvent::Final));
-                events.push(RecogniserEvent::Finalized);
+                events.extend(line.map(RecognizerEvent::Final));
+                events.push(RecognizerEvent::Finalized);
             }
         }
         for event in events {
@@ -111,7 +111,7 @@ async fn hear(
 /// The scripted synthesizer: it accepts every language and hums instead of words.
 pub(super) struct ScriptedVoice;
 
-impl Mouth for ScriptedVoice {
+impl SpeechOutput for ScriptedVoice {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {
         settings::speed(settings, 0.5, 2.0)?;
         settings::none(&settings.settings, VOICE)
@@ -120,7 +120,7 @@ impl Mouth for ScriptedVoice {
 
 #[async_trait]
 impl TextToSpeech for ScriptedVoice {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>> {
         self.check(&settings)?;
         Ok(Box::new(Hum {
             speed: settings.speed,
@@ -132,7 +132,7 @@ struct Hum {
     speed: f64,
 }
 
-impl Synthesiser for Hum {
+impl Synthesizer for Hum {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
         let (mut pieces, mut samples) = (Vec::new(), 0_u64);
         for (text_end, word) in hum::words(&text.text) {
@@ -157,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    fn ear(settings: &str) -> RecogniserSettings {
-        RecogniserSettings {
+    fn ear(settings: &str) -> RecognizerSettings {
+        RecognizerSettings {
             model: "scripted".to_owned(),
             language: "en".to_owned(),
             settings: settings.into(),
@@ -177,15 +177,15 @@ mod tests {
     }
 
     async fn hear(
-        recogniser: &mut Recogniser,
-        inputs: Vec<RecogniserInput>,
-    ) -> Vec<RecogniserEvent> {
+        recognizer: &mut Recognizer,
+        inputs: Vec<RecognizerInput>,
+    ) -> Vec<RecognizerEvent> {
         for input in inputs {
-            recogniser.input.send(input).await.unwrap();
+            recognizer.input.send(input).await.unwrap();
         }
         let mut events = Vec::new();
-        while let Some(event) = recogniser.events.recv().await {
-            let is_last = event == RecogniserEvent::Finalized;
+        while let Some(event) = recognizer.events.recv().await {
+            let is_last = event == RecognizerEvent::Finalized;
             events.push(event);
             if is_last {
                 break;
@@ -194,35 +194,35 @@ mod tests {
         events
     }
 
-    fn utterance(frames: usize) -> Vec<RecogniserInput> {
-        let frame = || RecogniserInput::Frame(Box::new([0; 160]));
-        let mut inputs = vec![frame(), RecogniserInput::SpeechBegan];
+    fn utterance(frames: usize) -> Vec<RecognizerInput> {
+        let frame = || RecognizerInput::Frame(Box::new([0; 160]));
+        let mut inputs = vec![frame(), RecognizerInput::SpeechBegan];
         inputs.extend(std::iter::repeat_with(frame).take(frames));
-        inputs.push(RecogniserInput::Finalize);
+        inputs.push(RecognizerInput::Finalize);
         inputs
     }
 
     #[tokio::test]
     async fn each_utterance_is_the_next_line() {
-        use RecogniserEvent::{Final, Finalized, Partial};
+        use RecognizerEvent::{Final, Finalized, Partial};
         let settings = ear(r#"{"lines": ["Good morning.", "", " A room. "]}"#);
-        let mut recogniser = ScriptedEar.open(settings).await.unwrap();
-        let heard = hear(&mut recogniser, utterance(30)).await;
+        let mut recognizer = ScriptedRecognizer.open(settings).await.unwrap();
+        let heard = hear(&mut recognizer, utterance(30)).await;
         let line = "Good morning.".to_owned();
         assert_eq!(heard, [Partial(line.clone()), Final(line), Finalized]);
-        assert_eq!(hear(&mut recogniser, utterance(30)).await, [Finalized]);
-        let short = hear(&mut recogniser, utterance(3)).await;
+        assert_eq!(hear(&mut recognizer, utterance(30)).await, [Finalized]);
+        let short = hear(&mut recognizer, utterance(3)).await;
         assert_eq!(short, [Final("A room.".to_owned()), Finalized]);
-        assert_eq!(hear(&mut recogniser, utterance(30)).await, [Finalized]);
-        let nothing = hear(&mut recogniser, vec![RecogniserInput::Finalize]).await;
+        assert_eq!(hear(&mut recognizer, utterance(30)).await, [Finalized]);
+        let nothing = hear(&mut recognizer, vec![RecognizerInput::Finalize]).await;
         assert_eq!(nothing, [Finalized]);
-        drop(recogniser.input);
-        assert_eq!(recogniser.events.recv().await, None);
+        drop(recognizer.input);
+        assert_eq!(recognizer.events.recv().await, None);
     }
 
     #[test]
     fn a_script_is_a_list_of_texts() {
-        let check = |settings| ScriptedEar.check(&ear(settings)).err();
+        let check = |settings| ScriptedRecognizer.check(&ear(settings)).err();
         assert_eq!(check("{}"), None);
         let fault = FieldError::new(
             "config.stt.settings.lines",

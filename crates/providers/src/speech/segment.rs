@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use offhook_engine::ports::audio::{FRAME_SAMPLES, Frame, SAMPLE_RATE};
 use offhook_engine::ports::speech::{
-    INPUTS_AHEAD, Recogniser, RecogniserEvent, RecogniserInput, SpeechError,
+    INPUTS_AHEAD, Recognizer, RecognizerEvent, RecognizerInput, SpeechError,
 };
 use tokio::sync::mpsc;
 
@@ -35,10 +35,10 @@ pub(super) trait Transcriber: Send + Sync + 'static {
 }
 
 /// Starts a recognizer that handles one utterance after the other.
-pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recogniser {
+pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recognizer {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
     let (told, events) = mpsc::channel(EVENTS_AHEAD);
-    let ear = Ear {
+    let ear = SpeechInput {
         transcriber,
         told,
         before: VecDeque::with_capacity(FRAMES_BEFORE),
@@ -47,12 +47,12 @@ pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recogniser {
         running: None,
     };
     tokio::spawn(ear.run(inputs).boxed());
-    Recogniser { input, events }
+    Recognizer { input, events }
 }
 
-struct Ear {
+struct SpeechInput {
     transcriber: Arc<dyn Transcriber>,
-    told: mpsc::Sender<RecogniserEvent>,
+    told: mpsc::Sender<RecognizerEvent>,
     /// The most recent frames, which belong to no utterance yet.
     before: VecDeque<Frame>,
     /// The current utterance.
@@ -75,8 +75,8 @@ struct Running {
 /// The engine has closed its side.
 struct Gone;
 
-impl Ear {
-    async fn run(mut self, mut inputs: mpsc::Receiver<RecogniserInput>) {
+impl SpeechInput {
+    async fn run(mut self, mut inputs: mpsc::Receiver<RecognizerInput>) {
         loop {
             self.begin_next();
             let done = tokio::select! {
@@ -97,9 +97,9 @@ impl Ear {
         }
     }
 
-    async fn take(&mut self, given: RecogniserInput) -> Result<(), Gone> {
+    async fn take(&mut self, given: RecognizerInput) -> Result<(), Gone> {
         match given {
-            RecogniserInput::Frame(frame) => match &mut self.speech {
+            RecognizerInput::Frame(frame) => match &mut self.speech {
                 Some(speech) => {
                     speech.extend_from_slice(&*frame);
                     if speech.len() >= LONGEST {
@@ -114,7 +114,7 @@ impl Ear {
                     self.before.push_back(*frame);
                 }
             },
-            RecogniserInput::SpeechBegan => {
+            RecognizerInput::SpeechBegan => {
                 if self.speech.is_none() {
                     let mut speech = Vec::with_capacity(LONGEST / 8);
                     for frame in self.before.drain(..) {
@@ -123,7 +123,7 @@ impl Ear {
                     self.speech = Some(speech);
                 }
             }
-            RecogniserInput::Finalize => {
+            RecognizerInput::Finalize => {
                 let samples = self.speech.take().unwrap_or_default();
                 return self.want(samples, true).await;
             }
@@ -134,7 +134,7 @@ impl Ear {
     async fn want(&mut self, samples: Vec<i16>, is_wanted: bool) -> Result<(), Gone> {
         if self.waiting.len() == WAITING {
             return self
-                .send(RecogniserEvent::Failed(SpeechError::Timeout), true)
+                .send(RecognizerEvent::Failed(SpeechError::Timeout), true)
                 .await;
         }
         self.waiting.push_back(Utterance { samples, is_wanted });
@@ -164,18 +164,18 @@ impl Ear {
                 let words = without_nul(words);
                 let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
                 if !words.is_empty() {
-                    self.send(RecogniserEvent::Final(words), false).await?;
+                    self.send(RecognizerEvent::Final(words), false).await?;
                 }
                 if is_wanted {
-                    self.send(RecogniserEvent::Finalized, false).await?;
+                    self.send(RecognizerEvent::Finalized, false).await?;
                 }
                 Ok(())
             }
-            Err(error) => self.send(RecogniserEvent::Failed(error), true).await,
+            Err(error) => self.send(RecognizerEvent::Failed(error), true).await,
         }
     }
 
-    async fn send(&mut self, event: RecogniserEvent, is_last: bool) -> Result<(), Gone> {
+    async fn send(&mut self, event: RecognizerEvent, is_last: bool) -> Result<(), Gone> {
         self.told.send(event).await.map_err(|_| Gone)?;
         if is_last { Err(Gone) } else { Ok(()) }
     }
@@ -217,51 +217,51 @@ mod tests {
         }
     }
 
-    fn frames(count: usize, sample: i16) -> Vec<RecogniserInput> {
-        let frame = || RecogniserInput::Frame(Box::new([sample; FRAME_SAMPLES]));
+    fn frames(count: usize, sample: i16) -> Vec<RecognizerInput> {
+        let frame = || RecognizerInput::Frame(Box::new([sample; FRAME_SAMPLES]));
         std::iter::repeat_with(frame).take(count).collect()
     }
 
-    async fn give(recogniser: &Recogniser, inputs: Vec<RecogniserInput>) {
+    async fn give(recognizer: &Recognizer, inputs: Vec<RecognizerInput>) {
         for input in inputs {
-            recogniser.input.send(input).await.unwrap();
+            recognizer.input.send(input).await.unwrap();
         }
     }
 
-    fn ear() -> (Arc<Scale>, Recogniser) {
+    fn ear() -> (Arc<Scale>, Recognizer) {
         let scale = Arc::new(Scale::default());
         (scale.clone(), listen(scale))
     }
 
     /// Sends an utterance of `count` frames.
-    async fn utter(recogniser: &Recogniser, count: usize) {
-        give(recogniser, vec![RecogniserInput::SpeechBegan]).await;
-        give(recogniser, frames(count, 1)).await;
-        give(recogniser, vec![RecogniserInput::Finalize]).await;
+    async fn utter(recognizer: &Recognizer, count: usize) {
+        give(recognizer, vec![RecognizerInput::SpeechBegan]).await;
+        give(recognizer, frames(count, 1)).await;
+        give(recognizer, vec![RecognizerInput::Finalize]).await;
     }
 
-    async fn told(recogniser: &mut Recogniser, count: usize) -> Vec<RecogniserEvent> {
+    async fn told(recognizer: &mut Recognizer, count: usize) -> Vec<RecognizerEvent> {
         let mut events = Vec::new();
         for _ in 0..count {
-            events.extend(recogniser.events.recv().await);
+            events.extend(recognizer.events.recv().await);
         }
         events
     }
 
-    fn words(text: &str) -> RecogniserEvent {
-        RecogniserEvent::Final(text.to_owned())
+    fn words(text: &str) -> RecognizerEvent {
+        RecognizerEvent::Final(text.to_owned())
     }
 
     #[tokio::test]
     async fn an_utterance_has_half_a_second_before_it() {
-        let (scale, mut recogniser) = ear();
-        give(&recogniser, frames(40, 1)).await;
-        give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
-        give(&recogniser, frames(10, 2)).await;
-        give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        let (scale, mut recognizer) = ear();
+        give(&recognizer, frames(40, 1)).await;
+        give(&recognizer, vec![RecognizerInput::SpeechBegan]).await;
+        give(&recognizer, frames(10, 2)).await;
+        give(&recognizer, vec![RecognizerInput::Finalize]).await;
         scale.go_on.notify_one();
-        let events = told(&mut recogniser, 2).await;
-        assert_eq!(events, [words("35 frames"), RecogniserEvent::Finalized]);
+        let events = told(&mut recognizer, 2).await;
+        assert_eq!(events, [words("35 frames"), RecognizerEvent::Finalized]);
         let heard = scale.heard.lock().unwrap().remove(0);
         assert_eq!(heard[..25 * FRAME_SAMPLES], [1; 25 * FRAME_SAMPLES]);
         assert_eq!(heard[25 * FRAME_SAMPLES..], [2; 10 * FRAME_SAMPLES]);
@@ -269,53 +269,53 @@ mod tests {
 
     #[tokio::test]
     async fn where_nobody_spoke_there_is_nothing_to_understand() {
-        let (scale, mut recogniser) = ear();
-        give(&recogniser, frames(40, 1)).await;
-        give(&recogniser, vec![RecogniserInput::Finalize]).await;
-        assert_eq!(told(&mut recogniser, 1).await, [RecogniserEvent::Finalized]);
+        let (scale, mut recognizer) = ear();
+        give(&recognizer, frames(40, 1)).await;
+        give(&recognizer, vec![RecognizerInput::Finalize]).await;
+        assert_eq!(told(&mut recognizer, 1).await, [RecognizerEvent::Finalized]);
         assert_eq!(scale.heard.lock().unwrap().len(), 0);
     }
 
     #[tokio::test]
     async fn utterances_are_understood_in_their_order_and_long_ones_in_parts() {
-        let (scale, mut recogniser) = ear();
+        let (scale, mut recognizer) = ear();
         for count in [1_510, 5] {
-            utter(&recogniser, count).await;
+            utter(&recognizer, count).await;
         }
         let mut events = Vec::new();
         for count in [1, 2, 2] {
             scale.go_on.notify_one();
-            events.extend(told(&mut recogniser, count).await);
+            events.extend(told(&mut recognizer, count).await);
         }
         assert_eq!(
             events,
             [
                 words("1500 frames"),
                 words("10 frames"),
-                RecogniserEvent::Finalized,
+                RecognizerEvent::Finalized,
                 words("5 frames"),
-                RecogniserEvent::Finalized
+                RecognizerEvent::Finalized
             ]
         );
     }
 
     #[tokio::test]
-    async fn a_failure_ends_the_ear() {
-        let (scale, mut recogniser) = ear();
-        utter(&recogniser, 26).await;
+    async fn a_failure_ends_the_recognizer() {
+        let (scale, mut recognizer) = ear();
+        utter(&recognizer, 26).await;
         scale.go_on.notify_one();
-        let failed = RecogniserEvent::Failed(SpeechError::Refused(429));
-        assert_eq!(told(&mut recogniser, 2).await, [failed]);
-        assert!(recogniser.input.is_closed());
+        let failed = RecognizerEvent::Failed(SpeechError::Refused(429));
+        assert_eq!(told(&mut recognizer, 2).await, [failed]);
+        assert!(recognizer.input.is_closed());
     }
 
     #[tokio::test]
     async fn a_service_that_falls_behind_is_given_up() {
-        let (_scale, mut recogniser) = ear();
+        let (_scale, mut recognizer) = ear();
         for _ in 0..=WAITING + 1 {
-            utter(&recogniser, 3).await;
+            utter(&recognizer, 3).await;
         }
-        let failed = RecogniserEvent::Failed(SpeechError::Timeout);
-        assert_eq!(told(&mut recogniser, 2).await, [failed]);
+        let failed = RecognizerEvent::Failed(SpeechError::Timeout);
+        assert_eq!(told(&mut recognizer, 2).await, [failed]);
     }
 }

@@ -1,7 +1,7 @@
 //! Parses an agent's speech settings (`settings`), which each adapter validates itself.
 
 use offhook_domain::{FieldError, Fields, Json};
-use offhook_engine::ports::speech::{RecogniserSettings, SpeechError, VoiceSettings};
+use offhook_engine::ports::speech::{RecognizerSettings, SpeechError, VoiceSettings};
 
 use super::Result;
 
@@ -87,7 +87,7 @@ pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
 
 /// The recognizer's model. Self-hosted services have no default, so it returns [`SpeechError::Unable`] if the model is
 /// missing.
-pub(super) fn heard_by(settings: &RecogniserSettings) -> Result<String> {
+pub(super) fn heard_by(settings: &RecognizerSettings) -> Result<String> {
     named(&settings.model, "config.stt.model")
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::Stream;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser};
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesizer};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
@@ -60,10 +60,10 @@ pub(super) enum What {
 pub(super) async fn mouth(
     upgrade: Upgrade,
     speaking: impl Speaking,
-) -> Result<Box<dyn Synthesiser>> {
+) -> Result<Box<dyn Synthesizer>> {
     let socket = upgrade.open().await?;
     let (orders, received) = mpsc::unbounded_channel();
-    let mouth = Mouth {
+    let mouth = SpeechOutput {
         upgrade,
         socket: Some(socket),
         speaking,
@@ -92,7 +92,7 @@ struct Handle {
     next: AtomicU64,
 }
 
-impl Synthesiser for Handle {
+impl Synthesizer for Handle {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Piece> {
         let context = self.next.fetch_add(1, Ordering::Relaxed);
         let (pieces, received) = mpsc::unbounded_channel();
@@ -137,7 +137,7 @@ impl Drop for Pieces {
 }
 
 /// The connection's task.
-struct Mouth<S> {
+struct SpeechOutput<S> {
     upgrade: Upgrade,
     /// Services close idle connections; the next text reconnects.
     socket: Option<Socket>,
@@ -156,7 +156,7 @@ struct Active {
     heard_at: Instant,
 }
 
-impl<S: Speaking> Mouth<S> {
+impl<S: Speaking> SpeechOutput<S> {
     async fn run(mut self) {
         loop {
             let overdue = self.overdue();

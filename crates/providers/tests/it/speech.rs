@@ -12,7 +12,7 @@ mod scribe;
 mod service;
 
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserEvent, RecogniserInput, RecogniserSettings, SpeechError, SpeechPiece,
+    Recognizer, RecognizerEvent, RecognizerInput, RecognizerSettings, SpeechError, SpeechPiece,
     SpokenText, VoiceSettings, WordTime,
 };
 use offhook_providers::{ProviderSettings, SpeechProvider, SpeechRegistry};
@@ -34,8 +34,8 @@ fn registry(provider: SpeechProvider) -> SpeechRegistry {
     SpeechRegistry::new(settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn listening(model: &str, settings: &str) -> RecogniserSettings {
-    RecogniserSettings {
+fn listening(model: &str, settings: &str) -> RecognizerSettings {
+    RecognizerSettings {
         model: model.to_owned(),
         language: "es-MX".to_owned(),
         settings: settings.into(),
@@ -61,13 +61,13 @@ fn words(text: &str) -> SpokenText {
 }
 
 /// A frame whose µ-law is this byte, 160 times.
-fn frame(sample: i16) -> RecogniserInput {
-    RecogniserInput::Frame(Box::new([sample; 160]))
+fn frame(sample: i16) -> RecognizerInput {
+    RecognizerInput::Frame(Box::new([sample; 160]))
 }
 
-async fn give(recogniser: &Recogniser, inputs: impl IntoIterator<Item = RecogniserInput>) {
+async fn give(recognizer: &Recognizer, inputs: impl IntoIterator<Item = RecognizerInput>) {
     for input in inputs {
-        recogniser
+        recognizer
             .input
             .send(input)
             .await
@@ -76,9 +76,9 @@ async fn give(recogniser: &Recogniser, inputs: impl IntoIterator<Item = Recognis
 }
 
 /// A recognizer's events until it ends.
-async fn rest(recogniser: &mut Recogniser) -> Vec<RecogniserEvent> {
+async fn rest(recognizer: &mut Recognizer) -> Vec<RecognizerEvent> {
     let mut events = Vec::new();
-    while let Some(event) = recogniser.events.recv().await {
+    while let Some(event) = recognizer.events.recv().await {
         events.push(event);
     }
     events

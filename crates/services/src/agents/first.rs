@@ -44,7 +44,7 @@ impl Agents {
         let mut config = AgentConfig::new(language);
         config.llm = self.first_model();
         if self.0.network.is_spoken() {
-            config.stt = self.first_ear();
+            config.stt = self.first_recognizer();
             config.voice = self.first_voice(account, language).await?;
         }
         Ok(config)
@@ -62,7 +62,7 @@ impl Agents {
     }
 
     /// A single provider is the default and need not be named; of several, the first is.
-    fn first_ear(&self) -> Stt {
+    fn first_recognizer(&self) -> Stt {
         let set_up = listening(&self.0.catalog, &*self.0.speech);
         let provider = match set_up.as_slice() {
             [] => Some(SCRIPTED),

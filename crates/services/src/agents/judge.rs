@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Agents;
 use crate::catalog::ModelKind;
-use crate::housekeeping::counted;
+use crate::maintenance::counted;
 use crate::workers::Turns;
 use crate::{Result, Shared};
 

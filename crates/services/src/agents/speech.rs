@@ -10,7 +10,9 @@ use offhook_engine::ports::speech::SpeechError;
 
 use crate::Shared;
 use crate::catalog::ModelKind;
-use crate::speech::{Ear, Mouth, chosen_voice, fallback_voices, listening, lists_voices, speaking};
+use crate::speech::{
+    SpeechInput, SpeechOutput, chosen_voice, fallback_voices, listening, lists_voices, speaking,
+};
 
 const STT_PROVIDER: &str = "config.stt.provider";
 const VOICE_PROVIDER: &str = "config.voice.provider";
@@ -37,8 +39,8 @@ impl Shared {
                 provider,
                 stt.model.as_deref(),
             )?;
-            for ear in self.ears(config) {
-                if let Err(Obstacle::Unable(fault)) = self.try_ear(&ear) {
+            for ear in self.recognizers(config) {
+                if let Err(Obstacle::Unable(fault)) = self.try_recognizer(&ear) {
                     return Err(fault);
                 }
             }
@@ -70,11 +72,11 @@ impl Shared {
 
     /// Whether this service can use the speech-to-text and the voices, if its calls have audio.
     pub(super) fn check_speech_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
-        self.check_ear_publishable(config)?;
+        self.check_recognizer_publishable(config)?;
         self.check_voices_publishable(config)
     }
 
-    fn check_ear_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
+    fn check_recognizer_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let stt = &config.stt;
         let asks_nothing = Stt {
             sample_rate: None,
@@ -83,7 +85,7 @@ impl Shared {
         if !self.network.is_spoken() && asks_nothing {
             return Ok(());
         }
-        let Some(ear) = self.ears(config).pop() else {
+        let Some(ear) = self.recognizers(config).pop() else {
             let known = listening(&self.catalog, &*self.speech);
             let lists = "GET /v1/models?kind=stt lists the providers";
             return Err(match known.as_slice() {
@@ -98,10 +100,11 @@ impl Shared {
         };
         let model = stt.model.as_deref();
         self.check_speech_model(ModelKind::Stt, "config.stt.model", &ear.0, model)?;
-        self.try_ear(&ear).map_err(|obstacle| match obstacle {
-            Obstacle::NotSetUp => not_set_up(STT_PROVIDER.to_owned(), &ear.0, "listen"),
-            Obstacle::Unable(fault) => fault,
-        })
+        self.try_recognizer(&ear)
+            .map_err(|obstacle| match obstacle {
+                Obstacle::NotSetUp => not_set_up(STT_PROVIDER.to_owned(), &ear.0, "listen"),
+                Obstacle::Unable(fault) => fault,
+            })
     }
 
     fn check_voices_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
@@ -150,9 +153,9 @@ impl Shared {
     /// voice must be usable.
     pub(super) fn can_be_spoken_with(&self, config: &AgentConfig) -> bool {
         let hears = || {
-            self.ears(config)
+            self.recognizers(config)
                 .iter()
-                .any(|ear| self.try_ear(ear).is_ok())
+                .any(|ear| self.try_recognizer(ear).is_ok())
         };
         let speaks = || {
             let voices = self.voices(config);
@@ -161,12 +164,12 @@ impl Shared {
         !self.network.is_spoken() || (hears() && speaks())
     }
 
-    fn try_ear(&self, (provider, settings): &Ear) -> Result<(), Obstacle> {
-        obstacle(self.speech.recogniser(provider, settings))
+    fn try_recognizer(&self, (provider, settings): &SpeechInput) -> Result<(), Obstacle> {
+        obstacle(self.speech.recognizer(provider, settings))
     }
 
-    fn try_voice(&self, (provider, settings): &Mouth) -> Result<(), Obstacle> {
-        obstacle(self.speech.synthesiser(provider, settings))
+    fn try_voice(&self, (provider, settings): &SpeechOutput) -> Result<(), Obstacle> {
+        obstacle(self.speech.synthesizer(provider, settings))
     }
 
     fn check_speaker(&self, kind: ModelKind, path: &str, provider: &str) -> Result<(), FieldError> {

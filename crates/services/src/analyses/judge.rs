@@ -5,7 +5,7 @@ use offhook_engine::{EXTRACTION_MAX_BYTES, Misfit};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::tools::schema::Measure;
+use crate::tools::schema::SchemaValidator;
 
 /// Errors reported to the model.
 const FAULTS: usize = 5;
@@ -22,7 +22,7 @@ const CUT: usize = EXTRACTION_MAX_BYTES - 3;
 
 /// Reads answers by one schema.
 pub(super) struct Judge {
-    measure: Measure,
+    validator: SchemaValidator,
 }
 
 impl Judge {
@@ -30,7 +30,7 @@ impl Judge {
     pub(super) fn of(definition: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
         Ok(Self {
-            measure: Measure::of(&schema)?,
+            validator: SchemaValidator::of(&schema)?,
         })
     }
 
@@ -47,7 +47,7 @@ impl Judge {
             },
             _ => no_object(),
         })?;
-        if self.measure.is_too_long(text) {
+        if self.validator.is_too_long(text) {
             return Err(Misfit {
                 for_the_model: "Your answer is too long for the schema.".to_owned(),
                 for_people: "the model's answer was too long for so large a schema".to_owned(),
@@ -56,7 +56,7 @@ impl Judge {
         let data = Json::parse(text.as_bytes()).map_err(|_| no_object())?;
         let value: Value = serde_json::from_str(text).map_err(|_| no_object())?;
         let (mut faults, mut place) = (Vec::new(), None);
-        for fault in self.measure.faults(&value, FAULTS) {
+        for fault in self.validator.faults(&value, FAULTS) {
             let at = match fault.place.as_str() {
                 "" => "the object",
                 place => place,

@@ -8,7 +8,7 @@ use offhook_failpoints as failpoints;
 use offhook_storage::BatchLook;
 use tokio_util::sync::CancellationToken;
 
-use crate::housekeeping::counted;
+use crate::maintenance::counted;
 use crate::workers::Turns;
 use crate::{Result, Shared};
 

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use super::endings;
 use super::open::{cap_reached, check_serves};
 use super::{AN_ANSWER, ChatReply, Chats, IN_DOUBT, STOPPING};
-use crate::dialer::{insist, persona, stored, with_knowledge};
+use crate::dialer::{persona, retry_while_unavailable, stored, with_knowledge};
 use crate::error::{Result, UseCaseError};
 use crate::integrations::Functions;
 use crate::keys::sha256;
@@ -272,7 +272,8 @@ impl Writer {
 
     async fn try_to(&self, ready: Ready) -> Result<ChatReply> {
         let store = &self.shared.store;
-        let history = insist(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
+        let history =
+            retry_while_unavailable(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
         let last = history.last().map_or(self.seq, |moment| moment.seq);
         self.last.store(last, Ordering::Relaxed);
         let models = self.shared.models.clone();
@@ -296,10 +297,10 @@ impl Writer {
         let last = finished?;
         if end == ChatEnd::Farewell {
             let reason = TerminationReason::AgentHangup;
-            insist(|| endings::end(&self.shared, self.id, reason)).await?;
+            retry_while_unavailable(|| endings::end(&self.shared, self.id, reason)).await?;
         }
         let most = i64::from(last.saturating_sub(self.seq));
-        let moments = insist(|| store.turns(self.id, self.seq, most)).await?;
+        let moments = retry_while_unavailable(|| store.turns(self.id, self.seq, most)).await?;
         let charged = (self.answers + 1, self.price);
         Ok(ChatReply::of(&moments, charged, end == ChatEnd::Farewell))
     }
@@ -317,7 +318,8 @@ impl Writer {
             at: self.shared.clock.now(),
         };
         let store = &self.shared.store;
-        let written = insist(|| store.finish_chat_answer(self.id, self.claim, rest.clone()));
+        let written =
+            retry_while_unavailable(|| store.finish_chat_answer(self.id, self.claim, rest.clone()));
         let last = written
             .await?
             .ok_or(UseCaseError::Conflict(Refusal::SessionEnded))?;
@@ -356,15 +358,19 @@ impl ChatSink for Writer {
 
     async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost> {
         let store = &self.shared.store;
-        let written =
-            insist(|| store.set_chat_tools_to_work(self.id, self.claim, told.clone())).await;
+        let written = retry_while_unavailable(|| {
+            store.set_chat_tools_to_work(self.id, self.claim, told.clone())
+        })
+        .await;
         self.written(written, "tools at work in a chat cannot be written down")
     }
 
     async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
         let (turns, last) = self.placed(turns);
         let store = &self.shared.store;
-        let written = insist(|| store.append_chat_turns(self.id, self.claim, turns.clone())).await;
+        let written =
+            retry_while_unavailable(|| store.append_chat_turns(self.id, self.claim, turns.clone()))
+                .await;
         if let Ok(Fenced::Done) = written {
             self.last.store(last, Ordering::Relaxed);
         }

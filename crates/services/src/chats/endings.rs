@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answering::recalled;
 use crate::Shared;
-use crate::dialer::{insist, persona_in};
+use crate::dialer::{persona_in, retry_while_unavailable};
 use crate::workers::{Outage, Turns};
 
 /// How long a conversation may be idle before it ends.
@@ -108,7 +108,7 @@ fn settle_soon(shared: &Arc<Shared>, chat: ClosingChat) {
 async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreError> {
     let id = chat.conversation.id;
     let summary = summary(shared, &chat).await?.unwrap_or_default();
-    let settled = insist(|| {
+    let settled = retry_while_unavailable(|| {
         let at = shared.clock.now();
         shared
             .store
@@ -127,7 +127,8 @@ async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreErro
 /// The conversation's summary, if the customer said anything and a model responds in time.
 async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<String>, StoreError> {
     let call = &chat.conversation;
-    let history = insist(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;
+    let history =
+        retry_while_unavailable(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;
     if !history
         .iter()
         .any(|turn| turn.role.as_deref() == Some("user"))

@@ -21,7 +21,7 @@ use super::closing::{Lasted, MediaEnd, close, end_unsaid, settle, summary};
 use super::covering::top_up;
 use super::legacy;
 use super::meter::Meter;
-use super::record::{Record, insist};
+use super::record::{Record, retry_while_unavailable};
 use super::watched::Watched;
 use crate::calls::{Hours, opening};
 use crate::clock::CallClock;
@@ -79,7 +79,7 @@ async fn hold_fallibly(
     };
     let network = match network {
         Some(network) => network,
-        None => insist(|| shared.network_of(call)).await?,
+        None => retry_while_unavailable(|| shared.network_of(call)).await?,
     };
     let meter = meter(shared, call, &config).await?;
     let carrier: Arc<dyn Carrier> = match network {
@@ -189,7 +189,7 @@ async fn meter(
     if config.llm.fallback.is_empty() && config.voice.fallback_voices.is_empty() {
         return Ok(None);
     }
-    let account = insist(|| shared.store.account(call.account_id)).await?;
+    let account = retry_while_unavailable(|| shared.store.account(call.account_id)).await?;
     Ok(account.map(|account| Meter::new(shared, account.plan)))
 }
 
@@ -263,7 +263,7 @@ async fn prepare(
     call: &Conversation,
 ) -> Result<Result<Prepared, FailureReason>> {
     let version = Some(call.agent_version);
-    let found = insist(|| {
+    let found = retry_while_unavailable(|| {
         shared
             .store
             .agent_with_config(call.account_id, call.agent_id, version)
@@ -289,7 +289,8 @@ async fn prepare(
     let Some(persona) = persona(&config, &metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
-    let persona = insist(|| shared.with_key(call.account_id, persona.clone())).await?;
+    let persona =
+        retry_while_unavailable(|| shared.with_key(call.account_id, persona.clone())).await?;
     let persona = Persona {
         notice: config.rendered_consent(&metadata),
         ..persona
@@ -308,7 +309,8 @@ async fn tools(
         return Ok(Arc::new(NoTools));
     }
     let (account, agent, version) = (call.account_id, call.agent_id, call.agent_version);
-    let pinned = insist(|| shared.store.pinned_tools(account, agent, version)).await?;
+    let pinned =
+        retry_while_unavailable(|| shared.store.pinned_tools(account, agent, version)).await?;
     let (client, prefixes) = (
         shared.tool_client.clone(),
         shared.calls.allowed_prefixes.clone(),
@@ -351,7 +353,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
 /// The agent's persona in a conversation; `None` without a model.
 pub(crate) async fn persona_in(shared: &Shared, call: &Conversation) -> Result<Option<Persona>> {
     let version = Some(call.agent_version);
-    let found = insist(|| {
+    let found = retry_while_unavailable(|| {
         let store = &shared.store;
         store.agent_with_config(call.account_id, call.agent_id, version)
     });
@@ -361,7 +363,7 @@ pub(crate) async fn persona_in(shared: &Shared, call: &Conversation) -> Result<O
     let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
         return Ok(None);
     };
-    insist(|| shared.with_key(call.account_id, persona.clone()))
+    retry_while_unavailable(|| shared.with_key(call.account_id, persona.clone()))
         .await
         .map(Some)
 }

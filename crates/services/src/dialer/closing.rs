@@ -9,7 +9,7 @@ use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{CallEnd, Conversation, Fenced, Settlement};
 
-use super::record::insist;
+use super::record::retry_while_unavailable;
 use crate::{Result, Shared, events};
 
 /// How a call's media ended.
@@ -54,7 +54,7 @@ pub(crate) async fn close(
 ) -> Result<Option<i64>> {
     failpoints::hit(failpoints::CLOSE_BEFORE_CLOSING);
     let duration_seconds = end.duration_seconds();
-    let fenced = insist(|| {
+    let fenced = retry_while_unavailable(|| {
         let row = CallEnd {
             outcome: end.outcome,
             ended_at: end.ended_at,
@@ -66,7 +66,9 @@ pub(crate) async fn close(
     .await?;
     if fenced == Fenced::Lost {
         // A COMMIT whose response was lost may have written it; then the state shows it.
-        let view = insist(|| shared.store.conversation(call.account_id, call.id, None)).await?;
+        let view =
+            retry_while_unavailable(|| shared.store.conversation(call.account_id, call.id, None))
+                .await?;
         let closing = view.is_some_and(|view| {
             view.conversation.claim_id == Some(claim)
                 && view.conversation.state == offhook_domain::CallState::Closing
@@ -141,7 +143,8 @@ pub(crate) async fn settle(
     let duration_seconds = lasted.seconds;
     let settlement = settlement(shared, call, outcome, lasted, summary);
     let key = (call.account_id, call.id, claim);
-    let settled = insist(|| shared.store.settle_call(key, settlement.clone())).await?;
+    let settled =
+        retry_while_unavailable(|| shared.store.settle_call(key, settlement.clone())).await?;
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
     shared.touch(call.id);
     if settled.is_some() {

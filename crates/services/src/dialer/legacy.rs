@@ -16,8 +16,8 @@ use offhook_storage::{Conversation, Fenced};
 use tokio::time::sleep;
 
 use super::call::{numbers, refuse};
-use super::orphans::insist_on_end;
-use super::record::insist;
+use super::orphans::retry_hang_up;
+use super::record::retry_while_unavailable;
 use crate::chats::recalled;
 use crate::{Result, Shared};
 use follow::{Following, follow};
@@ -78,7 +78,8 @@ pub(super) async fn hold(
     };
     failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
     if let Some(name) = &conversation {
-        let named = insist(|| shared.store.name_legacy_call(call.id, claim, name)).await?;
+        let named =
+            retry_while_unavailable(|| shared.store.name_legacy_call(call.id, claim, name)).await?;
         if named == Fenced::Lost {
             return Ok(());
         }
@@ -124,7 +125,7 @@ pub(crate) async fn adopt(
         };
         if !known {
             let end = || shared.legacy.hang_up(&credential, &reference);
-            insist_on_end(call, "provider", end).await;
+            retry_hang_up(call, "provider", end).await;
             return Ok(false);
         }
         tracing::info!(call = %call.id, "an orphaned call goes on at its provider");
@@ -149,8 +150,9 @@ async fn prepare(
     shared: &Shared,
     call: &Conversation,
 ) -> Result<Result<(String, LegacyCall), FailureReason>> {
-    let agent = insist(|| shared.store.agent(call.account_id, call.agent_id)).await?;
-    let credential = insist(|| shared.legacy_credential(call.account_id)).await?;
+    let agent =
+        retry_while_unavailable(|| shared.store.agent(call.account_id, call.agent_id)).await?;
+    let credential = retry_while_unavailable(|| shared.legacy_credential(call.account_id)).await?;
     let agent = agent.filter(|agent| agent.status == AgentStatus::Active);
     let agent = agent.and_then(|agent| agent.provider_agent_id);
     let (Some(agent), Some(credential)) = (agent, credential) else {

@@ -9,8 +9,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use offhook_domain::{Credits, Plan, Price};
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
-    SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    Recognizer, RecognizerAbilities, RecognizerSettings, SpeechError, SpeechPiece, SpeechToText,
+    SpokenText, Synthesizer, TextToSpeech, VoiceSettings,
 };
 use offhook_engine::ports::{
     Endpoint, LanguageModel, ModelDelta, ModelError, ModelRequest, Models,
@@ -188,20 +188,20 @@ impl LanguageModel for Metered<Arc<dyn LanguageModel>> {
 
 #[async_trait]
 impl SpeechToText for Metered<Arc<dyn SpeechToText>> {
-    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+    async fn open(&self, settings: RecognizerSettings) -> Result<Recognizer, SpeechError> {
         let opened = self.inner.open(settings).await?;
         self.meter.at_work(ModelKind::Stt, self.price);
         Ok(opened)
     }
 
-    fn abilities(&self) -> RecogniserAbilities {
+    fn abilities(&self) -> RecognizerAbilities {
         self.inner.abilities()
     }
 }
 
 #[async_trait]
 impl TextToSpeech for Metered<Arc<dyn TextToSpeech>> {
-    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesizer>, SpeechError> {
         Ok(Box::new(Metered {
             inner: self.inner.open(settings).await?,
             meter: self.meter.clone(),
@@ -210,7 +210,7 @@ impl TextToSpeech for Metered<Arc<dyn TextToSpeech>> {
     }
 }
 
-impl Synthesiser for Metered<Box<dyn Synthesiser>> {
+impl Synthesizer for Metered<Box<dyn Synthesizer>> {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
         let (meter, price) = (self.meter.clone(), self.price);
         let noted = self.inner.speak(text).inspect(move |piece| {

@@ -29,12 +29,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
 
 use crate::calls::expire_queued;
-use crate::counting::renamed;
 use crate::leases::{renew_every, renewed_within};
-use crate::workers::{Outage, Staff, Turns, every};
+use crate::redis_membership::renamed;
+use crate::workers::{Outage, Turns, Workers, every};
 use crate::{
     Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, batches,
-    chats, clock, housekeeping, signals, whatsapp,
+    chats, clock, maintenance, signals, whatsapp,
 };
 
 pub(crate) use call::{hold, persona, persona_in, with_knowledge};
@@ -42,7 +42,7 @@ pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
 pub(crate) use legacy::adopt as adopt_legacy;
 pub(crate) use meter::Meter;
-pub(crate) use record::{insist, stored};
+pub(crate) use record::{retry_while_unavailable, stored};
 pub(crate) use registry::{Places, Registry};
 
 /// Backstop for a lost wake-up.
@@ -97,36 +97,36 @@ impl Dialer {
         let shared = || self.shared.clone();
         let sweeping = CancellationToken::new();
         // These workers start nothing new once the process stops.
-        let mut until_stop = Staff::default();
-        until_stop.employ("orphans", orphans::sweep(shared(), stop.clone()));
-        until_stop.employ("agents", self.agents.clone().keep_judging(stop.clone()));
-        until_stop.employ("analyses", analyses::keep_analysing(shared(), stop.clone()));
-        until_stop.employ(
+        let mut until_stop = Workers::default();
+        until_stop.spawn("orphans", orphans::sweep(shared(), stop.clone()));
+        until_stop.spawn("agents", self.agents.clone().keep_judging(stop.clone()));
+        until_stop.spawn("analyses", analyses::keep_analysing(shared(), stop.clone()));
+        until_stop.spawn(
             "silent_chats",
             chats::end_the_silent(shared(), stop.clone()),
         );
-        until_stop.employ("whatsapp", whatsapp::keep_answering(shared(), stop.clone()));
-        until_stop.employ("batches", batches::keep_calling(shared(), stop.clone()));
+        until_stop.spawn("whatsapp", whatsapp::keep_answering(shared(), stop.clone()));
+        until_stop.spawn("batches", batches::keep_calling(shared(), stop.clone()));
         // These run until the last call is reported.
-        let mut until_end = Staff::default();
+        let mut until_end = Workers::default();
         let sweep = || sweeping.clone();
-        until_end.employ("clock", clock::keep(shared(), sweep()));
-        until_end.employ("leases", keep_leases(shared(), sweep()));
-        until_end.employ("hangups", obey_hangups(shared(), sweep()));
-        until_end.employ(
-            "housekeeping",
-            housekeeping::keep(shared(), self.keys.clone(), sweep()),
+        until_end.spawn("clock", clock::keep(shared(), sweep()));
+        until_end.spawn("leases", keep_leases(shared(), sweep()));
+        until_end.spawn("hangups", obey_hangups(shared(), sweep()));
+        until_end.spawn(
+            "maintenance",
+            maintenance::keep(shared(), self.keys.clone(), sweep()),
         );
-        until_end.employ("signals", signals::exchange(shared(), sweep()));
-        until_end.employ("legacy", crate::legacy::keep_in_step(shared(), sweep()));
-        until_end.employ("retention", Retention(shared()).run(sweep()));
-        until_end.employ("uploads", UploadCollector(shared()).run(sweep()));
-        until_end.employ("recordings", RecordingKeeper(shared()).run(sweep()));
+        until_end.spawn("signals", signals::exchange(shared(), sweep()));
+        until_end.spawn("legacy", crate::legacy::keep_in_step(shared(), sweep()));
+        until_end.spawn("retention", Retention(shared()).run(sweep()));
+        until_end.spawn("uploads", UploadCollector(shared()).run(sweep()));
+        until_end.spawn("recordings", RecordingKeeper(shared()).run(sweep()));
         let lost = tokio::select! {
             biased;
             () = self.claim_until(&stop) => None,
-            Some(name) = until_stop.lost_one() => Some(name),
-            Some(name) = until_end.lost_one() => Some(name),
+            Some(name) = until_stop.first_lost() => Some(name),
+            Some(name) = until_end.first_lost() => Some(name),
         };
         if let Some(worker) = lost {
             tracing::error!(worker, "a worker ended unexpectedly");
@@ -283,7 +283,7 @@ impl Dialer {
 async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
     let mut tick = every(renew_every());
     let mut renewed_at = Moment::now();
-    let mut redis = shared.counting.redis();
+    let mut redis = shared.redis_membership.redis();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -312,12 +312,12 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
 
 async fn renew(shared: &Shared) -> Result<()> {
     let now = shared.clock.now();
-    let (shares, redis) = (shared.shares_everything(), shared.counting.name());
+    let (shares, redis) = (shared.shares_everything(), shared.redis_membership.name());
     let is_named = redis.is_some();
     let registering = shared.store.register_node(shared.node, shares, redis, now);
     let is_apart = registering.await?;
     if is_named {
-        shared.counting.note(is_apart, Instant::now());
+        shared.redis_membership.note(is_apart, Instant::now());
     }
     let held = shared.registry.renewable();
     if held.is_empty() {

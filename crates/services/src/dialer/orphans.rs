@@ -91,7 +91,7 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
         // A page's connection died with its process.
         let (handle, dialog) = (CallHandle(call.id), call.line.dialog.as_deref());
         let network = shared.network_of(call).await?;
-        insist_on_end(call, "carrier", || network.hang_up_orphan(handle, dialog)).await;
+        retry_hang_up(call, "carrier", || network.hang_up_orphan(handle, dialog)).await;
     }
     let outcome = CallOutcome::Failed(FailureReason::Interrupted);
     let ended_at = last_sign(shared, call).await;
@@ -105,7 +105,7 @@ async fn report(shared: &Arc<Shared>, call: &Conversation, claim: ClaimId) -> Re
 }
 
 /// Tries to end a call elsewhere, with growing pauses. The caller reports it even if all tries fail.
-pub(super) async fn insist_on_end<E, F>(call: &Conversation, at: &str, end: impl Fn() -> F)
+pub(super) async fn retry_hang_up<E, F>(call: &Conversation, at: &str, end: impl Fn() -> F)
 where
     E: std::fmt::Display,
     F: Future<Output = Result<(), E>>,

@@ -141,7 +141,7 @@ pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
 }
 
 /// Retries a step while the store is unavailable.
-pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T>
+pub(crate) async fn retry_while_unavailable<T, F>(mut step: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {

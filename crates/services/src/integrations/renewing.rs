@@ -18,8 +18,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::tokens::Tokens;
-use crate::dialer::insist;
-use crate::housekeeping::counted;
+use crate::dialer::retry_while_unavailable;
+use crate::maintenance::counted;
 use crate::workers::Turns;
 use crate::{Result, Shared, Toolkit};
 
@@ -70,7 +70,7 @@ impl Renewals {
             // The process that held these is gone.
             tokio::select! {
                 () = stop.cancelled() => return,
-                released = insist(|| self.0.store.release_tokens()) => if let Err(error) = released {
+                released = retry_while_unavailable(|| self.0.store.release_tokens()) => if let Err(error) = released {
                     tracing::error!(%error, "tokens that an earlier process was renewing could not be taken over");
                 },
             }
@@ -253,7 +253,7 @@ async fn renew(
         },
     };
     // Written as soon as the database allows: the application's response cannot be obtained again.
-    if insist(|| shared.store.end_renewal(turn, renewal.clone())).await? {
+    if retry_while_unavailable(|| shared.store.end_renewal(turn, renewal.clone())).await? {
         return Ok(Some(renewed));
     }
     // A try whose response was lost has written it; or the connection was removed or replaced meanwhile, and the new

@@ -10,7 +10,7 @@ use offhook_storage::{Conversation, StoreError};
 
 use super::search::{Scope, search};
 use crate::Shared;
-use crate::dialer::insist;
+use crate::dialer::retry_while_unavailable;
 
 /// The name of the model's search function; no tool of an account may have it.
 pub(crate) const SEARCH: &str = "search_knowledge";
@@ -40,7 +40,7 @@ impl AgentKnowledge {
         if config.knowledge_base.mode == KnowledgeMode::Off {
             return Ok(None);
         }
-        let account = insist(|| shared.store.account(call.account_id)).await?;
+        let account = retry_while_unavailable(|| shared.store.account(call.account_id)).await?;
         let has_module = account.is_some_and(|account| {
             let terms = shared.plans.terms(account.plan);
             account.engine_module.unwrap_or(terms.engine_module)

@@ -16,7 +16,7 @@ use super::Knowledge;
 use super::meaning::Meaning;
 use super::vectors::packed;
 use crate::Shared;
-use crate::dialer::insist;
+use crate::dialer::retry_while_unavailable;
 
 /// Passages embedded per request: as many as every common service accepts.
 const AT_ONCE: i64 = 32;
@@ -107,11 +107,13 @@ impl Embedder {
         let store = &self.shared.store;
         if store.is_embedded() {
             // The process that held these is gone.
-            insist(|| store.release_embeddings()).await?;
+            retry_while_unavailable(|| store.release_embeddings()).await?;
         }
         let mut after = None;
         loop {
-            let looked = insist(|| store.order_embeddings(meaning.model(), after, LOOKED_THROUGH));
+            let looked = retry_while_unavailable(|| {
+                store.order_embeddings(meaning.model(), after, LOOKED_THROUGH)
+            });
             after = looked.await?;
             if after.is_none() {
                 return Ok(());
@@ -161,16 +163,20 @@ impl Embedder {
         let (store, model) = (&self.shared.store, meaning.model());
         let (mut next, mut dimension) = (0, None);
         // Vectors that an earlier try has stored are kept.
-        if let Some(last) = insist(|| store.last_vectors(job.document, model)).await? {
+        if let Some(last) =
+            retry_while_unavailable(|| store.last_vectors(job.document, model)).await?
+        {
             let stored = last.vectors.len();
             let length = usize::try_from(last.dimension).unwrap_or(0).max(1);
             next = last.ordinal + i32::try_from(stored / length).unwrap_or(0);
             dimension = Some(length);
         }
         loop {
-            let passages = insist(|| store.document_text(job.document, next, AT_ONCE)).await?;
+            let passages =
+                retry_while_unavailable(|| store.document_text(job.document, next, AT_ONCE))
+                    .await?;
             if passages.is_empty() {
-                insist(|| store.finish_embedding(job, model, next)).await?;
+                retry_while_unavailable(|| store.finish_embedding(job, model, next)).await?;
                 return Ok(Ended::Done);
             }
             let texts: Vec<String> = passages.into_iter().map(|(_, text)| text).collect();
@@ -196,7 +202,9 @@ impl Embedder {
                 dimension: i32::try_from(length).unwrap_or(i32::MAX),
                 vectors: vectors.iter().flat_map(|vector| packed(vector)).collect(),
             };
-            if insist(|| store.store_vectors(job, model, part.clone())).await? == Fenced::Lost {
+            if retry_while_unavailable(|| store.store_vectors(job, model, part.clone())).await?
+                == Fenced::Lost
+            {
                 return Ok(Ended::Done);
             }
             next += i32::try_from(texts.len()).unwrap_or(i32::MAX);

@@ -6,8 +6,8 @@ use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
 
 use super::{Knowledge, content};
+use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
-use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal};
 
 const FOLDERS_AT_MOST: i64 = 1_000;

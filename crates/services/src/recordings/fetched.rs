@@ -87,10 +87,10 @@ impl Wanted {
 
     /// Starts fetching it.
     pub(crate) fn fetch(self, shared: &Arc<Shared>) {
-        tokio::spawn(self.insist(shared.clone()).boxed());
+        tokio::spawn(self.retry_while_unavailable(shared.clone()).boxed());
     }
 
-    async fn insist(self, shared: Arc<Shared>) {
+    async fn retry_while_unavailable(self, shared: Arc<Shared>) {
         let Self {
             of,
             spool,

@@ -10,15 +10,15 @@ use super::*;
 struct Here(&'static [&'static str], &'static [&'static str]);
 
 impl Speech for Here {
-    fn recogniser(
+    fn recognizer(
         &self,
         provider: &str,
-        _: &RecogniserSettings,
+        _: &RecognizerSettings,
     ) -> Result<Arc<dyn SpeechToText>, SpeechError> {
         Err(answer(self.0, provider))
     }
 
-    fn synthesiser(
+    fn synthesizer(
         &self,
         provider: &str,
         _: &VoiceSettings,
@@ -44,15 +44,15 @@ fn config(text: &str) -> AgentConfig {
     AgentConfig::from_json(&Json::parse(text.as_bytes()).unwrap(), "config", "es-MX").unwrap()
 }
 
-fn all_voices(speech: &dyn Speech, config: &AgentConfig) -> Vec<Mouth> {
+fn all_voices(speech: &dyn Speech, config: &AgentConfig) -> Vec<SpeechOutput> {
     let catalog = catalog();
     let voice = chosen_voice(&catalog, speech, config);
     let others = fallback_voices(&catalog, config);
     voice.into_iter().chain(others).collect()
 }
 
-fn heard(model: &str, language: &str, settings: &str) -> RecogniserSettings {
-    RecogniserSettings {
+fn heard(model: &str, language: &str, settings: &str) -> RecognizerSettings {
+    RecognizerSettings {
         model: model.to_owned(),
         language: language.to_owned(),
         settings: settings.into(),
@@ -77,31 +77,31 @@ fn an_agent_listens_as_it_says() {
     );
     let ear = heard("flux-general-en", "en", r#"{"eot_threshold":0.8}"#);
     let expected = [("deepgram".to_owned(), ear)];
-    assert_eq!(ears(&catalog(), &NOTHING, &whole), expected);
+    assert_eq!(recognizers(&catalog(), &NOTHING, &whole), expected);
 
     let short = config(r#"{"stt":{"provider":"deepgram"}}"#);
     let expected = [("deepgram".to_owned(), heard("nova-3", "es-MX", "{}"))];
-    assert_eq!(ears(&catalog(), &NOTHING, &short), expected);
+    assert_eq!(recognizers(&catalog(), &NOTHING, &short), expected);
 }
 
 #[test]
-fn who_names_no_ear_has_the_only_one() {
+fn who_names_no_recognizer_has_the_only_one() {
     let unsaid = config(r#"{"stt":{"settings":{"punctuate":true}}}"#);
-    assert_eq!(ears(&catalog(), &NOTHING, &unsaid), []);
+    assert_eq!(recognizers(&catalog(), &NOTHING, &unsaid), []);
     let one = Here(&["openai"], &[]);
     let ear = heard("gpt-transcribe", "es-MX", r#"{"punctuate":true}"#);
     assert_eq!(
-        ears(&catalog(), &one, &unsaid),
+        recognizers(&catalog(), &one, &unsaid),
         [("openai".to_owned(), ear)]
     );
     let own = Here(&["local"], &[]);
     let ear = heard("", "es-MX", "{}");
     assert_eq!(
-        ears(&catalog(), &own, &config("{}")),
+        recognizers(&catalog(), &own, &config("{}")),
         [("local".to_owned(), ear)]
     );
     let two = Here(&["openai", "deepgram"], &[]);
-    assert_eq!(ears(&catalog(), &two, &unsaid), []);
+    assert_eq!(recognizers(&catalog(), &two, &unsaid), []);
     assert_eq!(listening(&catalog(), &two), ["deepgram", "openai"]);
 }
 

@@ -71,7 +71,7 @@ impl Shared {
     /// Whether a page can talk to the agent now; the error says why not.
     pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<()> {
         if !self.can_speak(config) {
-            return Err(UseCaseError::Conflict(Refusal::Speechless));
+            return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
         }
         let Some(hours) = &config.conversation.calling_hours else {
             return Ok(());

@@ -57,9 +57,9 @@ pub(crate) fn check(schema: &Json) -> Result<(), String> {
     {
         return Err("must have the `type` `object`: models send arguments as an object".to_owned());
     }
-    Parts::new(&value).measure()?;
-    let measure = Measure::of(&value)?;
-    if measure.looks.saturating_mul(MIN_TEXT) > MAX_WORK {
+    Parts::new(&value).validator()?;
+    let validator = SchemaValidator::of(&value)?;
+    if validator.looks.saturating_mul(MIN_TEXT) > MAX_WORK {
         return Err("has patterns that take too long: write shorter or fewer ones".to_owned());
     }
     Ok(())
@@ -78,14 +78,14 @@ pub(super) fn fit(
         );
     };
     let schema = serde_json::from_str(&schema.to_compact()).map_err(|error| error.to_string())?;
-    let mut measure = Measure::of(&schema)?;
-    if measure.is_too_long(text) {
+    let mut validator = SchemaValidator::of(&schema)?;
+    if validator.is_too_long(text) {
         return Err(
             "The arguments are too long for the tool's schema. Call the tool again with shorter ones.".to_owned(),
         );
     }
     let value = Value::Object(arguments);
-    let faults: Vec<String> = measure
+    let faults: Vec<String> = validator
         .faults(&value, FAULTS)
         .iter()
         .map(|fault| match fault.place.as_str() {
@@ -99,7 +99,7 @@ pub(super) fn fit(
             faults.join("; ")
         ));
     }
-    let covered = measure.rules.covered(&value);
+    let covered = validator.rules.covered(&value);
     let Value::Object(arguments) = &value else {
         return Ok(serde_json::Map::new());
     };
@@ -110,13 +110,13 @@ pub(super) fn fit(
 
 /// Validates values by a schema. Nothing is fetched. Patterns run in time linear in the text; their steps per byte are
 /// counted.
-pub(crate) struct Measure {
+pub(crate) struct SchemaValidator {
     rules: Rules,
     /// How many parts of the schema, and pattern steps in it, process a byte at worst.
     looks: usize,
 }
 
-impl Measure {
+impl SchemaValidator {
     /// Compiles a schema. The error, for an invalid or too costly one, continues its name.
     pub(crate) fn of(schema: &Value) -> Result<Self, String> {
         let mut costly = Costly::default();
@@ -129,7 +129,7 @@ impl Measure {
         if costly.patterns > MAX_PATTERNS {
             return Err(format!("has more than {MAX_PATTERNS} patterns"));
         }
-        let sum = Parts::new(schema).measure()?;
+        let sum = Parts::new(schema).validator()?;
         let (rules, bytes) = compile(schema, MAX_PATTERNS_BYTES / costly.patterns.max(1))?;
         let steps = sum.patterns.saturating_mul(bytes / STEP_BYTES);
         Ok(Self {
@@ -231,7 +231,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn measure(&mut self) -> Result<Sum, String> {
+    fn validator(&mut self) -> Result<Sum, String> {
         let root = self.root;
         self.part(root, 1).map(|(_, size)| size)
     }

@@ -9,7 +9,7 @@ use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 use super::ListedVoice;
 use super::sets::Sets;
 use super::shipped::Shipped;
-use crate::folding::fold;
+use crate::casefold::fold;
 
 /// A voice's position in the list; positions compare in the list's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::REMEMBERED;
-use crate::housekeeping::counted;
 use crate::leases;
+use crate::maintenance::counted;
 use crate::workers::{Outage, Turns};
 use crate::{Result, Shared};
 

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::line::{Ear, Line, Sound};
+use super::line::{Line, Sound, SpeechInput};
 use crate::call::{Reply, SipCall, SipEvent};
 
 /// Events that may wait for the engine. An engine that lets more pile up is gone, and its call ends.
@@ -190,7 +190,7 @@ impl Leg {
         let takes_keys = negotiated.event.is_some();
         self.sound.takes_keys.store(takes_keys, Ordering::Relaxed);
         self.held = remote.holds();
-        let ear = Ear {
+        let ear = SpeechInput {
             ticks: ends.ticks.clone(),
             keys: keys.clone(),
         };

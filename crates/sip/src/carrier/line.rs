@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 use crate::call::{CallControl, TransferError};
 
 /// Receives the pump's output.
-pub(super) struct Ear {
+pub(super) struct SpeechInput {
     pub(super) ticks: mpsc::Sender<Tick>,
     pub(super) keys: mpsc::UnboundedSender<char>,
 }
 
-impl Outlet for Ear {
+impl Outlet for SpeechInput {
     fn tick(&mut self, tick: Tick) -> bool {
         self.ticks.try_send(tick).is_ok()
     }

@@ -19,14 +19,14 @@ use crate::database::{Conn, RunQueryDsl as _};
 use crate::error::READ_ONLY;
 use crate::units::{self, AnyAnswer, Work};
 use crate::{Result, StoreError, Verdict};
-use pulse::Pulse;
+use health_probe::HealthProbe;
 
 pub use listener::Listener;
 pub(crate) use steps::{CallStep, CallWriter, Step};
 
 pub(crate) mod dialect;
+mod health_probe;
 mod listener;
-mod pulse;
 mod steps;
 
 /// Settings of every session. Every wait is limited, so that an outage is an error, not a hang. Statements are planned
@@ -44,7 +44,7 @@ const SILENT: &str = "the server does not answer";
 pub(crate) struct Postgres {
     pool: Pool<AsyncPgConnection>,
     door: Arc<Door>,
-    pulse: Pulse,
+    probe: HealthProbe,
     runtime: Handle,
 }
 
@@ -75,7 +75,7 @@ impl Postgres {
         let runtime = Handle::current();
         Ok(Self {
             pool,
-            pulse: Pulse::of(listening.clone(), wait, &runtime),
+            probe: HealthProbe::of(listening.clone(), wait, &runtime),
             door: Arc::new(listening),
             runtime,
         })
@@ -163,7 +163,7 @@ impl Postgres {
         &self,
         work: impl Future<Output = Result<AnyAnswer>> + Send + 'static,
     ) -> Option<Result<AnyAnswer>> {
-        if self.pulse.is_silent() {
+        if self.probe.is_silent() {
             return None;
         }
         let done = self.runtime.spawn(work);
@@ -172,10 +172,10 @@ impl Postgres {
             done = done => done.unwrap_or_else(|_| {
                 Err(StoreError::Internal("a unit of work panicked".into()))
             }),
-            () = self.pulse.stops() => return None,
+            () = self.probe.stops() => return None,
         };
         if done.is_ok() {
-            self.pulse.is_heard();
+            self.probe.record_activity();
         }
         Some(done)
     }

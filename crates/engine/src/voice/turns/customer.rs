@@ -36,14 +36,14 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// The recognizer's finalize requests and their answers.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
+pub(super) struct RecognizerState {
     asked: u64,
     answered: u64,
     /// Results before the answer to this request belong to a finished turn and are ignored.
     known_until: u64,
 }
 
-impl Ear {
+impl RecognizerState {
     pub(super) fn finalized(&mut self) {
         self.answered = self.asked.min(self.answered + 1);
     }
@@ -202,7 +202,7 @@ impl Turns {
 
     /// The utterance that words belong to; a new one if the recognizer heard what voice activity detection did not.
     fn understood(&mut self, text: &str, now: Duration) -> Option<&mut Utterance> {
-        if !self.is_answered() || self.ear.tells_what_is_known() {
+        if !self.is_answered() || self.recognizer.tells_what_is_known() {
             return None;
         }
         let listens = self.listens();
@@ -214,8 +214,8 @@ impl Turns {
     }
 
     /// The recognizer detected the end of the turn. It has no effect without words.
-    pub(super) fn recogniser_ends_turn(&mut self) {
-        if !self.ear.tells_what_is_known()
+    pub(super) fn recognizer_ends_turn(&mut self) {
+        if !self.recognizer.tells_what_is_known()
             && let Some(utterance) = &mut self.customer
         {
             utterance.ended = !utterance.spoken().is_empty();
@@ -270,7 +270,9 @@ impl Turns {
                 self.cut(now);
             }
             self.tell(Told::CustomerStarted);
-        } else if !self.activity.speaking() && utterance.asked_at.is_some() && self.ear.is_settled()
+        } else if !self.activity.speaking()
+            && utterance.asked_at.is_some()
+            && self.recognizer.is_settled()
         {
             utterance.decided_at = utterance.decided_at.min(now);
         }
@@ -285,7 +287,7 @@ impl Turns {
     }
 
     pub(super) fn finalize(&mut self, now: Duration) {
-        self.ear.asked += 1;
+        self.recognizer.asked += 1;
         self.effects.push(Effect::Finalize);
         if let Some(utterance) = &mut self.customer {
             utterance.asked_at = Some(now);
@@ -325,7 +327,7 @@ impl Turns {
                 quiet_at = quiet_at.max(until.min(quiet_at + BEGINS_AFTER));
             }
             match utterance.asked_at {
-                Some(_) if self.ear.is_settled() => quiet_at,
+                Some(_) if self.recognizer.is_settled() => quiet_at,
                 Some(asked_at) => quiet_at.max(asked_at + words_limit),
                 // The recognizer's results are requested first.
                 None => quiet_at.max(utterance.spoke_until + ENDS_AFTER + words_limit),
@@ -338,7 +340,7 @@ impl Turns {
     fn pause_after(&self, utterance: &Utterance) -> Duration {
         let endpointing = self.rules.endpointing;
         let spoken = utterance.spoken();
-        if spoken.is_empty() && utterance.asked_at.is_some() && self.ear.is_settled() {
+        if spoken.is_empty() && utterance.asked_at.is_some() && self.recognizer.is_settled() {
             // A noise without words.
             ENDS_AFTER
         } else if self.phase == Phase::Machine {
@@ -383,11 +385,11 @@ impl Turns {
     pub(super) fn take_utterance(&mut self) -> Option<Utterance> {
         let utterance = self.customer.take()?;
         if !utterance.partial.trim().is_empty() {
-            if self.ear.is_settled() || utterance.asked_at.is_none() {
-                self.ear.asked += 1;
+            if self.recognizer.is_settled() || utterance.asked_at.is_none() {
+                self.recognizer.asked += 1;
                 self.effects.push(Effect::Finalize);
             }
-            self.ear.passes_over_what_it_owes();
+            self.recognizer.passes_over_what_it_owes();
         }
         self.effects.push(Effect::Forget);
         Some(utterance)

@@ -80,7 +80,7 @@ impl Turns {
             self.finalize(now);
         }
         let hello = self.take_utterance();
-        self.ear.passes_over_what_it_owes();
+        self.recognizer.passes_over_what_it_owes();
         self.phase = Phase::Person;
         self.tell(Told::Screened {
             machine: false,
@@ -99,7 +99,7 @@ impl Turns {
             Some(_) if self.activity.speaking() => screen.since + LIMIT,
             Some(utterance) => {
                 let quiet_at = utterance.spoke_until + AFTER_HELLO;
-                let owed = utterance.asked_at.filter(|_| !self.ear.is_settled());
+                let owed = utterance.asked_at.filter(|_| !self.recognizer.is_settled());
                 owed.filter(|_| utterance.text().is_empty())
                     .map_or(quiet_at, |asked_at| quiet_at.max(asked_at + WORDS_OF_HELLO))
             }

@@ -260,9 +260,9 @@ fn late_events_of_a_sentence_that_was_cut_belong_to_nobody() {
 }
 
 #[test]
-fn a_call_without_a_voice_or_an_ear_fails() {
+fn a_call_without_a_voice_or_an_recognizer_fails() {
     use offhook_domain::FailureReason::AgentError;
-    for event in [Event::VoiceFailed(1), Event::EarFailed] {
+    for event in [Event::VoiceFailed(1), Event::RecognizerFailed] {
         let mut call = Call::spoken_to(RULES);
         call.is(event);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! The messages of `v2/listen`: the service detects turns, and each message has the text of the whole turn.
 
-use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
+use offhook_engine::ports::speech::{RecognizerEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
@@ -36,7 +36,7 @@ impl Hearing for Flux {
         Some(text(&json!({"type": "CloseStream"})))
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
+    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()> {
         let said: Said = message(text)?;
         match said.kind.as_str() {
             "TurnInfo" => {
@@ -50,35 +50,35 @@ impl Hearing for Flux {
         Ok(())
     }
 
-    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
+    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>) {
         // No turn is in progress.
         if self.guess.is_empty() {
             return;
         }
-        told.push(RecogniserEvent::Final(std::mem::take(&mut self.guess)));
+        told.push(RecognizerEvent::Final(std::mem::take(&mut self.guess)));
     }
 }
 
 impl Flux {
-    fn turn(&mut self, event: &str, words: &str, told: &mut Vec<RecogniserEvent>) {
+    fn turn(&mut self, event: &str, words: &str, told: &mut Vec<RecognizerEvent>) {
         if event == "StartOfTurn" {
-            told.push(RecogniserEvent::TurnBegan);
+            told.push(RecognizerEvent::TurnBegan);
         }
         if event == "EndOfTurn" {
             self.guess.clear();
             if !words.is_empty() {
-                told.push(RecogniserEvent::Final(words.to_owned()));
+                told.push(RecognizerEvent::Final(words.to_owned()));
             }
-            told.extend([RecogniserEvent::TurnEnded, RecogniserEvent::Finalized]);
+            told.extend([RecognizerEvent::TurnEnded, RecognizerEvent::Finalized]);
             return;
         }
         if words != self.guess {
             words.clone_into(&mut self.guess);
-            told.push(RecogniserEvent::Partial(words.to_owned()));
+            told.push(RecognizerEvent::Partial(words.to_owned()));
         }
         match event {
-            "EagerEndOfTurn" => told.push(RecogniserEvent::TurnEndsSoon),
-            "TurnResumed" => told.push(RecogniserEvent::TurnResumed),
+            "EagerEndOfTurn" => told.push(RecognizerEvent::TurnEndsSoon),
+            "TurnResumed" => told.push(RecognizerEvent::TurnResumed),
             _ => {}
         }
     }
@@ -107,7 +107,7 @@ mod tests {
             });
             assert_eq!(flux.read(&text.to_string(), &mut told), Ok(()));
         }
-        use RecogniserEvent::{
+        use RecognizerEvent::{
             Final, Finalized, Partial, TurnBegan, TurnEnded, TurnEndsSoon, TurnResumed,
         };
         assert_eq!(
@@ -139,14 +139,14 @@ mod tests {
             let text = json!({"type": "TurnInfo", "event": event, "transcript": words});
             assert_eq!(flux.read(&text.to_string(), &mut told), Ok(()));
         }
-        use RecogniserEvent::{Final, Finalized, Partial, TurnEnded};
+        use RecognizerEvent::{Final, Finalized, Partial, TurnEnded};
         let partial = Partial("I need".to_owned());
         let all = Final("I need a room.".to_owned());
         assert_eq!(told, [partial, all, TurnEnded, Finalized]);
     }
 
     #[test]
-    fn a_failure_ends_the_ear_and_a_greeting_does_not() {
+    fn a_failure_ends_the_recognizer_and_a_greeting_does_not() {
         let (mut flux, mut told) = (Flux::default(), Vec::new());
         let connected = r#"{"type":"Connected","request_id":"r","sequence_id":0}"#;
         assert_eq!(flux.read(connected, &mut told), Ok(()));

@@ -1,6 +1,6 @@
 //! The messages of `v1/listen`.
 
-use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
+use offhook_engine::ports::speech::{RecognizerEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
@@ -61,7 +61,7 @@ impl Hearing for Nova {
         Some(text(&json!({"type": "CloseStream"})))
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<()> {
+    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()> {
         let kind: Kind = message(text)?;
         match kind.kind.as_str() {
             "Results" => self.results(message(text)?, told),
@@ -72,16 +72,16 @@ impl Hearing for Nova {
         Ok(())
     }
 
-    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
+    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>) {
         if let Some((start, words)) = self.guess.take() {
             self.told_until = Some(start);
-            told.push(RecogniserEvent::Final(words));
+            told.push(RecognizerEvent::Final(words));
         }
     }
 }
 
 impl Nova {
-    fn results(&mut self, results: Results, told: &mut Vec<RecogniserEvent>) {
+    fn results(&mut self, results: Results, told: &mut Vec<RecognizerEvent>) {
         let best = results.channel.alternatives.into_iter().next();
         let words = best.map(|best| without_nul(best.transcript.0));
         let words = words.unwrap_or_default();
@@ -89,9 +89,9 @@ impl Nova {
         let is_late = self.told_until.is_some_and(|until| results.start <= until);
         if !words.is_empty() && !is_late {
             told.push(if results.is_final {
-                RecogniserEvent::Final(words.to_owned())
+                RecognizerEvent::Final(words.to_owned())
             } else {
-                RecogniserEvent::Partial(words.to_owned())
+                RecognizerEvent::Partial(words.to_owned())
             });
         }
         if results.is_final {
@@ -101,7 +101,7 @@ impl Nova {
                 Some((results.start, words.to_owned())).filter(|(_, words)| !words.is_empty());
         }
         if results.from_finalize {
-            told.push(RecogniserEvent::Finalized);
+            told.push(RecognizerEvent::Finalized);
         }
     }
 }
@@ -119,7 +119,7 @@ mod tests {
         .to_string()
     }
 
-    fn told(nova: &mut Nova, text: &str) -> Vec<RecogniserEvent> {
+    fn told(nova: &mut Nova, text: &str) -> Vec<RecognizerEvent> {
         let mut told = Vec::new();
         assert_eq!(nova.read(text, &mut told), Ok(()));
         told
@@ -131,20 +131,20 @@ mod tests {
         told(&mut nova, &results(3.0, "Hello", false, false));
         let mut late = Vec::new();
         nova.unanswered(&mut late);
-        assert_eq!(late, [RecogniserEvent::Final("Hello".to_owned())]);
+        assert_eq!(late, [RecognizerEvent::Final("Hello".to_owned())]);
         assert_eq!(
             told(&mut nova, &results(3.0, "Hello.", true, true)),
-            [RecogniserEvent::Finalized]
+            [RecognizerEvent::Finalized]
         );
         let mut nothing = Vec::new();
         nova.unanswered(&mut nothing);
         assert_eq!(nothing, []);
         assert_eq!(
             told(&mut nova, &results(4.0, "There.", true, false)),
-            [RecogniserEvent::Final("There.".to_owned())]
+            [RecognizerEvent::Final("There.".to_owned())]
         );
         let silence = results(5.0, "", true, true);
-        assert_eq!(told(&mut nova, &silence), [RecogniserEvent::Finalized]);
+        assert_eq!(told(&mut nova, &silence), [RecognizerEvent::Finalized]);
     }
 
     #[test]
@@ -153,16 +153,16 @@ mod tests {
         assert_eq!(told(&mut nova, &results(0.0, "\0", false, false)), []);
         assert_eq!(
             told(&mut nova, &results(0.0, "\0 I\0 need", false, false)),
-            [RecogniserEvent::Partial("I need".to_owned())]
+            [RecognizerEvent::Partial("I need".to_owned())]
         );
         assert_eq!(
             told(&mut nova, &results(0.0, "A\0 room.\0", true, false)),
-            [RecogniserEvent::Final("A room.".to_owned())]
+            [RecognizerEvent::Final("A room.".to_owned())]
         );
     }
 
     #[test]
-    fn other_messages_mean_nothing_and_broken_ones_end_the_ear() {
+    fn other_messages_mean_nothing_and_broken_ones_end_the_recognizer() {
         let mut nova = Nova::default();
         for text in [
             r#"{"type":"Metadata","request_id":"r","channels":1}"#,

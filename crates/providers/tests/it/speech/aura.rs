@@ -14,7 +14,7 @@ async fn a_voice_is_a_model_and_each_text_a_request() {
     let server = Server::start(vec![Act::Send(answer)]).await.unwrap();
     let base_url = server.base_url.trim_end_matches("/v1");
     let registry = registry(SpeechProvider::Deepgram(endpoint(base_url)));
-    let voice = registry.synthesiser("mine", &sounding("m", "{}")).unwrap();
+    let voice = registry.synthesizer("mine", &sounding("m", "{}")).unwrap();
     let settings = VoiceSettings {
         voice_id: "aura-2-thalia-en".to_owned(),
         speed: 1.2,
@@ -38,7 +38,7 @@ async fn a_refusal_is_told_and_a_speed_that_it_does_not_have_opens_nothing() {
         let answer = format!("HTTP/1.1 {status} No\r\ncontent-length: 6\r\n\r\nsecret");
         let server = Server::start(vec![Act::Send(answer.into())]).await.unwrap();
         let registry = registry(SpeechProvider::Deepgram(endpoint(&server.base_url)));
-        let voice = registry.synthesiser("mine", &sounding("m", "{}")).unwrap();
+        let voice = registry.synthesizer("mine", &sounding("m", "{}")).unwrap();
         let mouth = voice.open(sounding("m", "{}")).await.unwrap();
         let (_, _, error) = gather(mouth.speak(words("Hello."))).await;
         assert_eq!(error, Some(SpeechError::Refused(status)));

@@ -9,7 +9,7 @@ use offhook_engine::ports::audio::{
     AudioEvent, AudioLeg, Cleared, FRAME_SAMPLES, FRAME_TIME, Frame, Played, Playout, SILENCE,
     SegmentId, Signalling, SpeechDetector, TICKS_AHEAD, Tick,
 };
-use offhook_engine::ports::speech::{RecogniserSettings, Speech as _};
+use offhook_engine::ports::speech::{RecognizerSettings, Speech as _};
 use offhook_engine::ports::{LegEvent, LineError};
 use offhook_engine::voice::{Hearing, Pronunciation, SpokenSettings, Voice, spoken_leg};
 use offhook_media::playout::{self, Segment, Speaker};
@@ -132,14 +132,14 @@ async fn tell(
 #[tokio::test(start_paused = true)]
 async fn a_call_is_held_in_sound_and_understood() {
     let registry = SpeechRegistry::new([]).unwrap();
-    let listening = RecogniserSettings {
+    let listening = RecognizerSettings {
         model: "scripted".to_owned(),
         language: "en".to_owned(),
         settings: r#"{"lines": ["A room for two nights, please."]}"#.into(),
     };
     let sounding = sounding("scripted", "{}");
-    let ear = registry.recogniser("scripted", &listening).unwrap();
-    let voice = registry.synthesiser("scripted", &sounding).unwrap();
+    let ear = registry.recognizer("scripted", &listening).unwrap();
+    let voice = registry.synthesizer("scripted", &sounding).unwrap();
 
     let (agent, told) = Speaker::new();
     let wire = Arc::new(Wire {

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use offhook_engine::ports::speech::{
-    Speech as _, SpeechError, SpeechPiece, Synthesiser, TextToSpeech, VoiceSettings, WordTime,
+    Speech as _, SpeechError, SpeechPiece, Synthesizer, TextToSpeech, VoiceSettings, WordTime,
 };
 use offhook_providers::{SpeechProvider, SpeechTransport};
 use serde_json::{Value, json};
@@ -19,11 +19,11 @@ use crate::it::server::{Act, Server};
 fn voice(base_url: &str, transport: SpeechTransport) -> Arc<dyn TextToSpeech> {
     let provider = SpeechProvider::Cartesia(endpoint(base_url), transport);
     registry(provider)
-        .synthesiser("mine", &sounding("standard", "{}"))
+        .synthesizer("mine", &sounding("standard", "{}"))
         .unwrap()
 }
 
-async fn opened(service: &Service) -> (Box<dyn Synthesiser>, Peer) {
+async fn opened(service: &Service) -> (Box<dyn Synthesizer>, Peer) {
     let voice = voice(&service.base_url, SpeechTransport::WebSocket);
     let (mouth, peer) = tokio::join!(voice.open(sounding("standard", "{}")), service.accept());
     (mouth.unwrap(), peer)

@@ -1,7 +1,7 @@
 //! Deepgram's speech-to-text format.
 
 use offhook_engine::ports::speech::{
-    RecogniserEvent, RecogniserInput, Speech as _, SpeechError, SpeechToText,
+    RecognizerEvent, RecognizerInput, Speech as _, SpeechError, SpeechToText,
 };
 use offhook_providers::SpeechProvider;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::{KEY, endpoint, frame, give, listening, refused, registry, rest};
 fn ear(service: &Service) -> Arc<dyn SpeechToText> {
     let provider = SpeechProvider::Deepgram(endpoint(&service.base_url));
     registry(provider)
-        .recogniser("mine", &listening("nova-3", "{}"))
+        .recognizer("mine", &listening("nova-3", "{}"))
         .unwrap()
 }
 
@@ -28,10 +28,10 @@ fn results(start: f64, words: &str, is_final: bool, from_finalize: bool) -> Valu
 async fn opened(
     service: &Service,
     model: &str,
-) -> (offhook_engine::ports::speech::Recogniser, Peer) {
+) -> (offhook_engine::ports::speech::Recognizer, Peer) {
     let ear = ear(service);
-    let (recogniser, peer) = tokio::join!(ear.open(listening(model, "{}")), service.accept());
-    (recogniser.unwrap(), peer)
+    let (recognizer, peer) = tokio::join!(ear.open(listening(model, "{}")), service.accept());
+    (recognizer.unwrap(), peer)
 }
 
 #[tokio::test]
@@ -41,8 +41,8 @@ async fn sound_goes_out_as_ulaw_and_words_come_back() {
         r#"{"endpointing_ms": 200, "smart_format": true, "keyterms": ["Offhook", "São Paulo"]}"#;
     let ear = ear(&service);
     let opening = ear.open(listening("nova-3", settings));
-    let (recogniser, mut peer) = tokio::join!(opening, service.accept());
-    let mut recogniser = recogniser.unwrap();
+    let (recognizer, mut peer) = tokio::join!(opening, service.accept());
+    let mut recognizer = recognizer.unwrap();
     assert_eq!(peer.head.path, "/v1/listen");
     assert_eq!(
         peer.head.query_line(),
@@ -53,12 +53,12 @@ async fn sound_goes_out_as_ulaw_and_words_come_back() {
     assert_eq!(peer.head.header("authorization"), Some(expected.as_str()));
 
     give(
-        &recogniser,
+        &recognizer,
         [
             frame(0),
-            RecogniserInput::SpeechBegan,
+            RecognizerInput::SpeechBegan,
             frame(1_000),
-            RecogniserInput::Finalize,
+            RecognizerInput::Finalize,
         ],
     )
     .await;
@@ -73,9 +73,9 @@ async fn sound_goes_out_as_ulaw_and_words_come_back() {
     peer.say(results(1.0, "Ana.", true, true)).await;
     let mut heard = Vec::new();
     for _ in 0..4 {
-        heard.extend(recogniser.events.recv().await);
+        heard.extend(recognizer.events.recv().await);
     }
-    use RecogniserEvent::{Final, Finalized, Partial};
+    use RecognizerEvent::{Final, Finalized, Partial};
     assert_eq!(
         heard,
         [
@@ -86,63 +86,63 @@ async fn sound_goes_out_as_ulaw_and_words_come_back() {
         ]
     );
 
-    drop(recogniser.input);
+    drop(recognizer.input);
     assert_eq!(peer.json().await, json!({"type": "CloseStream"}));
     assert_eq!(peer.next().await, None);
-    assert_eq!(recogniser.events.recv().await, None);
+    assert_eq!(recognizer.events.recv().await, None);
 }
 
 #[tokio::test]
-async fn an_engine_that_stops_listening_closes_the_ear() {
+async fn an_engine_that_stops_listening_closes_the_recognizer() {
     let service = Service::start().await;
-    let (recogniser, mut peer) = opened(&service, "nova-3").await;
-    drop(recogniser.events);
+    let (recognizer, mut peer) = opened(&service, "nova-3").await;
+    drop(recognizer.events);
     assert_eq!(peer.json().await, json!({"type": "CloseStream"}));
     assert_eq!(peer.next().await, None);
-    drop(recogniser.input);
+    drop(recognizer.input);
 }
 
 #[tokio::test]
 async fn an_answer_that_never_comes_is_made_up_from_what_is_known() {
     let service = Service::start().await;
-    let (mut recogniser, mut peer) = opened(&service, "nova-3").await;
+    let (mut recognizer, mut peer) = opened(&service, "nova-3").await;
     peer.say(results(0.0, "Hola", false, false)).await;
-    let guess = recogniser.events.recv().await;
-    assert_eq!(guess, Some(RecogniserEvent::Partial("Hola".to_owned())));
-    give(&recogniser, [RecogniserInput::Finalize]).await;
+    let guess = recognizer.events.recv().await;
+    assert_eq!(guess, Some(RecognizerEvent::Partial("Hola".to_owned())));
+    give(&recognizer, [RecognizerInput::Finalize]).await;
     assert_eq!(peer.json().await, json!({"type": "Finalize"}));
     tokio::time::pause();
     let told = [
-        recogniser.events.recv().await,
-        recogniser.events.recv().await,
+        recognizer.events.recv().await,
+        recognizer.events.recv().await,
     ];
-    let expected = RecogniserEvent::Final("Hola".to_owned());
-    assert_eq!(told, [Some(expected), Some(RecogniserEvent::Finalized)]);
+    let expected = RecognizerEvent::Final("Hola".to_owned());
+    assert_eq!(told, [Some(expected), Some(RecognizerEvent::Finalized)]);
 }
 
 #[tokio::test]
 async fn a_service_that_is_gone_without_a_word_is_given_up_at_the_second_wish() {
     let service = Service::start().await;
-    let (mut recogniser, peer) = opened(&service, "nova-3").await;
+    let (mut recognizer, peer) = opened(&service, "nova-3").await;
     tokio::time::pause();
     for _ in 0..2 {
-        give(&recogniser, [RecogniserInput::Finalize]).await;
+        give(&recognizer, [RecognizerInput::Finalize]).await;
     }
-    let told = rest(&mut recogniser).await;
-    let failed = RecogniserEvent::Failed(SpeechError::Timeout);
-    assert_eq!(told, [RecogniserEvent::Finalized, failed]);
+    let told = rest(&mut recognizer).await;
+    let failed = RecognizerEvent::Failed(SpeechError::Timeout);
+    assert_eq!(told, [RecognizerEvent::Finalized, failed]);
     drop(peer);
 }
 
 #[tokio::test]
 async fn the_connection_is_kept_while_nothing_is_heard() {
     let service = Service::start().await;
-    let (recogniser, mut peer) = opened(&service, "nova-3").await;
+    let (recognizer, mut peer) = opened(&service, "nova-3").await;
     tokio::time::pause();
     for _ in 0..3 {
         assert_eq!(peer.json().await, json!({"type": "KeepAlive"}));
     }
-    drop(recogniser);
+    drop(recognizer);
 }
 
 #[tokio::test]
@@ -151,30 +151,30 @@ async fn a_service_that_finds_turns_is_asked_to() {
     let registry = registry(SpeechProvider::Deepgram(endpoint(&service.base_url)));
     let settings = r#"{"eot_threshold": 0.8, "eager_eot_threshold": 0.5, "eot_timeout_ms": 4000}"#;
     let settings = listening("flux-general-multi", settings);
-    let ear = registry.recogniser("mine", &settings).unwrap();
+    let ear = registry.recognizer("mine", &settings).unwrap();
     assert!(ear.abilities().turns);
     let other = registry
-        .recogniser("mine", &listening("nova-3", "{}"))
+        .recognizer("mine", &listening("nova-3", "{}"))
         .unwrap();
     assert!(!other.abilities().turns);
     let opening = ear.open(settings);
-    let (recogniser, mut peer) = tokio::join!(opening, service.accept());
-    let mut recogniser = recogniser.unwrap();
+    let (recognizer, mut peer) = tokio::join!(opening, service.accept());
+    let mut recognizer = recognizer.unwrap();
     assert_eq!(peer.head.path, "/v2/listen");
     assert_eq!(
         peer.head.query_line(),
         "model=flux-general-multi&encoding=mulaw&sample_rate=8000&language_hint=es&eot_threshold=0.8\
          &eager_eot_threshold=0.5&eot_timeout_ms=4000"
     );
-    give(&recogniser, [RecogniserInput::Finalize]).await;
+    give(&recognizer, [RecognizerInput::Finalize]).await;
     assert_eq!(peer.json().await, json!({"type": "ForceEndTurn"}));
     peer.say(json!({"type": "TurnInfo", "event": "EndOfTurn", "transcript": "Sí."}))
         .await;
     let mut heard = Vec::new();
     for _ in 0..3 {
-        heard.extend(recogniser.events.recv().await);
+        heard.extend(recognizer.events.recv().await);
     }
-    use RecogniserEvent::{Final, Finalized, TurnEnded};
+    use RecognizerEvent::{Final, Finalized, TurnEnded};
     assert_eq!(heard, [Final("Sí.".to_owned()), TurnEnded, Finalized]);
 }
 
@@ -212,10 +212,10 @@ async fn a_service_that_is_not_there_is_unreachable() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_ends_the_ear_after_its_words() {
+async fn a_connection_that_breaks_ends_the_recognizer_after_its_words() {
     for politely in [true, false] {
         let service = Service::start().await;
-        let (mut recogniser, mut peer) = opened(&service, "nova-3").await;
+        let (mut recognizer, mut peer) = opened(&service, "nova-3").await;
         peer.say(results(0.0, "Hola.", true, false)).await;
         let closing = async {
             if politely {
@@ -224,27 +224,27 @@ async fn a_connection_that_breaks_ends_the_ear_after_its_words() {
                 peer.cut();
             }
         };
-        let (told, ()) = tokio::join!(rest(&mut recogniser), closing);
+        let (told, ()) = tokio::join!(rest(&mut recognizer), closing);
         assert_eq!(
             told,
             [
-                RecogniserEvent::Final("Hola.".to_owned()),
-                RecogniserEvent::Failed(SpeechError::Unreachable)
+                RecognizerEvent::Final("Hola.".to_owned()),
+                RecognizerEvent::Failed(SpeechError::Unreachable)
             ],
             "politely: {politely}"
         );
-        assert!(recogniser.input.is_closed());
+        assert!(recognizer.input.is_closed());
     }
 }
 
 #[tokio::test]
-async fn a_malformed_message_ends_the_ear() {
+async fn a_malformed_message_ends_the_recognizer() {
     let service = Service::start().await;
-    let (mut recogniser, mut peer) = opened(&service, "nova-3").await;
+    let (mut recognizer, mut peer) = opened(&service, "nova-3").await;
     peer.text(r#"{"type":"Results","#).await;
     let fault = SpeechError::Protocol("a message is not of its form");
-    let expected = [RecogniserEvent::Failed(fault)];
-    assert_eq!(rest(&mut recogniser).await, expected);
+    let expected = [RecognizerEvent::Failed(fault)];
+    assert_eq!(rest(&mut recognizer).await, expected);
 }
 
 #[tokio::test]
@@ -280,20 +280,20 @@ async fn a_setting_that_the_service_does_not_have_opens_nothing() {
         ),
     ] {
         let settings = listening(model, settings);
-        let refusal = refused(registry.recogniser("mine", &settings));
+        let refusal = refused(registry.recognizer("mine", &settings));
         let said = format!("the speech provider cannot do this: {fault}");
         assert_eq!(refusal.to_string(), said);
         let ear = registry
-            .recogniser("mine", &listening("nova-3", "{}"))
+            .recognizer("mine", &listening("nova-3", "{}"))
             .unwrap();
         assert_eq!(refused(ear.open(settings).await), refusal);
     }
     assert!(
         registry
-            .recogniser("mine", &listening("nova-3", "{}"))
+            .recognizer("mine", &listening("nova-3", "{}"))
             .is_ok()
     );
-    let other = registry.recogniser("yours", &listening("nova-3", "{}"));
+    let other = registry.recognizer("yours", &listening("nova-3", "{}"));
     assert_eq!(refused(other), SpeechError::NotConfigured);
     assert!(service.left_alone());
 }

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use offhook_engine::ports::speech::{
-    Speech as _, SpeechError, SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+    Speech as _, SpeechError, SpeechPiece, SpokenText, Synthesizer, TextToSpeech, VoiceSettings,
     WordTime,
 };
 use offhook_providers::{SpeechProvider, SpeechTransport};
@@ -23,11 +23,11 @@ const SETTINGS: &str = r#"{"stability": 0.4, "use_speaker_boost": false, "seed":
 fn voice(base_url: &str, transport: SpeechTransport) -> Arc<dyn TextToSpeech> {
     let provider = SpeechProvider::ElevenLabs(endpoint(base_url), transport);
     registry(provider)
-        .synthesiser("mine", &sounding("flash", "{}"))
+        .synthesizer("mine", &sounding("flash", "{}"))
         .unwrap()
 }
 
-async fn opened(service: &Service) -> (Box<dyn Synthesiser>, Peer) {
+async fn opened(service: &Service) -> (Box<dyn Synthesizer>, Peer) {
     let voice = voice(&service.base_url, SpeechTransport::WebSocket);
     let (mouth, peer) = tokio::join!(voice.open(sounding("flash", "{}")), service.accept());
     (mouth.unwrap(), peer)

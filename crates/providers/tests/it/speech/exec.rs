@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserEvent, RecogniserInput, Speech as _, SpeechError, SpeechPiece,
+    Recognizer, RecognizerEvent, RecognizerInput, Speech as _, SpeechError, SpeechPiece,
     VoiceSettings,
 };
 use offhook_providers::{SpeechProgram, SpeechProvider, SpeechRegistry};
@@ -61,21 +61,21 @@ fn speaks(program: SpeechProgram) -> SpeechRegistry {
     })
 }
 
-async fn utter(recogniser: &Recogniser) {
-    give(recogniser, [RecogniserInput::SpeechBegan]).await;
-    give(recogniser, (0..10).map(|_| frame(1_000))).await;
-    give(recogniser, [RecogniserInput::Finalize]).await;
+async fn utter(recognizer: &Recognizer) {
+    give(recognizer, [RecognizerInput::SpeechBegan]).await;
+    give(recognizer, (0..10).map(|_| frame(1_000))).await;
+    give(recognizer, [RecognizerInput::Finalize]).await;
 }
 
-async fn heard(registry: &SpeechRegistry) -> Vec<RecogniserEvent> {
+async fn heard(registry: &SpeechRegistry) -> Vec<RecognizerEvent> {
     let ear = registry
-        .recogniser("mine", &listening("base.en", "{}"))
+        .recognizer("mine", &listening("base.en", "{}"))
         .unwrap();
-    let mut recogniser = ear.open(listening("base.en", "{}")).await.unwrap();
-    utter(&recogniser).await;
+    let mut recognizer = ear.open(listening("base.en", "{}")).await.unwrap();
+    utter(&recognizer).await;
     let mut events = Vec::new();
-    while let Some(event) = timeout(PATIENCE, recogniser.events.recv()).await.unwrap() {
-        let is_last = event == RecogniserEvent::Finalized;
+    while let Some(event) = timeout(PATIENCE, recognizer.events.recv()).await.unwrap() {
+        let is_last = event == RecognizerEvent::Finalized;
         events.push(event);
         if is_last {
             break;
@@ -116,7 +116,7 @@ async fn dies(pid: &str) {
 
 #[tokio::test]
 async fn an_utterance_comes_on_standard_input_or_in_a_file() {
-    use RecogniserEvent::{Final, Finalized};
+    use RecognizerEvent::{Final, Finalized};
     let script = Script::new(r#"echo " $1 $2"; head -c 4; echo; wc -c"#);
     let told = heard(&listens(script.program(&["{model}", "{language}"]))).await;
     // Twice as many samples of two bytes, and the header; `head` has consumed the beginning.
@@ -135,7 +135,7 @@ async fn an_utterance_comes_on_standard_input_or_in_a_file() {
 
 #[tokio::test]
 async fn words_lose_their_nul() {
-    use RecogniserEvent::{Final, Finalized};
+    use RecognizerEvent::{Final, Finalized};
     let script = Script::new(r"printf '\000Good\000 day.'");
     let told = heard(&listens(script.program(&[]))).await;
     assert_eq!(told, [Final("Good day.".to_owned()), Finalized]);
@@ -146,7 +146,7 @@ async fn a_program_sees_nothing_of_the_services_environment() {
     let script =
         Script::new("env | cut -d= -f1 | sort | grep -v -e PWD -e SHLVL -e '^_$' | tr '\\n' ' '");
     let told = heard(&listens(script.program(&[]))).await;
-    let RecogniserEvent::Final(names) = &told[0] else {
+    let RecognizerEvent::Final(names) = &told[0] else {
         panic!("{told:?}");
     };
     let known = [
@@ -165,7 +165,7 @@ async fn a_program_sees_nothing_of_the_services_environment() {
 }
 
 #[tokio::test]
-async fn a_program_that_fails_says_too_much_or_is_not_there_ends_the_ear() {
+async fn a_program_that_fails_says_too_much_or_is_not_there_ends_the_recognizer() {
     for (lines, fault) in [
         ("echo words; exit 3", "the program failed"),
         ("kill -9 $$", "the program failed"),
@@ -174,12 +174,12 @@ async fn a_program_that_fails_says_too_much_or_is_not_there_ends_the_ear() {
     ] {
         let script = Script::new(lines);
         let told = heard(&listens(script.program(&[]))).await;
-        let failed = RecogniserEvent::Failed(SpeechError::Protocol(fault));
+        let failed = RecognizerEvent::Failed(SpeechError::Protocol(fault));
         assert_eq!(told, [failed], "{lines}");
     }
     let mut program = Script::new("").program(&[]);
     program.command[0].push_str(".gone");
-    let failed = RecogniserEvent::Failed(SpeechError::Unreachable);
+    let failed = RecognizerEvent::Failed(SpeechError::Unreachable);
     assert_eq!(heard(&listens(program)).await, [failed]);
 }
 
@@ -191,12 +191,12 @@ async fn a_program_that_takes_too_long_is_killed_with_its_children() {
         ..script.program(&[])
     };
     let ear = listens(program)
-        .recogniser("mine", &listening("m", "{}"))
+        .recognizer("mine", &listening("m", "{}"))
         .unwrap();
-    let mut recogniser = ear.open(listening("m", "{}")).await.unwrap();
-    utter(&recogniser).await;
-    let told = timeout(PATIENCE, rest(&mut recogniser)).await.unwrap();
-    assert_eq!(told, [RecogniserEvent::Failed(SpeechError::Timeout)]);
+    let mut recognizer = ear.open(listening("m", "{}")).await.unwrap();
+    utter(&recognizer).await;
+    let told = timeout(PATIENCE, rest(&mut recognizer)).await.unwrap();
+    assert_eq!(told, [RecognizerEvent::Failed(SpeechError::Timeout)]);
     dies(&appears(&script.file("program.child")).await).await;
 }
 
@@ -204,12 +204,12 @@ async fn a_program_that_takes_too_long_is_killed_with_its_children() {
 async fn a_call_that_ends_kills_what_listens_and_what_speaks() {
     let script = Script::new("sleep 1000 &\necho $! > \"$0.child\"\nwait");
     let ear = listens(script.program(&[]))
-        .recogniser("mine", &listening("m", "{}"))
+        .recognizer("mine", &listening("m", "{}"))
         .unwrap();
-    let recogniser = ear.open(listening("m", "{}")).await.unwrap();
-    utter(&recogniser).await;
+    let recognizer = ear.open(listening("m", "{}")).await.unwrap();
+    utter(&recognizer).await;
     let child = appears(&script.file("program.child")).await;
-    drop(recogniser);
+    drop(recognizer);
     dies(&child).await;
 
     let script = Script::new(&format!(
@@ -217,7 +217,7 @@ async fn a_call_that_ends_kills_what_listens_and_what_speaks() {
         wav_lines(8_000, 160)
     ));
     let voice = speaks(script.program(&[]))
-        .synthesiser("mine", &sounding("m", "{}"))
+        .synthesizer("mine", &sounding("m", "{}"))
         .unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let mut spoken = mouth.speak(words("A long story."));
@@ -272,7 +272,7 @@ async fn a_text_goes_in_and_sound_comes_out() {
         wav_lines(16_000, 3_200)
     ));
     let voice = speaks(script.program(&arguments))
-        .synthesiser("mine", &sounding("m", "{}"))
+        .synthesizer("mine", &sounding("m", "{}"))
         .unwrap();
     let settings = VoiceSettings {
         voice_id: "es-mx+f2".to_owned(),
@@ -296,7 +296,7 @@ async fn a_program_may_read_and_write_files() {
     ));
     let program = script.program(&["{text_file}", "{wav_file}"]);
     let voice = speaks(program)
-        .synthesiser("mine", &sounding("m", "{}"))
+        .synthesizer("mine", &sounding("m", "{}"))
         .unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let (samples, _, error) = gather(mouth.speak(words("Hola."))).await;
@@ -317,7 +317,7 @@ async fn a_voice_that_fails_or_makes_no_sound_is_told() {
     ] {
         let script = Script::new(&lines);
         let voice = speaks(script.program(&[]))
-            .synthesiser("mine", &sounding("m", "{}"))
+            .synthesizer("mine", &sounding("m", "{}"))
             .unwrap();
         let mouth = voice.open(sounding("m", "{}")).await.unwrap();
         let (_, _, error) = gather(mouth.speak(words("Hola."))).await;
@@ -329,7 +329,7 @@ async fn a_voice_that_fails_or_makes_no_sound_is_told() {
         ..script.program(&[])
     };
     let voice = speaks(program)
-        .synthesiser("mine", &sounding("m", "{}"))
+        .synthesizer("mine", &sounding("m", "{}"))
         .unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let (_, _, error) = gather(mouth.speak(words("Hola."))).await;
@@ -341,14 +341,14 @@ async fn an_agent_chooses_words_and_never_options_or_paths() {
     let script = Script::new("");
     let ear = listens(script.program(&["-m", "{model}", "-l", "{language}"]));
     for model in ["--help", "../../etc/passwd", "a b", ""] {
-        let refused = refused(ear.recogniser("mine", &listening(model, "{}")));
+        let refused = refused(ear.recognizer("mine", &listening(model, "{}")));
         assert!(matches!(refused, SpeechError::Unable(_)), "{model}");
     }
     assert!(
-        ear.recogniser("mine", &listening("ggml-base.en", "{}"))
+        ear.recognizer("mine", &listening("ggml-base.en", "{}"))
             .is_ok()
     );
-    let unspeakable = ear.synthesiser("mine", &sounding("m", "{}"));
+    let unspeakable = ear.synthesizer("mine", &sounding("m", "{}"));
     assert_eq!(refused(unspeakable), SpeechError::NotConfigured);
 
     let voice = speaks(script.program(&["-v", "{voice}"]));
@@ -358,7 +358,7 @@ async fn an_agent_chooses_words_and_never_options_or_paths() {
             speed,
             ..sounding("m", "{}")
         };
-        let refused = refused(voice.synthesiser("mine", &settings));
+        let refused = refused(voice.synthesizer("mine", &settings));
         assert!(matches!(refused, SpeechError::Unable(_)), "{voice_id}");
     }
 }
@@ -423,7 +423,7 @@ async fn real(name: &str, arguments: &[&str], voice_id: &str) -> Option<f64> {
         at_once: 1,
     };
     let voice = speaks(program)
-        .synthesiser("mine", &sounding("m", "{}"))
+        .synthesizer("mine", &sounding("m", "{}"))
         .unwrap();
     let settings = VoiceSettings {
         voice_id: voice_id.to_owned(),

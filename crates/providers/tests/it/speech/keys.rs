@@ -39,7 +39,7 @@ async fn each_request_carries_its_own_voices_key_and_no_other() {
         (SpeechProvider::OpenAi(there()), "authorization: Bearer "),
     ] {
         let shape = registry(shape);
-        let voice = shape.synthesiser("mine", &with(None)).unwrap();
+        let voice = shape.synthesizer("mine", &with(None)).unwrap();
         for (key, sent) in ASKED {
             let mouth = voice.open(with(key)).await.unwrap();
             let (_, _, error) = gather(mouth.speak(words("Hello."))).await;
@@ -70,7 +70,7 @@ async fn each_connection_is_opened_with_its_own_voices_key() {
         ),
     ] {
         let shape = registry(shape);
-        let voice = shape.synthesiser("mine", &with(None)).unwrap();
+        let voice = shape.synthesizer("mine", &with(None)).unwrap();
         let mut open = Vec::new();
         for (key, sent) in ASKED {
             let (mouth, peer) = tokio::join!(voice.open(with(key)), service.accept());
@@ -87,7 +87,7 @@ async fn a_key_that_no_header_can_carry_opens_nothing_and_no_key_shows_itself() 
     let service = Service::start().await;
     let provider = SpeechProvider::ElevenLabs(endpoint(&service.base_url), SpeechTransport::Http);
     let shape = registry(provider);
-    let voice = shape.synthesiser("mine", &with(None)).unwrap();
+    let voice = shape.synthesizer("mine", &with(None)).unwrap();
     let error = refused(voice.open(with(Some("a\nb"))).await);
     let expected = SpeechError::Protocol("the request could not be made");
     assert_eq!(error, expected);

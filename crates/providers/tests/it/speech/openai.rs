@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserEvent, RecogniserInput, Speech as _, SpeechError, SpeechPiece,
+    Recognizer, RecognizerEvent, RecognizerInput, Speech as _, SpeechError, SpeechPiece,
     SpeechToText, TextToSpeech, VoiceSettings,
 };
 use offhook_providers::{SpeechProvider, SpeechRegistry};
@@ -20,12 +20,12 @@ fn registered(base_url: &str) -> SpeechRegistry {
 
 fn ear(base_url: &str) -> Arc<dyn SpeechToText> {
     let settings = listening("whisper-1", "{}");
-    registered(base_url).recogniser("mine", &settings).unwrap()
+    registered(base_url).recognizer("mine", &settings).unwrap()
 }
 
 fn voice(base_url: &str) -> Arc<dyn TextToSpeech> {
     let settings = sounding("m", "{}");
-    registered(base_url).synthesiser("mine", &settings).unwrap()
+    registered(base_url).synthesizer("mine", &settings).unwrap()
 }
 
 fn answer(status: u16, body: &str) -> Act {
@@ -33,10 +33,10 @@ fn answer(status: u16, body: &str) -> Act {
     Act::Send(format!("HTTP/1.1 {status} Hm\r\ncontent-length: {length}\r\n\r\n{body}").into())
 }
 
-async fn utter(recogniser: &Recogniser) {
-    give(recogniser, [frame(0), RecogniserInput::SpeechBegan]).await;
-    give(recogniser, (0..9).map(|_| frame(1_000))).await;
-    give(recogniser, [RecogniserInput::Finalize]).await;
+async fn utter(recognizer: &Recognizer) {
+    give(recognizer, [frame(0), RecognizerInput::SpeechBegan]).await;
+    give(recognizer, (0..9).map(|_| frame(1_000))).await;
+    give(recognizer, [RecognizerInput::Finalize]).await;
 }
 
 #[tokio::test]
@@ -44,11 +44,11 @@ async fn an_utterance_is_sent_as_a_file_and_comes_back_as_words() {
     let service = Service::start().await;
     let settings = r#"{"prompt": "Offhook", "temperature": 0.2}"#;
     let ear = ear(&service.base_url);
-    let mut recogniser = ear
+    let mut recognizer = ear
         .open(listening("gpt-transcribe", settings))
         .await
         .unwrap();
-    utter(&recogniser).await;
+    utter(&recognizer).await;
     let (head, body) = service
         .answer(
             200,
@@ -92,11 +92,11 @@ async fn an_utterance_is_sent_as_a_file_and_comes_back_as_words() {
     assert_eq!(file.len(), 44 + 10 * 320 * 2 + end.len());
     assert!(file.ends_with(end.as_bytes()));
     let told = [
-        recogniser.events.recv().await,
-        recogniser.events.recv().await,
+        recognizer.events.recv().await,
+        recognizer.events.recv().await,
     ];
-    let expected = RecogniserEvent::Final("Buenos días.".to_owned());
-    assert_eq!(told, [Some(expected), Some(RecogniserEvent::Finalized)]);
+    let expected = RecognizerEvent::Final("Buenos días.".to_owned());
+    assert_eq!(told, [Some(expected), Some(RecognizerEvent::Finalized)]);
 }
 
 #[tokio::test]
@@ -104,15 +104,15 @@ async fn words_lose_their_nul() {
     let answer = answer(200, r#"{"text": "\u0000 Buenos\u0000 días.\u0000"}"#);
     let service = Server::start(vec![answer]).await.unwrap();
     let ear = ear(&service.base_url);
-    let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
-    utter(&recogniser).await;
-    let told = recogniser.events.recv().await;
-    let expected = RecogniserEvent::Final("Buenos días.".to_owned());
+    let mut recognizer = ear.open(listening("whisper-1", "{}")).await.unwrap();
+    utter(&recognizer).await;
+    let told = recognizer.events.recv().await;
+    let expected = RecognizerEvent::Final("Buenos días.".to_owned());
     assert_eq!(told, Some(expected));
 }
 
 #[tokio::test]
-async fn an_utterance_that_is_not_understood_ends_the_ear() {
+async fn an_utterance_that_is_not_understood_ends_the_recognizer() {
     for (acts, expected) in [
         (vec![answer(401, "secret")], SpeechError::Refused(401)),
         (vec![answer(429, "secret")], SpeechError::Refused(429)),
@@ -130,10 +130,10 @@ async fn an_utterance_that_is_not_understood_ends_the_ear() {
     ] {
         let service = Server::start(acts).await.unwrap();
         let ear = ear(&service.base_url);
-        let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
-        utter(&recogniser).await;
-        let expected = [RecogniserEvent::Failed(expected)];
-        assert_eq!(rest(&mut recogniser).await, expected);
+        let mut recognizer = ear.open(listening("whisper-1", "{}")).await.unwrap();
+        utter(&recognizer).await;
+        let expected = [RecognizerEvent::Failed(expected)];
+        assert_eq!(rest(&mut recognizer).await, expected);
     }
 }
 
@@ -141,19 +141,19 @@ async fn an_utterance_that_is_not_understood_ends_the_ear() {
 async fn a_slow_answer_is_waited_for_ten_seconds_and_a_call_that_ends_waits_no_longer() {
     let service = Service::start().await;
     let ear = ear(&service.base_url);
-    let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
-    utter(&recogniser).await;
+    let mut recognizer = ear.open(listening("whisper-1", "{}")).await.unwrap();
+    utter(&recognizer).await;
     let connection = service.connection().await;
     tokio::time::pause();
-    let told = rest(&mut recogniser).await;
-    assert_eq!(told, [RecogniserEvent::Failed(SpeechError::Timeout)]);
+    let told = rest(&mut recognizer).await;
+    assert_eq!(told, [RecognizerEvent::Failed(SpeechError::Timeout)]);
     tokio::time::resume();
     drop(connection);
 
-    let recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
-    utter(&recogniser).await;
+    let recognizer = ear.open(listening("whisper-1", "{}")).await.unwrap();
+    utter(&recognizer).await;
     let connection = service.connection().await;
-    drop(recogniser);
+    drop(recognizer);
     super::service::hung_up(connection).await;
 }
 
@@ -239,13 +239,13 @@ async fn a_text_that_is_cancelled_closes_its_connection() {
 async fn what_the_service_does_not_have_opens_nothing() {
     let registry = registered("http://127.0.0.1:1");
     for settings in [r#"{"temperature": 2}"#, r#"{"prompt": 1}"#, r#"{"x": 1}"#] {
-        let refused = refused(registry.recogniser("mine", &listening("m", settings)));
+        let refused = refused(registry.recognizer("mine", &listening("m", settings)));
         assert!(matches!(refused, SpeechError::Unable(_)), "{settings}");
     }
     let settings = sounding("m", r#"{"instructions": ""}"#);
-    let refused = refused(registry.synthesiser("mine", &settings));
+    let refused = refused(registry.synthesizer("mine", &settings));
     assert!(matches!(refused, SpeechError::Unable(_)));
-    let voice = registry.synthesiser("mine", &sounding("m", "{}")).unwrap();
+    let voice = registry.synthesizer("mine", &sounding("m", "{}")).unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let (_, _, error) = gather(mouth.speak(words(&"a".repeat(4_097)))).await;
     assert!(matches!(error, Some(SpeechError::Protocol(_))));

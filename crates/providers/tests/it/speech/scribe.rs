@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_engine::ports::speech::{
-    Recogniser, RecogniserEvent, RecogniserInput, Speech as _, SpeechError, SpeechToText,
+    Recognizer, RecognizerEvent, RecognizerInput, Speech as _, SpeechError, SpeechToText,
 };
 use offhook_providers::{SpeechProvider, SpeechTransport};
 use serde_json::{Value, json};
@@ -17,15 +17,15 @@ fn ear(service: &Service) -> Arc<dyn SpeechToText> {
     let endpoint = endpoint(&service.base_url);
     let provider = SpeechProvider::ElevenLabs(endpoint, SpeechTransport::WebSocket);
     registry(provider)
-        .recogniser("mine", &listening("scribe_v2_realtime", "{}"))
+        .recognizer("mine", &listening("scribe_v2_realtime", "{}"))
         .unwrap()
 }
 
-async fn opened(service: &Service) -> (Recogniser, Peer) {
+async fn opened(service: &Service) -> (Recognizer, Peer) {
     let ear = ear(service);
     let opening = ear.open(listening("scribe_v2_realtime", "{}"));
-    let (recogniser, peer) = tokio::join!(opening, service.accept());
-    (recogniser.unwrap(), peer)
+    let (recognizer, peer) = tokio::join!(opening, service.accept());
+    (recognizer.unwrap(), peer)
 }
 
 fn chunk(frames: usize, commit: bool) -> Value {
@@ -36,7 +36,7 @@ fn chunk(frames: usize, commit: bool) -> Value {
 #[tokio::test]
 async fn sound_goes_out_in_tenths_of_a_second_and_a_pause_commits_it() {
     let service = Service::start().await;
-    let (mut recogniser, mut peer) = opened(&service).await;
+    let (mut recognizer, mut peer) = opened(&service).await;
     assert_eq!(peer.head.path, "/v1/speech-to-text/realtime");
     assert_eq!(
         peer.head.query_line(),
@@ -45,8 +45,8 @@ async fn sound_goes_out_in_tenths_of_a_second_and_a_pause_commits_it() {
     assert_eq!(peer.head.header("xi-api-key"), Some("key-1"));
     peer.say(json!({"message_type": "session_started", "session_id": "s", "config": {}}))
         .await;
-    give(&recogniser, (0..7).map(|_| frame(1_000))).await;
-    give(&recogniser, [RecogniserInput::Finalize]).await;
+    give(&recognizer, (0..7).map(|_| frame(1_000))).await;
+    give(&recognizer, [RecognizerInput::Finalize]).await;
     assert_eq!(peer.json().await, chunk(5, false));
     assert_eq!(peer.json().await, chunk(2, true));
     peer.say(json!({"message_type": "partial_transcript", "text": "Buenos"}))
@@ -57,9 +57,9 @@ async fn sound_goes_out_in_tenths_of_a_second_and_a_pause_commits_it() {
         .await;
     let mut heard = Vec::new();
     for _ in 0..3 {
-        heard.extend(recogniser.events.recv().await);
+        heard.extend(recognizer.events.recv().await);
     }
-    use RecogniserEvent::{Final, Finalized, Partial};
+    use RecognizerEvent::{Final, Finalized, Partial};
     assert_eq!(
         heard,
         [
@@ -68,19 +68,19 @@ async fn sound_goes_out_in_tenths_of_a_second_and_a_pause_commits_it() {
             Finalized
         ]
     );
-    give(&recogniser, [RecogniserInput::Finalize]).await;
+    give(&recognizer, [RecognizerInput::Finalize]).await;
     assert_eq!(peer.json().await, chunk(0, true));
     peer.say(json!({"message_type": "commit_throttled", "error": "secret"}))
         .await;
-    assert_eq!(recogniser.events.recv().await, Some(Finalized));
-    drop(recogniser.input);
+    assert_eq!(recognizer.events.recv().await, Some(Finalized));
+    drop(recognizer.input);
     assert_eq!(peer.next().await, None);
 }
 
 #[tokio::test]
 async fn words_lose_their_nul() {
     let service = Service::start().await;
-    let (mut recogniser, mut peer) = opened(&service).await;
+    let (mut recognizer, mut peer) = opened(&service).await;
     for (kind, words) in [
         ("partial_transcript", "\0"),
         ("partial_transcript", "Buenos"),
@@ -90,16 +90,16 @@ async fn words_lose_their_nul() {
         peer.say(json!({"message_type": kind, "text": words})).await;
     }
     let told = [
-        recogniser.events.recv().await,
-        recogniser.events.recv().await,
+        recognizer.events.recv().await,
+        recognizer.events.recv().await,
     ];
-    use RecogniserEvent::{Final, Partial};
+    use RecognizerEvent::{Final, Partial};
     let (guess, sure) = ("Buenos".to_owned(), "Buenos días.".to_owned());
     assert_eq!(told, [Some(Partial(guess)), Some(Final(sure))]);
 }
 
 #[tokio::test]
-async fn a_reported_failure_ends_the_ear_and_tells_its_kind_alone() {
+async fn a_reported_failure_ends_the_recognizer_and_tells_its_kind_alone() {
     for (kind, expected) in [
         ("auth_error", SpeechError::Refused(401)),
         ("rate_limited", SpeechError::Refused(429)),
@@ -109,19 +109,19 @@ async fn a_reported_failure_ends_the_ear_and_tells_its_kind_alone() {
         ),
     ] {
         let service = Service::start().await;
-        let (mut recogniser, mut peer) = opened(&service).await;
+        let (mut recognizer, mut peer) = opened(&service).await;
         peer.say(json!({"message_type": kind, "error": "secret"}))
             .await;
         assert_eq!(
-            rest(&mut recogniser).await,
-            [RecogniserEvent::Failed(expected)],
+            rest(&mut recognizer).await,
+            [RecognizerEvent::Failed(expected)],
             "{kind}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_break_or_a_malformed_message_ends_the_ear() {
+async fn a_break_or_a_malformed_message_ends_the_recognizer() {
     for (broken, expected) in [
         (None, SpeechError::Unreachable),
         (
@@ -130,13 +130,13 @@ async fn a_break_or_a_malformed_message_ends_the_ear() {
         ),
     ] {
         let service = Service::start().await;
-        let (mut recogniser, mut peer) = opened(&service).await;
+        let (mut recognizer, mut peer) = opened(&service).await;
         match broken {
             Some(text) => peer.text(text).await,
             None => peer.cut(),
         }
-        let expected = [RecogniserEvent::Failed(expected)];
-        assert_eq!(rest(&mut recogniser).await, expected);
+        let expected = [RecognizerEvent::Failed(expected)];
+        assert_eq!(rest(&mut recognizer).await, expected);
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::super::closing::{Lasted, MediaEnd, close, settle};
 use super::super::covering::top_up;
-use super::super::record::{Record, insist, stored};
+use super::super::record::{Record, retry_while_unavailable, stored};
 use super::end::{failed, outcome};
 use super::times::fit;
 use crate::legacy::Look;
@@ -310,7 +310,8 @@ impl Followed<'_> {
         ) {
             let name = name.clone();
             let (store, id) = (&self.shared.store, self.call.id);
-            let named = insist(|| store.name_legacy_call(id, self.claim, &name)).await;
+            let named =
+                retry_while_unavailable(|| store.name_legacy_call(id, self.claim, &name)).await;
             if matches!(named, Ok(Fenced::Lost)) {
                 return None;
             }
@@ -350,7 +351,8 @@ impl Followed<'_> {
         let turns = self.told.iter().cloned();
         let turns: Vec<NewTurn> = turns.map(|turn| stored(turn, None)).collect();
         let (store, id) = (&self.shared.store, self.call.id);
-        let replaced = insist(|| store.replace_turns(id, self.claim, turns.clone())).await?;
+        let replaced =
+            retry_while_unavailable(|| store.replace_turns(id, self.claim, turns.clone())).await?;
         self.shared.touch(id);
         Ok(replaced)
     }

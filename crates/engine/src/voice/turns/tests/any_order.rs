@@ -31,7 +31,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => text.prop_map(|text| Event::Final(text.to_owned())),
         3 => Just(Event::Finalized),
         1 => Just(Event::TurnEnded),
-        1 => (0_u64..3).prop_map(|finalizes| Event::EarReplaced { finalizes }),
+        1 => (0_u64..3).prop_map(|finalizes| Event::RecognizerReplaced { finalizes }),
         // The test numbers the next sentence.
         4 => Just(Event::Say(0)),
         3 => id.clone().prop_map(Event::Began),
@@ -46,7 +46,7 @@ fn end() -> impl Strategy<Value = Event> {
         Just(Event::Over(End::Hangup)),
         Just(Event::Over(End::Failed(FailureReason::CarrierError))),
         Just(Event::Over(End::Silent)),
-        Just(Event::EarFailed),
+        Just(Event::RecognizerFailed),
     ]
 }
 

@@ -108,7 +108,7 @@ fn a_sentence_that_seems_to_go_on_is_waited_for() {
 }
 
 #[test]
-fn a_recogniser_that_decides_turns_overrides_every_pause() {
+fn a_recognizer_that_decides_turns_overrides_every_pause() {
     let rules = Rules {
         turns: true,
         ..RULES
@@ -129,12 +129,12 @@ fn a_recogniser_that_decides_turns_overrides_every_pause() {
     assert_eq!(
         call.told().len(),
         1,
-        "a recogniser that never says so is not waited for for ever"
+        "a recognizer that never says so is not waited for for ever"
     );
 }
 
 #[test]
-fn a_turn_without_words_is_not_over_because_the_recogniser_says_so() {
+fn a_turn_without_words_is_not_over_because_the_recognizer_says_so() {
     let rules = Rules {
         turns: true,
         ..RULES
@@ -180,7 +180,7 @@ fn words_that_come_late_are_waited_for_and_then_no_more() {
 }
 
 #[test]
-fn a_recogniser_that_works_on_whole_utterances_is_given_more_time() {
+fn a_recognizer_that_works_on_whole_utterances_is_given_more_time() {
     let rules = Rules {
         partials: false,
         ..RULES
@@ -289,7 +289,7 @@ fn speech_without_an_end_is_a_turn_after_a_minute() {
 }
 
 #[test]
-fn another_recogniser_hears_the_utterance_from_its_beginning() {
+fn another_recognizer_hears_the_utterance_from_its_beginning() {
     let mut call = Call::answered(RULES);
     call.speech(500);
     call.quiet(200);
@@ -297,7 +297,7 @@ fn another_recogniser_hears_the_utterance_from_its_beginning() {
     call.speech(500);
     call.partial("like a");
     call.quiet(200);
-    call.is(Event::EarReplaced { finalizes: 2 });
+    call.is(Event::RecognizerReplaced { finalizes: 2 });
     call.finalized("I would");
     call.finalized("like a room.");
     call.quiet(1_000);

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::embedder::Embedder;
 use super::{content, fetch, index};
 use crate::Shared;
-use crate::dialer::insist;
-use crate::workers::Staff;
+use crate::dialer::retry_while_unavailable;
+use crate::workers::Workers;
 
 /// Documents that a process reads at once.
 const WORKERS: usize = 2;
@@ -41,7 +41,7 @@ const GIVEN_UP: &str =
     "Reading the file ended its reader three times: save it anew, or send its text.";
 
 /// The worker that reads documents. One runs in each process.
-pub struct Librarian {
+pub struct DocumentWorker {
     shared: Arc<Shared>,
     extractor: Arc<dyn Extractor>,
     client: GuardedClient,
@@ -61,7 +61,7 @@ enum Ended {
 }
 
 #[boxed]
-impl Librarian {
+impl DocumentWorker {
     pub(crate) fn new(
         shared: Arc<Shared>,
         extractor: Arc<dyn Extractor>,
@@ -86,7 +86,7 @@ impl Librarian {
     pub async fn run(self, stop: CancellationToken) {
         if self.shared.store.is_embedded() {
             // The process that held these is gone.
-            let released = insist(|| self.shared.store.release_documents()).await;
+            let released = retry_while_unavailable(|| self.shared.store.release_documents()).await;
             if let Err(error) = released {
                 tracing::error!(%error, "documents of an earlier process could not be released");
             }
@@ -94,13 +94,13 @@ impl Librarian {
         let embedder = Embedder {
             shared: self.shared.clone(),
         };
-        let librarian = Arc::new(self);
-        let mut readers = Staff::default();
+        let document_worker = Arc::new(self);
+        let mut readers = Workers::default();
         for _ in 0..WORKERS {
-            readers.employ("documents", librarian.clone().work(stop.clone()));
+            readers.spawn("documents", document_worker.clone().work(stop.clone()));
         }
-        readers.employ("embeddings", embedder.run(stop));
-        if let Some(worker) = readers.lost_one().await {
+        readers.spawn("embeddings", embedder.run(stop));
+        if let Some(worker) = readers.first_lost().await {
             tracing::error!(worker, "a worker ended unexpectedly");
         }
     }
@@ -116,12 +116,12 @@ impl Librarian {
             };
             if busy {
                 // There may be more for the other workers.
-                self.shared.wakes.librarian.notify_one();
+                self.shared.wakes.document_worker.notify_one();
                 continue;
             }
             tokio::select! {
                 () = stop.cancelled() => {}
-                _ = timeout(LOOK_EVERY, self.shared.wakes.librarian.notified()) => {}
+                _ = timeout(LOOK_EVERY, self.shared.wakes.document_worker.notified()) => {}
             }
         }
     }
@@ -145,7 +145,8 @@ impl Librarian {
                 self.log(id, &ended);
                 let at = self.shared.clock.now();
                 let finished =
-                    insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
+                    retry_while_unavailable(|| store.finish_document(id, claim, ended.clone(), at))
+                        .await?;
                 self.shared.wakes.embedder.notify_one();
                 if finished == Fenced::Done && claimed.document.url.is_none() {
                     let account = claimed.document.account_id;
@@ -219,7 +220,8 @@ impl Librarian {
             }
         };
         // Reading has its own limit. Together with that of fetching, it exceeds what is left of the lease.
-        let kept = insist(|| store.renew_document(document.id, claimed.claim)).await?;
+        let kept =
+            retry_while_unavailable(|| store.renew_document(document.id, claimed.claim)).await?;
         if kept == Fenced::Lost {
             return Ok(Ended::Lost);
         }
@@ -262,7 +264,7 @@ impl Librarian {
         match self.shared.uploads.read(account, id).await {
             Ok(Some(content)) => Ok(Some(content)),
             // Documents from before uploads were stored as objects.
-            Ok(None) => insist(|| self.shared.store.document_upload(id))
+            Ok(None) => retry_while_unavailable(|| self.shared.store.document_upload(id))
                 .await
                 .map_err(Err),
             Err(error) => {
@@ -276,7 +278,9 @@ impl Librarian {
     async fn missing(&self, claimed: &ClaimedDocument) -> Result<Ended, StoreError> {
         let id = claimed.document.id;
         let store = &self.shared.store;
-        if insist(|| store.renew_document(id, claimed.claim)).await? == Fenced::Lost {
+        if retry_while_unavailable(|| store.renew_document(id, claimed.claim)).await?
+            == Fenced::Lost
+        {
             return Ok(Ended::Lost);
         }
         tracing::error!(document = %id, "an upload is missing from the object store");
@@ -288,7 +292,9 @@ impl Librarian {
         let store = &self.shared.store;
         let (id, claim) = (claimed.document.id, claimed.claim);
         loop {
-            match insist(|| store.clear_document(id, claim, CLEARED_AT_ONCE)).await? {
+            match retry_while_unavailable(|| store.clear_document(id, claim, CLEARED_AT_ONCE))
+                .await?
+            {
                 None => return Ok(false),
                 Some(0) => return Ok(true),
                 Some(_) => {}
@@ -315,7 +321,9 @@ impl Librarian {
                 passages: first(&mut rest.passages, PASSAGES_AT_ONCE),
                 words: first(&mut rest.words, WORDS_AT_ONCE),
             };
-            if insist(|| store.store_part(id, claim, part.clone())).await? == Fenced::Lost {
+            if retry_while_unavailable(|| store.store_part(id, claim, part.clone())).await?
+                == Fenced::Lost
+            {
                 return Ok(Ended::Lost);
             }
         }

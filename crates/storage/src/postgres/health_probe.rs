@@ -36,7 +36,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_600);
 
 /// Knows whether the server answers. It probes until the last clone is dropped.
 #[derive(Clone)]
-pub(crate) struct Pulse(Arc<Beating>);
+pub(crate) struct HealthProbe(Arc<Beating>);
 
 struct Beating {
     silent: watch::Receiver<bool>,
@@ -50,7 +50,7 @@ impl Drop for Beating {
     }
 }
 
-impl Pulse {
+impl HealthProbe {
     /// Starts probing. The server counts as silent after most of `wait` without an answer.
     pub(crate) fn of(door: Door, wait: Duration, runtime: &Handle) -> Self {
         let (tell, silent) = watch::channel(false);
@@ -65,7 +65,7 @@ impl Pulse {
     }
 
     /// Records that the server has answered a request.
-    pub(crate) fn is_heard(&self) {
+    pub(crate) fn record_activity(&self) {
         self.0.heard.now();
     }
 

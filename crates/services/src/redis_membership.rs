@@ -18,7 +18,7 @@ const APART_FOR: Duration = Duration::from_secs(25);
 
 /// The Redis that this process counts in, compared with the others'.
 #[derive(Default)]
-pub(crate) struct Counting {
+pub(crate) struct RedisMembership {
     redis: OnceLock<watch::Receiver<RedisName>>,
     standing: Mutex<Standing>,
 }
@@ -41,11 +41,11 @@ impl Services {
     /// Redis.
     pub fn counts_in(&self, redis: watch::Receiver<Option<Arc<str>>>) {
         // A process has one Redis all its life.
-        let _ = self.shared.counting.redis.set(redis);
+        let _ = self.shared.redis_membership.redis.set(redis);
     }
 }
 
-impl Counting {
+impl RedisMembership {
     pub(crate) fn redis(&self) -> Option<watch::Receiver<RedisName>> {
         self.redis.get().cloned()
     }
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_new_process_is_apart_at_once_and_one_that_counted_with_the_others_after_a_while() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
-        let new = Counting::default();
+        let new = RedisMembership::default();
         assert!(!new.is_apart(start));
         new.note(true, start);
         assert!(new.is_apart(start));

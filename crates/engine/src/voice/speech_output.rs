@@ -22,7 +22,7 @@ pub struct Voice {
 }
 
 /// The synthesizers of one call.
-pub(super) struct Mouth {
+pub(super) struct SpeechOutput {
     voices: Voices,
     playout: Arc<dyn Playout>,
     pronunciation: Pronunciation,
@@ -51,7 +51,7 @@ struct Saying {
     first_frame_at: Option<Instant>,
 }
 
-impl Mouth {
+impl SpeechOutput {
     pub(super) fn new(
         voices: Vec<Voice>,
         playout: Arc<dyn Playout>,

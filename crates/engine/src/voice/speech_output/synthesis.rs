@@ -10,14 +10,14 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ports::audio::SAMPLE_RATE;
-use crate::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser, WordTime};
+use crate::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesizer, WordTime};
 use crate::voice::heard::Sentence;
-use crate::voice::mouth::Voice;
+use crate::voice::speech_output::Voice;
 
 /// Limit for a synthesizer's first audio, including its opening, and between pieces.
 const SOUND_LIMIT: Duration = Duration::from_secs(3);
 
-type Opened = Arc<OnceCell<Box<dyn Synthesiser>>>;
+type Opened = Arc<OnceCell<Box<dyn Synthesizer>>>;
 type Pieces = BoxStream<'static, Result<SpeechPiece, SpeechError>>;
 
 /// The synthesizers of one call, and the index of the last one used.
@@ -40,8 +40,8 @@ impl Voices {
         let (voice, opened) = self.all.get(at)?.clone();
         let pieces = async move {
             let open = || voice.service.open(voice.settings.clone());
-            let synthesiser = opened.get_or_try_init(open).await?;
-            Ok::<_, SpeechError>(synthesiser.speak(text))
+            let synthesizer = opened.get_or_try_init(open).await?;
+            Ok::<_, SpeechError>(synthesizer.speak(text))
         };
         Some(stream::once(pieces).try_flatten().boxed())
     }

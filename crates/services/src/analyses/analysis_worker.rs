@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::judge::Judge;
-use crate::dialer::{insist, persona_in};
+use crate::dialer::{persona_in, retry_while_unavailable};
 use crate::leases;
 use crate::workers::Outage;
 use crate::{Result, Shared};
@@ -40,7 +40,7 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
         // The process that had claimed these is gone.
         tokio::select! {
             () = stop.cancelled() => return,
-            released = insist(|| shared.store.release_analyses()) => if let Err(error) = released {
+            released = retry_while_unavailable(|| shared.store.release_analyses()) => if let Err(error) = released {
                 tracing::error!(%error, "analyses of an earlier process could not be taken over");
             },
         }
@@ -129,7 +129,7 @@ async fn finish(shared: &Shared, job: &AnalysisJob, end: AnalysisEnd) -> Result<
     let at = shared.clock.now();
     let finish = || shared.store.finish_analysis(job.clone(), end.clone(), at);
     // Lost if another worker has finished it, or the conversation was deleted.
-    insist(finish).await.map(drop)
+    retry_while_unavailable(finish).await.map(drop)
 }
 
 /// The pause before the next try; `None` after the last one.
@@ -151,7 +151,7 @@ async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
     let Some(definition) = &job.definition else {
         return ended("the schema that it was ordered by is gone");
     };
-    let found = insist(|| {
+    let found = retry_while_unavailable(|| {
         let store = &shared.store;
         store.conversation(job.account, job.conversation, None)
     });
@@ -168,7 +168,8 @@ async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
             return ended("the schema cannot be used any more: set it again");
         }
     };
-    let turns = insist(|| shared.store.chat_history(conversation.id, TURNS)).await?;
+    let turns =
+        retry_while_unavailable(|| shared.store.chat_history(conversation.id, TURNS)).await?;
     let transcript: Vec<Message> = turns.into_iter().filter_map(message).collect();
     let data = extract(
         &shared.models,

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::ports::audio::Frame;
 use crate::ports::speech::{
-    Recogniser, RecogniserEvent, RecogniserInput, RecogniserSettings, SpeechError, SpeechToText,
+    Recognizer, RecognizerEvent, RecognizerInput, RecognizerSettings, SpeechError, SpeechToText,
 };
 
 /// How long a recognizer may take to open.
@@ -28,38 +28,38 @@ const KEPT_OF_UTTERANCE: usize = 1_500;
 #[derive(Clone)]
 pub struct Hearing {
     pub service: Arc<dyn SpeechToText>,
-    pub settings: RecogniserSettings,
+    pub settings: RecognizerSettings,
 }
 
 /// The recognizers of one call.
-pub(super) struct Ear {
+pub(super) struct SpeechInput {
     choices: Vec<Hearing>,
     at: usize,
     /// Failures since the last recognition result.
     failures: usize,
     state: State,
-    kept: VecDeque<RecogniserInput>,
+    kept: VecDeque<RecognizerInput>,
     in_utterance: bool,
     /// Inputs that the active recognizer has not received yet.
-    waiting: VecDeque<RecogniserInput>,
+    waiting: VecDeque<RecognizerInput>,
 }
 
 enum State {
     Closed,
-    Opening(BoxFuture<'static, Result<Recogniser, SpeechError>>),
-    Open(Recogniser),
+    Opening(BoxFuture<'static, Result<Recognizer, SpeechError>>),
+    Open(Recognizer),
 }
 
 /// What the recognizers report.
 pub(super) enum Heard {
-    Event(RecogniserEvent),
+    Event(RecognizerEvent),
     /// A recognizer starts to listen, with this many pending finalize requests.
     Listens(u64),
     /// All recognizers failed.
     Nothing,
 }
 
-impl Ear {
+impl SpeechInput {
     pub(super) fn new(choices: Vec<Hearing>) -> Self {
         Self {
             choices,
@@ -94,16 +94,16 @@ impl Ear {
     }
 
     pub(super) fn hear(&mut self, frame: &Frame) {
-        self.give(RecogniserInput::Frame(Box::new(*frame)));
+        self.give(RecognizerInput::Frame(Box::new(*frame)));
     }
 
     pub(super) fn speech_began(&mut self) {
         self.in_utterance = true;
-        self.give(RecogniserInput::SpeechBegan);
+        self.give(RecognizerInput::SpeechBegan);
     }
 
     pub(super) fn finalize(&mut self) {
-        self.give(RecogniserInput::Finalize);
+        self.give(RecognizerInput::Finalize);
     }
 
     /// The utterance is over, so no fallback needs its audio.
@@ -112,10 +112,10 @@ impl Ear {
         self.kept.clear();
     }
 
-    fn give(&mut self, input: RecogniserInput) {
-        if let State::Open(recogniser) = &self.state {
+    fn give(&mut self, input: RecognizerInput) {
+        if let State::Open(recognizer) = &self.state {
             let unsent = if self.waiting.is_empty() {
-                recogniser.input.try_send(input.clone()).err()
+                recognizer.input.try_send(input.clone()).err()
             } else {
                 Some(TrySendError::Full(input.clone()))
             };
@@ -140,28 +140,28 @@ impl Ear {
             let failed = match &mut self.state {
                 State::Closed => std::future::pending().await,
                 State::Opening(opening) => match opening.await {
-                    Ok(recogniser) => {
+                    Ok(recognizer) => {
                         self.waiting = self.kept.clone();
-                        self.state = State::Open(recogniser);
+                        self.state = State::Open(recognizer);
                         return Heard::Listens(finalizes(&self.waiting));
                     }
                     Err(error) => error,
                 },
-                State::Open(recogniser) => {
+                State::Open(recognizer) => {
                     let waiting = &mut self.waiting;
                     tokio::select! {
                         biased;
-                        event = recogniser.events.recv() => match event {
-                            Some(RecogniserEvent::Failed(error)) => error,
+                        event = recognizer.events.recv() => match event {
+                            Some(RecognizerEvent::Failed(error)) => error,
                             Some(event) => {
-                                if matches!(event, RecogniserEvent::Partial(_) | RecogniserEvent::Final(_)) {
+                                if matches!(event, RecognizerEvent::Partial(_) | RecognizerEvent::Final(_)) {
                                     self.failures = 0;
                                 }
                                 return Heard::Event(event);
                             }
                             None => SpeechError::Unreachable,
                         },
-                        permit = recogniser.input.reserve(), if !waiting.is_empty() => match permit {
+                        permit = recognizer.input.reserve(), if !waiting.is_empty() => match permit {
                             Ok(permit) => {
                                 if let Some(input) = waiting.pop_front() {
                                     permit.send(input);
@@ -181,7 +181,7 @@ impl Ear {
 
     /// Switches to the next recognizer. Each gets one turn, the first a second one.
     fn gives_up(&mut self, error: &SpeechError) -> bool {
-        tracing::warn!(%error, recogniser = self.at, "a recogniser failed");
+        tracing::warn!(%error, recognizer = self.at, "a recognizer failed");
         self.failures += 1;
         if self.failures > self.choices.len() {
             self.close();
@@ -194,18 +194,18 @@ impl Ear {
 }
 
 /// Drops the oldest frames beyond a limit. Marks are kept, because each finalize request needs its answer.
-fn bound(inputs: &mut VecDeque<RecogniserInput>, limit: usize) {
+fn bound(inputs: &mut VecDeque<RecognizerInput>, limit: usize) {
     while inputs.len() > limit {
         let oldest = inputs
             .iter()
-            .position(|input| matches!(input, RecogniserInput::Frame(_)));
+            .position(|input| matches!(input, RecognizerInput::Frame(_)));
         inputs.remove(oldest.unwrap_or_default());
     }
 }
 
-fn finalizes(inputs: &VecDeque<RecogniserInput>) -> u64 {
+fn finalizes(inputs: &VecDeque<RecognizerInput>) -> u64 {
     let asked = inputs.iter();
     asked
-        .filter(|input| matches!(input, RecogniserInput::Finalize))
+        .filter(|input| matches!(input, RecognizerInput::Finalize))
         .count() as u64
 }
