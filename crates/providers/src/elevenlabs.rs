@@ -1,4 +1,4 @@
-//! ElevenLabs agents: the legacy runtime over the provider's HTTP API. Every request carries the account's own key,
+//! ElevenLabs: speech (Scribe, text-to-speech), its list of voices, and its agents, the legacy runtime over the provider's HTTP API. Every request carries the account's own key,
 //! never the deployment's.
 //!
 //! The provider has no idempotency keys, so each call is requested once, whatever happens to the answer. It carries our
@@ -12,7 +12,10 @@ mod numbers;
 mod outcome;
 mod recordings;
 mod reports;
+mod speech_to_text;
+pub(crate) mod text_to_speech;
 mod transcript;
+pub(crate) mod voices;
 
 use std::fmt;
 use std::fs::File;

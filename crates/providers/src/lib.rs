@@ -13,6 +13,8 @@
 //! synthesizers.
 
 mod applications;
+mod cartesia;
+mod deepgram;
 mod elevenlabs;
 mod embeddings;
 mod http;

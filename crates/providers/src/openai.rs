@@ -20,6 +20,7 @@ use calls::Calls;
 use wire::{Chunk, RequestBody};
 
 mod calls;
+pub(crate) mod speech;
 mod wire;
 
 /// The longest answer in bytes, including event framing.

@@ -2,31 +2,25 @@
 //! finds them by the names in an agent's configuration. The wire formats come from the services' documentation;
 //! docs/guides/providers.md says what each was checked against.
 
-mod aura;
-mod cartesia;
-mod deepgram;
-mod elevenlabs;
-mod endpoint;
+pub(crate) mod endpoint;
 mod exec;
-mod fetch;
-mod form;
-mod hum;
-mod listen;
-mod openai;
-mod registry;
-mod scribe;
+pub(crate) mod fetch;
+pub(crate) mod form;
+pub(crate) mod hum;
+pub(crate) mod listen;
+pub(crate) mod registry;
 mod scripted;
-mod segment;
-mod settings;
-mod socket;
-mod sound;
-mod utter;
-mod wav;
-mod words;
+pub(crate) mod segment;
+pub(crate) mod settings;
+pub(crate) mod socket;
+pub(crate) mod sound;
+pub(crate) mod utter;
+pub(crate) mod wav;
+pub(crate) mod words;
 
 use offhook_engine::ports::speech::SpeechError;
 
 pub use exec::SpeechProgram;
 pub use registry::{SpeechProvider, SpeechRegistry, SpeechTransport};
 
-type Result<T, E = SpeechError> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = SpeechError> = std::result::Result<T, E>;

@@ -1,11 +1,7 @@
 //! The voice lists of the three providers. Each has its own wire format; they share the paging.
 
-mod adding_a;
-mod library_a;
-mod library_b;
-mod library_c;
-mod reading;
-mod wire;
+pub(crate) mod reading;
+pub(crate) mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +16,7 @@ use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use tokio::time::{sleep, timeout};
 
-use crate::{SettingsError, http};
+use crate::{SettingsError, cartesia, deepgram, elevenlabs, http};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -42,8 +38,8 @@ const PAUSE_AT_MOST: Duration = Duration::from_secs(30);
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Voices per page.
-const PAGE: usize = 100;
-const PAGE_SIZE: &str = "100";
+pub(crate) const PAGE: usize = 100;
+pub(crate) const PAGE_SIZE: &str = "100";
 
 /// The URL and key of a voice provider.
 #[derive(Clone, PartialEq, Eq)]
@@ -66,19 +62,19 @@ pub fn voice_library(
     settings: &VoiceLibrarySettings,
 ) -> Result<Arc<dyn VoiceLibrary>, SettingsError> {
     Ok(match provider {
-        VoiceProvider::A => Arc::new(library_a::Library(Source::new(
+        VoiceProvider::A => Arc::new(elevenlabs::voices::Library(Source::new(
             provider,
             settings,
             HeaderName::from_static("xi-api-key"),
             "",
         )?)),
-        VoiceProvider::B => Arc::new(library_b::Library(Source::new(
+        VoiceProvider::B => Arc::new(cartesia::voices::Library(Source::new(
             provider,
             settings,
             reqwest::header::AUTHORIZATION,
             "Bearer ",
         )?)),
-        VoiceProvider::C => Arc::new(library_c::Library(Source::new(
+        VoiceProvider::C => Arc::new(deepgram::voices::Library(Source::new(
             provider,
             settings,
             reqwest::header::AUTHORIZATION,
@@ -88,16 +84,16 @@ pub fn voice_library(
 }
 
 /// A provider's HTTP API.
-struct Source {
-    client: reqwest::Client,
-    base: Url,
-    credential: (HeaderName, HeaderValue),
+pub(crate) struct Source {
+    pub(crate) client: reqwest::Client,
+    pub(crate) base: Url,
+    pub(crate) credential: (HeaderName, HeaderValue),
     /// The prefix of the key in its header.
-    scheme: &'static str,
+    pub(crate) scheme: &'static str,
 }
 
 impl Source {
-    fn new(
+    pub(crate) fn new(
         provider: VoiceProvider,
         settings: &VoiceLibrarySettings,
         header: HeaderName,
@@ -121,7 +117,7 @@ impl Source {
     }
 
     /// The same provider with another key.
-    fn with_key(&self, key: &str) -> Result<Self, VoiceLibraryError> {
+    pub(crate) fn with_key(&self, key: &str) -> Result<Self, VoiceLibraryError> {
         let value = http::credential(self.scheme, key).ok_or(VoiceLibraryError::Credential)?;
         Ok(Self {
             client: self.client.clone(),
@@ -132,7 +128,7 @@ impl Source {
     }
 
     /// Applies the time limit of a whole list.
-    async fn whole_list(
+    pub(crate) async fn whole_list(
         &self,
         list: impl Future<Output = Result<VoiceList, VoiceLibraryError>> + Send,
     ) -> Result<VoiceList, VoiceLibraryError> {
@@ -142,7 +138,7 @@ impl Source {
 
     /// The preview if everybody can play it: an absolute HTTP(S) URL without credentials, and outside the provider's
     /// own API, which requires the key.
-    fn preview(&self, url: Option<String>) -> Option<String> {
+    pub(crate) fn preview(&self, url: Option<String>) -> Option<String> {
         let url = Url::parse(&url?).ok()?;
         let is_open = ["http", "https"].contains(&url.scheme())
             && url.has_host()
@@ -154,7 +150,7 @@ impl Source {
 
     /// Requests one page, with retries while the provider is too busy. That is safe, because the request changes
     /// nothing.
-    async fn page<T: DeserializeOwned>(
+    pub(crate) async fn page<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &[(&str, &str)],
@@ -190,7 +186,10 @@ impl Source {
     }
 
     /// Sends a request with the credential.
-    async fn send(&self, request: RequestBuilder) -> Result<Response, VoiceLibraryError> {
+    pub(crate) async fn send(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<Response, VoiceLibraryError> {
         let (header, value) = &self.credential;
         let sent = request.header(header, value.clone()).send().await;
         sent.map_err(|_| VoiceLibraryError::Unreachable)
@@ -206,7 +205,7 @@ fn pause(answer: &Response) -> Option<Duration> {
 }
 
 /// The private voices of a key's owner.
-fn owners(voices: &VoiceList) -> VoiceList {
+pub(crate) fn owners(voices: &VoiceList) -> VoiceList {
     let own = voices
         .iter()
         .filter(|voice| voice.source == VoiceSource::Workspace);
@@ -218,7 +217,7 @@ fn owners(voices: &VoiceList) -> VoiceList {
 }
 
 /// The whole body of an answer, up to `most` bytes.
-async fn whole(answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
+pub(crate) async fn whole(answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
     let body = http::whole(answer, most).await;
     let body = body.map_err(|_| VoiceLibraryError::Unreachable)?;
     body.ok_or(VoiceLibraryError::Malformed("a page is too large"))

@@ -523,8 +523,8 @@ mod tests {
         "documents/src/extract/table.rs",
         "egress/src/target.rs",
         "providers/src/speech/settings.rs",
-        "providers/src/speech/elevenlabs.rs",
-        "providers/src/speech/deepgram.rs",
+        "providers/src/elevenlabs/text_to_speech.rs",
+        "providers/src/deepgram/speech_to_text.rs",
     ];
 
     /// Those of them whose errors have no kinds of their own, by which they could be told apart.

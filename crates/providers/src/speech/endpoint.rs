@@ -15,13 +15,13 @@ use crate::{ProviderSettings, SettingsError, http, registry};
 /// The clients for speech services. The operator sets the URLs, so they may be private. Environment proxies and
 /// redirects are disabled.
 #[derive(Clone)]
-pub(super) struct Clients {
+pub(crate) struct Clients {
     dialer: GuardedDialer,
     http: reqwest::Client,
 }
 
 impl Clients {
-    pub(super) fn new() -> Result<Self, SettingsError> {
+    pub(crate) fn new() -> Result<Self, SettingsError> {
         let policy = Policy {
             allow_private: true,
         };
@@ -32,11 +32,11 @@ impl Clients {
     }
 }
 
-pub(super) type Headers = Vec<(HeaderName, HeaderValue)>;
+pub(crate) type Headers = Vec<(HeaderName, HeaderValue)>;
 
 /// A service as the deployment configures it.
 #[derive(Clone)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     clients: Clients,
     /// Ends with a slash.
     base: Url,
@@ -47,7 +47,7 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// An endpoint with this header and prefix for its key. The error names the provider.
-    pub(super) fn new(
+    pub(crate) fn new(
         provider: &str,
         settings: &ProviderSettings,
         key_in: (HeaderName, &'static str),
@@ -63,7 +63,7 @@ impl Endpoint {
     }
 
     /// The URL of a path, with an optional query. Fails with [`SpeechError::Protocol`] if the URL is invalid.
-    pub(super) fn url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
+    pub(crate) fn url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
         let mut url = self
             .base
             .join(path)
@@ -75,7 +75,7 @@ impl Endpoint {
     }
 
     /// The same as a WebSocket URL.
-    pub(super) fn socket_url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
+    pub(crate) fn socket_url(&self, path: &str, query: &[(&'static str, String)]) -> Result<Url> {
         let mut url = self.url(path, query)?;
         let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
         url.set_scheme(scheme)
@@ -83,7 +83,7 @@ impl Endpoint {
         Ok(url)
     }
 
-    pub(super) fn credential(&self) -> Headers {
+    pub(crate) fn credential(&self) -> Headers {
         let value = self.credential.clone();
         value
             .map(|value| (self.key_in.0.clone(), value))
@@ -93,7 +93,7 @@ impl Endpoint {
 
     /// The credential for a voice: only the voice's own key, if it has one. Fails with [`SpeechError::Protocol`] if a
     /// header cannot carry that key.
-    pub(super) fn voice_credential(&self, voice: &VoiceSettings) -> Result<Headers> {
+    pub(crate) fn voice_credential(&self, voice: &VoiceSettings) -> Result<Headers> {
         let Some(key) = &voice.key else {
             return Ok(self.credential());
         };
@@ -104,7 +104,7 @@ impl Endpoint {
     }
 
     /// The parameters of a WebSocket connection.
-    pub(super) fn upgrade(&self, url: Url, headers: Headers) -> Upgrade {
+    pub(crate) fn upgrade(&self, url: Url, headers: Headers) -> Upgrade {
         Upgrade {
             dialer: self.clients.dialer.clone(),
             url,
@@ -112,13 +112,13 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn post(&self, url: Url, headers: Headers) -> reqwest::RequestBuilder {
+    pub(crate) fn post(&self, url: Url, headers: Headers) -> reqwest::RequestBuilder {
         let headers = headers.into_iter().collect();
         self.clients.http.post(url).headers(headers)
     }
 
     /// A synthesizer that sends one request per text, whose body `body` creates.
-    pub(super) fn each_text(
+    pub(crate) fn each_text(
         &self,
         (url, headers): (Url, Headers),
         coding: Coding,

@@ -146,11 +146,11 @@ impl Program {
 }
 
 /// A program for speech-to-text.
-pub(super) struct ExecRecognizer(Arc<Program>);
+pub(crate) struct ExecRecognizer(Arc<Program>);
 
 impl ExecRecognizer {
     /// Creates a recognizer from a program. The error names the provider.
-    pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
+    pub(crate) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
         Program::new(provider, settings, &[FILE, MODEL, LANGUAGE]).map(Self)
     }
 
@@ -226,11 +226,11 @@ impl Transcriber for Listening {
 }
 
 /// A program for text-to-speech.
-pub(super) struct ExecVoice(Arc<Program>);
+pub(crate) struct ExecVoice(Arc<Program>);
 
 impl ExecVoice {
     /// Creates a synthesizer from a program. The error names the provider.
-    pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
+    pub(crate) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
         let known = [
             TEXT_FILE, WAV_FILE, VOICE_ID, MODEL, LANGUAGE, SPEED, STRETCH, WPM,
         ];

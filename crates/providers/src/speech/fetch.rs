@@ -16,9 +16,9 @@ use crate::http;
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
 /// A synthesizer that sends one request per text.
-pub(super) struct EachText<A> {
-    pub(super) ask: A,
-    pub(super) coding: Coding,
+pub(crate) struct EachText<A> {
+    pub(crate) ask: A,
+    pub(crate) coding: Coding,
 }
 
 impl<A> Synthesizer for EachText<A>
@@ -103,7 +103,7 @@ impl Sound {
 }
 
 /// The body of an answer, at most `most` bytes, within `limit`. Errors contain nothing of the answer.
-pub(super) async fn body(request: RequestBuilder, most: usize, limit: Duration) -> Result<Vec<u8>> {
+pub(crate) async fn body(request: RequestBuilder, most: usize, limit: Duration) -> Result<Vec<u8>> {
     let whole = async {
         let answer = accepted(request.send().await)?;
         let body = http::whole(answer, most).await;

@@ -1,12 +1,12 @@
 //! A `multipart/form-data` body with a file (RFC 7578), in memory.
 
-pub(super) struct Form {
-    pub(super) content_type: String,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Form {
+    pub(crate) content_type: String,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A form of these fields and one file. All names are constants that need no quoting; values may be anything.
-pub(super) fn with_file(
+pub(crate) fn with_file(
     fields: &[(&'static str, String)],
     file_field: &'static str,
     file_name: &'static str,

@@ -21,7 +21,7 @@ const PEAK: f64 = 9_000.0;
 const WIDTH_HZ: f64 = 140.0;
 
 /// The words of a text, and the byte offset of each word's end.
-pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_whitespace().map(|word| {
         let begin = word.as_ptr().addr() - text.as_ptr().addr();
         (begin + word.len(), word)
@@ -29,7 +29,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The audio of a word at a speed, and the pause after it.
-pub(super) fn word(word: &str, speed: f64) -> Vec<i16> {
+pub(crate) fn word(word: &str, speed: f64) -> Vec<i16> {
     let mut samples = Vec::new();
     for character in word.chars() {
         match formants(character) {

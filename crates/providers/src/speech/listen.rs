@@ -29,7 +29,7 @@ const UNANSWERED: u32 = 2;
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(4);
 
 /// A service's message format.
-pub(super) trait Hearing: Send + 'static {
+pub(crate) trait Hearing: Send + 'static {
     /// 20 ms of audio, as µ-law unless the service needs another format; `None` to send it with later frames.
     fn frame(&mut self, frame: &Frame) -> Option<Message> {
         Some(Message::binary(to_ulaw(frame)))
@@ -57,7 +57,7 @@ pub(super) trait Hearing: Send + 'static {
 }
 
 /// Starts a recognizer on this socket.
-pub(super) fn listen(socket: Socket, hearing: impl Hearing) -> Recognizer {
+pub(crate) fn listen(socket: Socket, hearing: impl Hearing) -> Recognizer {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
     let (events, told) = mpsc::channel(EVENTS_AHEAD);
     let ear = SpeechInput {

@@ -9,13 +9,13 @@ use offhook_engine::ports::speech::{
 use reqwest::header::AUTHORIZATION;
 
 use super::SpeechProgram;
-use super::cartesia::Cartesia;
-use super::deepgram::Deepgram;
-use super::elevenlabs::{ElevenLabs, KEY};
 use super::endpoint::{Clients, Endpoint};
 use super::exec::{ExecRecognizer, ExecVoice};
-use super::openai::OpenAi;
 use super::scripted::{ScriptedRecognizer, ScriptedVoice};
+use crate::cartesia::text_to_speech::Cartesia;
+use crate::deepgram::speech_to_text::Deepgram;
+use crate::elevenlabs::text_to_speech::{ElevenLabs, KEY};
+use crate::openai::speech::OpenAi;
 use crate::speech::Result;
 use crate::{ProviderSettings, SettingsError};
 
@@ -51,7 +51,7 @@ pub enum SpeechTransport {
 }
 
 /// A recognizer that validates an agent's settings without a connection.
-pub(super) trait SpeechInput: SpeechToText {
+pub(crate) trait SpeechInput: SpeechToText {
     /// Whether [`SpeechToText::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
     /// remedy.
     fn check(&self, settings: &RecognizerSettings) -> Result<()>;
@@ -64,7 +64,7 @@ pub(super) trait SpeechInput: SpeechToText {
 }
 
 /// A synthesizer that validates an agent's settings without a connection.
-pub(super) trait SpeechOutput: TextToSpeech {
+pub(crate) trait SpeechOutput: TextToSpeech {
     /// Whether [`TextToSpeech::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
     /// remedy.
     fn check(&self, settings: &VoiceSettings) -> Result<()>;

@@ -27,7 +27,7 @@ const LINE_CHARS: usize = 2_000;
 
 /// The scripted recognizer. `config.stt.settings.lines` is its script: after each utterance it returns the next line,
 /// whatever was said. An empty line stands for noise; so does everything after the last line.
-pub(super) struct ScriptedRecognizer;
+pub(crate) struct ScriptedRecognizer;
 
 impl ScriptedRecognizer {
     fn lines(settings: &RecognizerSettings) -> Result<Vec<String>> {
@@ -109,7 +109,7 @@ async fn hear(
 }
 
 /// The scripted synthesizer: it accepts every language and hums instead of words.
-pub(super) struct ScriptedVoice;
+pub(crate) struct ScriptedVoice;
 
 impl SpeechOutput for ScriptedVoice {
     fn check(&self, settings: &VoiceSettings) -> Result<()> {

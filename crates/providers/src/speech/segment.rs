@@ -29,13 +29,13 @@ const WAITING: usize = 4;
 
 /// Transcribes one utterance.
 #[async_trait]
-pub(super) trait Transcriber: Send + Sync + 'static {
+pub(crate) trait Transcriber: Send + Sync + 'static {
     /// The text of these samples. Dropping the future cancels the transcription.
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String>;
 }
 
 /// Starts a recognizer that handles one utterance after the other.
-pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recognizer {
+pub(crate) fn listen(transcriber: Arc<dyn Transcriber>) -> Recognizer {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
     let (told, events) = mpsc::channel(EVENTS_AHEAD);
     let ear = SpeechInput {

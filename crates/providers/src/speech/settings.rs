@@ -6,10 +6,10 @@ use offhook_engine::ports::speech::{RecognizerSettings, SpeechError, VoiceSettin
 use super::Result;
 
 /// The path of a recognizer's settings in an agent's configuration.
-pub(super) const STT: &str = "config.stt.settings";
+pub(crate) const STT: &str = "config.stt.settings";
 
 /// The path of a voice's settings.
-pub(super) const VOICE: &str = "config.voice.settings";
+pub(crate) const VOICE: &str = "config.voice.settings";
 
 /// The most terms for a recognizer, and characters of a term.
 const TERMS: usize = 100;
@@ -17,7 +17,7 @@ const TERM_CHARS: usize = 100;
 
 /// Parses a settings object. A member that `read` does not use is an error. Returns [`SpeechError::Unable`] with the
 /// field and its fault.
-pub(super) fn read<T>(
+pub(crate) fn read<T>(
     text: &str,
     path: &str,
     read: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
@@ -32,13 +32,13 @@ pub(super) fn read<T>(
 }
 
 /// Checks that there are no settings, for adapters without any.
-pub(super) fn none(text: &str, path: &str) -> Result<()> {
+pub(crate) fn none(text: &str, path: &str) -> Result<()> {
     read(text, path, |_| Ok(()))
 }
 
 /// Parses the terms that the recognizer should expect. Fails if the value is no list, is too long, or has an invalid
 /// term.
-pub(super) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, FieldError> {
+pub(crate) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     let Some(items) = fields.optional_array(name, 1..=TERMS)? else {
         return Ok(Vec::new());
     };
@@ -59,7 +59,7 @@ pub(super) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, 
 
 /// Validates the voice's id against a form that fits all providers, because it becomes part of a path or a command.
 /// Returns [`SpeechError::Unable`] for anything else.
-pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
+pub(crate) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
     let id = settings.voice_id.as_str();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
     let begins = id.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -73,7 +73,7 @@ pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
 }
 
 /// Validates the speed. Returns [`SpeechError::Unable`] outside `low` to `high`.
-pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64> {
+pub(crate) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64> {
     if (low..=high).contains(&settings.speed) {
         return Ok(settings.speed);
     }
@@ -87,12 +87,12 @@ pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
 
 /// The recognizer's model. Self-hosted services have no default, so it returns [`SpeechError::Unable`] if the model is
 /// missing.
-pub(super) fn heard_by(settings: &RecognizerSettings) -> Result<String> {
+pub(crate) fn heard_by(settings: &RecognizerSettings) -> Result<String> {
     named(&settings.model, "config.stt.model")
 }
 
 /// The voice's model.
-pub(super) fn spoken_by(settings: &VoiceSettings) -> Result<String> {
+pub(crate) fn spoken_by(settings: &VoiceSettings) -> Result<String> {
     named(&settings.model, "config.voice.model")
 }
 
@@ -105,12 +105,12 @@ fn named(model: &str, field: &str) -> Result<String> {
 }
 
 /// The primary language of `es`, `es-MX` or `es_MX`.
-pub(super) fn primary(language: &str) -> String {
+pub(crate) fn primary(language: &str) -> String {
     let first = language.split(['-', '_']).next().unwrap_or(language);
     first.to_ascii_lowercase()
 }
 
-pub(super) fn unable(fault: FieldError) -> SpeechError {
+pub(crate) fn unable(fault: FieldError) -> SpeechError {
     SpeechError::Unable(fault)
 }
 

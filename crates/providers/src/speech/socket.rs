@@ -29,21 +29,21 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 /// The longest message of a service: some seconds of audio in base64, and the times of its words.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
-pub(super) struct Socket(WebSocketStream<Connection>);
+pub(crate) struct Socket(WebSocketStream<Connection>);
 
 /// The parameters of a WebSocket connection.
 #[derive(Clone)]
-pub(super) struct Upgrade {
-    pub(super) dialer: GuardedDialer,
+pub(crate) struct Upgrade {
+    pub(crate) dialer: GuardedDialer,
     /// A `ws` or `wss` URL.
-    pub(super) url: Url,
-    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) url: Url,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Upgrade {
     /// Connects within three seconds. Returns [`SpeechError::Refused`] with the HTTP status if the service refuses the
     /// upgrade.
-    pub(super) async fn open(&self) -> Result<Socket> {
+    pub(crate) async fn open(&self) -> Result<Socket> {
         timeout(OPEN_LIMIT, self.open_slowly())
             .await
             .map_err(|_| SpeechError::Timeout)?
@@ -71,7 +71,7 @@ impl Upgrade {
 }
 
 /// A received message.
-pub(super) enum Came {
+pub(crate) enum Came {
     Text(String),
     /// A message type that no protocol here uses.
     Other,
@@ -80,7 +80,7 @@ pub(super) enum Came {
 impl Socket {
     /// Sends a message. Returns [`SpeechError::Timeout`] if the service stops reading, [`SpeechError::Unreachable`] if
     /// it is gone.
-    pub(super) async fn send(&mut self, message: Message) -> Result<()> {
+    pub(crate) async fn send(&mut self, message: Message) -> Result<()> {
         match timeout(SEND_LIMIT, self.0.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(broken(&error)),
@@ -89,7 +89,7 @@ impl Socket {
     }
 
     /// Waits for the next message. Cancel-safe. Fails once the connection has ended.
-    pub(super) async fn next(&mut self) -> Result<Came> {
+    pub(crate) async fn next(&mut self) -> Result<Came> {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(Came::Text(text.as_str().to_owned())),
             Some(Ok(Message::Close(_))) | None => Err(SpeechError::Unreachable),
@@ -99,7 +99,7 @@ impl Socket {
     }
 
     /// Sends the last message, and gives the service a moment to close too.
-    pub(super) async fn close(mut self, farewell: Option<Message>) {
+    pub(crate) async fn close(mut self, farewell: Option<Message>) {
         let goodbye = async {
             if let Some(farewell) = farewell
                 && self.0.send(farewell).await.is_err()
@@ -115,12 +115,12 @@ impl Socket {
 }
 
 /// Parses a message. Returns [`SpeechError::Protocol`] for a malformed one.
-pub(super) fn message<T: DeserializeOwned>(text: &str) -> Result<T> {
+pub(crate) fn message<T: DeserializeOwned>(text: &str) -> Result<T> {
     let fault = SpeechError::Protocol("a message is not of its form");
     serde_json::from_str(text).map_err(|_| fault)
 }
 
-pub(super) fn text(json: &serde_json::Value) -> Message {
+pub(crate) fn text(json: &serde_json::Value) -> Message {
     Message::text(json.to_string())
 }
 

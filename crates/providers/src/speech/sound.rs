@@ -8,10 +8,10 @@ use offhook_media::resample::{Resampler, UnknownRate};
 use super::Result;
 
 /// The longest audio of one text, in samples: ten minutes. More than that is a service's fault.
-pub(super) const MAX_SAMPLES: usize = 10 * 60 * SAMPLE_RATE as usize;
+pub(crate) const MAX_SAMPLES: usize = 10 * 60 * SAMPLE_RATE as usize;
 
 /// Encodes G.711 µ-law; lossless for samples that were decoded from µ-law.
-pub(super) fn to_ulaw(samples: &[i16]) -> Vec<u8> {
+pub(crate) fn to_ulaw(samples: &[i16]) -> Vec<u8> {
     let mut codes = Vec::with_capacity(samples.len());
     Codec::Pcmu.encode_into(samples, &mut codes);
     codes
@@ -25,13 +25,13 @@ fn from_ulaw(bytes: &[u8]) -> Vec<i16> {
 
 /// The audio after a round trip through µ-law.
 #[cfg(test)]
-pub(super) fn telephone(samples: &[i16]) -> Vec<i16> {
+pub(crate) fn telephone(samples: &[i16]) -> Vec<i16> {
     from_ulaw(&to_ulaw(samples))
 }
 
 /// The audio format of a service; always mono.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(crate) enum Coding {
     /// µ-law at 8 kHz.
     Ulaw,
     /// 16 bit, little-endian, at this rate in Hz.
@@ -39,7 +39,7 @@ pub(super) enum Coding {
 }
 
 /// Decodes a service's audio, piece by piece.
-pub(super) struct SoundReader {
+pub(crate) struct SoundReader {
     coding: Coding,
     /// The first byte of an incomplete sample.
     half: Option<u8>,
@@ -49,7 +49,7 @@ pub(super) struct SoundReader {
 
 impl SoundReader {
     /// A reader for one stream. Returns [`SpeechError::Protocol`] for an unsupported rate.
-    pub(super) fn new(coding: Coding) -> Result<Self> {
+    pub(crate) fn new(coding: Coding) -> Result<Self> {
         let resampler = match coding {
             Coding::Ulaw | Coding::Pcm(SAMPLE_RATE) => None,
             Coding::Pcm(rate) => Some(Resampler::new(rate, SAMPLE_RATE).map_err(unknown)?),
@@ -63,7 +63,7 @@ impl SoundReader {
     }
 
     /// The samples of the next bytes. Returns [`SpeechError::Protocol`] beyond the longest audio.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         let samples = match self.coding {
             Coding::Ulaw => from_ulaw(bytes),
             Coding::Pcm(_) => self.linear(bytes),
@@ -84,7 +84,7 @@ impl SoundReader {
     }
 
     /// The last samples, a few milliseconds at most, after all bytes.
-    pub(super) fn finish(&mut self) -> Vec<i16> {
+    pub(crate) fn finish(&mut self) -> Vec<i16> {
         let mut rest = Vec::new();
         if let Some(resampler) = &mut self.resampler {
             resampler.finish(&mut rest);
@@ -110,7 +110,7 @@ impl SoundReader {
 }
 
 /// Resamples a whole sound. Returns [`SpeechError::Protocol`] for an unsupported rate.
-pub(super) fn resample(samples: &[i16], from: u32, to: u32) -> Result<Vec<i16>> {
+pub(crate) fn resample(samples: &[i16], from: u32, to: u32) -> Result<Vec<i16>> {
     let mut resampler = Resampler::new(from, to).map_err(unknown)?;
     let mut resampled = Vec::new();
     resampler.push(samples, &mut resampled);

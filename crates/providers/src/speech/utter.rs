@@ -25,7 +25,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 const PING_AFTER: Duration = Duration::from_secs(15);
 
 /// A service's message format. Contexts are numbers, which the service gets as text.
-pub(super) trait Speaking: Send + 'static {
+pub(crate) trait Speaking: Send + 'static {
     /// Messages that speak a text in a new context.
     fn begin(&mut self, context: u64, text: SpokenText) -> Result<Vec<Message>>;
 
@@ -40,12 +40,12 @@ pub(super) trait Speaking: Send + 'static {
 }
 
 /// A report about a context.
-pub(super) struct Told {
-    pub(super) context: u64,
-    pub(super) what: What,
+pub(crate) struct Told {
+    pub(crate) context: u64,
+    pub(crate) what: What,
 }
 
-pub(super) enum What {
+pub(crate) enum What {
     /// More audio or word times.
     Piece(SpeechPiece),
     /// The service is working on it.
@@ -57,7 +57,7 @@ pub(super) enum What {
 }
 
 /// Opens the connection and starts a synthesizer on it.
-pub(super) async fn mouth(
+pub(crate) async fn mouth(
     upgrade: Upgrade,
     speaking: impl Speaking,
 ) -> Result<Box<dyn Synthesizer>> {

@@ -15,7 +15,7 @@ const LINEAR: [u16; 2] = [1, 0xfffe];
 
 /// Decodes a WAV file piece by piece into the ports' format.
 #[derive(Default)]
-pub(super) struct WavReader {
+pub(crate) struct WavReader {
     header: Vec<u8>,
     sound: Option<Sound>,
 }
@@ -29,7 +29,7 @@ struct Sound {
 impl WavReader {
     /// The samples of the next bytes. Returns [`SpeechError::Protocol`] unless it is a WAV file with one channel and 16
     /// bits.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<Vec<i16>> {
         if let Some(sound) = &mut self.sound {
             return sound.read(bytes);
         }
@@ -51,13 +51,13 @@ impl WavReader {
     }
 
     /// The last samples, after all bytes.
-    pub(super) fn finish(&mut self) -> Vec<i16> {
+    pub(crate) fn finish(&mut self) -> Vec<i16> {
         let sound = self.sound.as_mut();
         sound.map_or_else(Vec::new, |sound| sound.reader.finish())
     }
 
     /// Whether a header came; without one there was no audio.
-    pub(super) const fn has_begun(&self) -> bool {
+    pub(crate) const fn has_begun(&self) -> bool {
         self.sound.is_some()
     }
 }

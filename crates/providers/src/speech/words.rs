@@ -8,7 +8,7 @@ use offhook_engine::ports::speech::WordTime;
 const LOOK_AHEAD: usize = 48;
 
 /// A text whose word times arrive in order.
-pub(super) struct Words {
+pub(crate) struct Words {
     text: String,
     /// Everything before this byte was reported or skipped.
     at: usize,
@@ -17,7 +17,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub(super) const fn new(text: String) -> Self {
+    pub(crate) const fn new(text: String) -> Self {
         Self {
             text,
             at: 0,
@@ -26,7 +26,7 @@ impl Words {
     }
 
     /// The next character ended at `end`.
-    pub(super) fn character(&mut self, character: &str, end: Duration, told: &mut Vec<WordTime>) {
+    pub(crate) fn character(&mut self, character: &str, end: Duration, told: &mut Vec<WordTime>) {
         if character.trim().is_empty() {
             self.finish(told);
             return;
@@ -45,7 +45,7 @@ impl Words {
     }
 
     /// A whole word ended at `end`.
-    pub(super) fn word(&mut self, word: &str, end: Duration, told: &mut Vec<WordTime>) {
+    pub(crate) fn word(&mut self, word: &str, end: Duration, told: &mut Vec<WordTime>) {
         let word = word.trim();
         let rest = self.rest();
         let Some(found) = rest

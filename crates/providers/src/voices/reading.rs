@@ -15,7 +15,7 @@ const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does n
 const ROUND: VoiceLibraryError = VoiceLibraryError::Malformed("the list goes round in a circle");
 
 /// A full or unreadable page does not say whether it is the last.
-pub(super) const UNCLEAR: VoiceLibraryError =
+pub(crate) const UNCLEAR: VoiceLibraryError =
     VoiceLibraryError::Malformed("a page does not say whether more follow");
 
 /// A page says that more follow, but not how to request them: the list is incomplete.
@@ -23,11 +23,11 @@ const CUT: VoiceLibraryError =
     VoiceLibraryError::Malformed("the list goes on and does not say where");
 
 /// A voice of a page with its id; `None` for a voice that is left out.
-pub(super) type Listed = (String, Option<Voice>);
+pub(crate) type Listed = (String, Option<Voice>);
 
 /// The voices of a list so far, without duplicates.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     voices: VoiceList,
     ids: HashSet<String>,
     pages: usize,
@@ -35,7 +35,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Starts with the voices of a preceding list.
-    pub(super) fn behind(voices: VoiceList) -> Self {
+    pub(crate) fn behind(voices: VoiceList) -> Self {
         Self {
             voices,
             ..Self::default()
@@ -46,7 +46,7 @@ impl Reading {
     /// The list may change while it is read, so a page may repeat voices; a page of repeats only that says more follow
     /// is an error. `None` stands for a voice with an unreadable id. Fails if the list is endless, repeats itself, or
     /// its end is unclear.
-    pub(super) fn page(
+    pub(crate) fn page(
         &mut self,
         listed: impl IntoIterator<Item = Option<Listed>>,
         goes_on: Option<bool>,
@@ -74,14 +74,14 @@ impl Reading {
         }
     }
 
-    pub(super) fn whole(self) -> VoiceList {
+    pub(crate) fn whole(self) -> VoiceList {
         self.voices
     }
 }
 
 /// The start of the next page, if there is one; `this` is the start of the current page. Fails if more voices follow
 /// but the next start is missing, or is the same as `this`.
-pub(super) fn following(
+pub(crate) fn following(
     goes_on: bool,
     next: Option<String>,
     this: Option<&str>,

@@ -8,15 +8,15 @@ use crate::lenient::said;
 
 /// The languages and locales of a voice, without duplicates, main one first.
 #[derive(Default)]
-pub(super) struct Spoken {
-    pub(super) languages: Vec<String>,
-    pub(super) locales: Vec<String>,
+pub(crate) struct Spoken {
+    pub(crate) languages: Vec<String>,
+    pub(crate) locales: Vec<String>,
 }
 
 impl Spoken {
     /// Adds a language tag: `es` is a language, `es-MX` (or `es_MX`) a language with its region. Invalid tags are
     /// ignored.
-    pub(super) fn add(&mut self, tag: Option<&str>) {
+    pub(crate) fn add(&mut self, tag: Option<&str>) {
         let tag = tag.map(|tag| tag.trim().replace('_', "-"));
         let Some(tag) = tag.filter(|tag| is_bcp47_shape(tag)) else {
             return;
@@ -33,14 +33,14 @@ impl Spoken {
     }
 
     /// The main language, if its code has two letters.
-    pub(super) fn main(&self) -> Option<String> {
+    pub(crate) fn main(&self) -> Option<String> {
         let first = self.languages.first();
         first.filter(|language| language.len() == 2).cloned()
     }
 }
 
 /// Adds a text unless the list contains it.
-pub(super) fn add(list: &mut Vec<String>, text: Option<String>) {
+pub(crate) fn add(list: &mut Vec<String>, text: Option<String>) {
     if let Some(text) = text
         && !list.contains(&text)
     {
@@ -49,7 +49,7 @@ pub(super) fn add(list: &mut Vec<String>, text: Option<String>) {
 }
 
 /// Removes duplicates, and keeps the order.
-pub(super) fn once(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+pub(crate) fn once(texts: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut known = HashSet::new();
     let texts = texts.into_iter().filter_map(said);
     texts.filter(|text| known.insert(text.clone())).collect()

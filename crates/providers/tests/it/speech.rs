@@ -1,6 +1,6 @@
 //! The contracts of the speech adapters, each against a service with its wire format on a loopback port.
 
-mod aura;
+mod deepgram_voice;
 mod call;
 mod cartesia;
 mod deepgram;

@@ -40,17 +40,17 @@ const PIECE_BYTES: usize = 8 * 1024;
 const FIRST_SOUND: Duration = Duration::from_secs(3);
 
 /// One run of a recognizer.
-pub(super) struct Run<'a> {
-    pub(super) turns: &'a Semaphore,
-    pub(super) command: Vec<String>,
-    pub(super) input: Vec<u8>,
-    pub(super) limit: Duration,
+pub(crate) struct Run<'a> {
+    pub(crate) turns: &'a Semaphore,
+    pub(crate) command: Vec<String>,
+    pub(crate) input: Vec<u8>,
+    pub(crate) limit: Duration,
 }
 
 impl Run<'_> {
     /// The program's output. Dropping the future kills it. Fails if the program does not start, fails, prints too much
     /// or takes too long.
-    pub(super) async fn whole(self) -> Result<Vec<u8>> {
+    pub(crate) async fn whole(self) -> Result<Vec<u8>> {
         let end_by = Instant::now() + self.limit;
         let work = async {
             let _turn = self
@@ -139,7 +139,7 @@ impl Drop for Running {
 }
 
 /// A text that a program speaks.
-pub(super) struct Speaking {
+pub(crate) struct Speaking {
     program: Arc<Program>,
     state: State,
 }
@@ -167,7 +167,7 @@ struct Reading {
 type Piece = Result<SpeechPiece>;
 
 impl Speaking {
-    pub(super) fn new(
+    pub(crate) fn new(
         program: Arc<Program>,
         words: Vec<(&'static str, String)>,
         text: Vec<u8>,
@@ -177,7 +177,7 @@ impl Speaking {
     }
 
     /// The next piece of audio. Dropping the stream kills the program.
-    pub(super) async fn next(mut self) -> Option<(Piece, Self)> {
+    pub(crate) async fn next(mut self) -> Option<(Piece, Self)> {
         let state = std::mem::replace(&mut self.state, State::Over);
         let told = match state {
             State::Over => return None,
@@ -285,7 +285,7 @@ const NO_FILE: SpeechError = SpeechError::Protocol("the program wrote no file");
 
 /// A temporary file with this content, which is deleted on drop, and its path. Fails with [`SpeechError::Unreachable`]
 /// if it cannot be written.
-pub(super) async fn file_with(
+pub(crate) async fn file_with(
     content: Vec<u8>,
     suffix: &'static str,
 ) -> Result<(TempPath, String)> {

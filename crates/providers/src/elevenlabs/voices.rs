@@ -1,21 +1,23 @@
 //! `provider_a`: its workspace at `v2/voices`, paged by token, and a shared library at `v1/shared-voices`, paged by
 //! number. Voices with a rate of their own cost extra and are left out.
 
+mod adding;
+
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::reading::{Listed, Reading, UNCLEAR, following};
-use super::wire::{Spoken, once};
-use super::{PAGE, PAGE_SIZE, Source, adding_a, owners};
 use crate::lenient::{self, Id, Lenient, List, Places, Text};
+use crate::voices::reading::{Listed, Reading, UNCLEAR, following};
+use crate::voices::wire::{Spoken, once};
+use crate::voices::{PAGE, PAGE_SIZE, Source, owners};
 
 /// Excludes voices that cost more than the model.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
 
-pub(super) struct Library(pub(super) Source);
+pub(crate) struct Library(pub(crate) Source);
 
 #[derive(Deserialize)]
 struct WorkspacePage {
@@ -102,7 +104,7 @@ impl VoiceLibrary for Library {
     }
 
     async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
-        adding_a::add(&self.0, voice).await
+        adding::add(&self.0, voice).await
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::{Source, whole};
+use crate::voices::{Source, whole};
 
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
@@ -27,7 +27,7 @@ struct Detail {
 }
 
 /// Adds a voice. The workspace must then have it under the library's own id, which is the id that agents use.
-pub(super) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+pub(crate) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let url = below(
         source,
         &["v1", "voices", "add", &voice.owner_id, &voice.voice_id],

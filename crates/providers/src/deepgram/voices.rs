@@ -5,12 +5,12 @@ use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::Source;
-use super::reading::{Listed, Reading};
-use super::wire::Spoken;
 use crate::lenient::{Id, Lenient, List, Places, Text, said};
+use crate::voices::Source;
+use crate::voices::reading::{Listed, Reading};
+use crate::voices::wire::Spoken;
 
-pub(super) struct Library(pub(super) Source);
+pub(crate) struct Library(pub(crate) Source);
 
 #[derive(Deserialize)]
 struct Models {

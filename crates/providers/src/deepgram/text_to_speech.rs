@@ -6,11 +6,11 @@ use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, Voice
 use reqwest::Url;
 use serde_json::json;
 
-use super::Result;
-use super::deepgram::Deepgram;
-use super::registry::SpeechOutput;
-use super::settings::{self, VOICE};
-use super::sound::Coding;
+use super::speech_to_text::Deepgram;
+use crate::speech::Result;
+use crate::speech::registry::SpeechOutput;
+use crate::speech::settings::{self, VOICE};
+use crate::speech::sound::Coding;
 
 /// The supported speeds.
 const SLOWEST: f64 = 0.7;

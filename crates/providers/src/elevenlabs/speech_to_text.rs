@@ -13,14 +13,14 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::elevenlabs::ElevenLabs;
-use super::listen::{Hearing, listen};
-use super::registry::SpeechInput;
-use super::settings::{self, STT};
-use super::socket::{message, text};
-use super::sound::to_ulaw;
+use super::text_to_speech::ElevenLabs;
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
+use crate::speech::listen::{Hearing, listen};
+use crate::speech::registry::SpeechInput;
+use crate::speech::settings::{self, STT};
+use crate::speech::socket::{message, text};
+use crate::speech::sound::to_ulaw;
 
 /// Bytes per message, at 8000 bytes a second: one message per frame would be mostly overhead.
 const TOGETHER: usize = 800;

@@ -9,14 +9,14 @@ use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, Voice
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
 
-use super::Result;
-use super::endpoint::Endpoint;
-use super::registry::{SpeechOutput, SpeechTransport};
-use super::settings::{self, VOICE};
-use super::sound::Coding;
-use super::utter::mouth;
+use crate::speech::Result;
+use crate::speech::endpoint::Endpoint;
+use crate::speech::registry::{SpeechOutput, SpeechTransport};
+use crate::speech::settings::{self, VOICE};
+use crate::speech::sound::Coding;
+use crate::speech::utter::mouth;
 
-pub(super) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
+pub(crate) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 
 /// The catalog's name of the fastest model.
 const FLASH: (&str, &str) = ("flash", "eleven_flash_v2_5");
@@ -28,9 +28,9 @@ const INACTIVITY_S: &str = "180";
 const SLOWEST: f64 = 0.7;
 const FASTEST: f64 = 1.2;
 
-pub(super) struct ElevenLabs {
-    pub(super) endpoint: Endpoint,
-    pub(super) transport: SpeechTransport,
+pub(crate) struct ElevenLabs {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) transport: SpeechTransport,
 }
 
 /// The voice of one agent.

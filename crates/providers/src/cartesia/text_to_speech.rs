@@ -8,12 +8,12 @@ use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, Voice
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use super::Result;
-use super::endpoint::Endpoint;
-use super::registry::{SpeechOutput, SpeechTransport};
-use super::settings::{self, VOICE};
-use super::sound::Coding;
-use super::utter::mouth;
+use crate::speech::Result;
+use crate::speech::endpoint::Endpoint;
+use crate::speech::registry::{SpeechOutput, SpeechTransport};
+use crate::speech::settings::{self, VOICE};
+use crate::speech::sound::Coding;
+use crate::speech::utter::mouth;
 
 /// The API version of this wire format.
 const VERSION: (HeaderName, HeaderValue) = (
@@ -28,9 +28,9 @@ const STANDARD: (&str, &str) = ("standard", "sonic-3.5");
 const SLOWEST: f64 = 0.6;
 const FASTEST: f64 = 1.5;
 
-pub(super) struct Cartesia {
-    pub(super) endpoint: Endpoint,
-    pub(super) transport: SpeechTransport,
+pub(crate) struct Cartesia {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) transport: SpeechTransport,
 }
 
 /// The request for an agent's voice, without the text.

@@ -18,12 +18,12 @@ use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::endpoint::Endpoint;
-use super::registry::{SpeechInput, SpeechOutput};
-use super::segment::{self, Transcriber};
-use super::settings::{self, STT, VOICE};
-use super::sound::{Coding, resample};
-use super::{Result, fetch, form};
+use crate::speech::endpoint::Endpoint;
+use crate::speech::registry::{SpeechInput, SpeechOutput};
+use crate::speech::segment::{self, Transcriber};
+use crate::speech::settings::{self, STT, VOICE};
+use crate::speech::sound::{Coding, resample};
+use crate::speech::{Result, fetch, form};
 
 /// The sample rate of sent files, in Hz.
 const SENT_RATE: u32 = 16_000;
@@ -45,7 +45,7 @@ const MAX_HINT_CHARS: usize = 1_000;
 const SLOWEST: f64 = 0.25;
 const FASTEST: f64 = 4.0;
 
-pub(super) struct OpenAi(pub(super) Endpoint);
+pub(crate) struct OpenAi(pub(crate) Endpoint);
 
 /// The fields of a request, besides the file.
 type Wanted = Vec<(&'static str, String)>;

@@ -13,11 +13,11 @@ use offhook_engine::ports::speech::{
 };
 use reqwest::Url;
 
-use super::Result;
-use super::endpoint::Endpoint;
-use super::listen::listen;
-use super::registry::SpeechInput;
-use super::settings::{self, STT};
+use crate::speech::Result;
+use crate::speech::endpoint::Endpoint;
+use crate::speech::listen::listen;
+use crate::speech::registry::SpeechInput;
+use crate::speech::settings::{self, STT};
 
 /// The prefix of models that detect turns.
 const FLUX: &str = "flux";
@@ -26,8 +26,8 @@ const FLUX: &str = "flux";
 const ENDPOINTING_MS: i64 = 300;
 
 #[derive(Clone)]
-pub(super) struct Deepgram {
-    pub(super) endpoint: Endpoint,
+pub(crate) struct Deepgram {
+    pub(crate) endpoint: Endpoint,
     /// Uses `v2/listen`, which needs another recognizer.
     finds_turns: bool,
 }
@@ -36,7 +36,7 @@ pub(super) struct Deepgram {
 type Query = Vec<(&'static str, String)>;
 
 impl Deepgram {
-    pub(super) const fn new(endpoint: Endpoint) -> Self {
+    pub(crate) const fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
             finds_turns: false,

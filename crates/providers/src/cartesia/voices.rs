@@ -6,15 +6,15 @@ use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::reading::{Listed, Reading, following};
-use super::wire::Spoken;
-use super::{PAGE_SIZE, Source, owners};
 use crate::lenient::{self, Id, Lenient, List, Places, Text};
+use crate::voices::reading::{Listed, Reading, following};
+use crate::voices::wire::Spoken;
+use crate::voices::{PAGE_SIZE, Source, owners};
 
 /// The API version of this wire format.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
 
-pub(super) struct Library(pub(super) Source);
+pub(crate) struct Library(pub(crate) Source);
 
 #[derive(Deserialize)]
 struct Page {
