@@ -27,6 +27,16 @@ macro_rules! vocabulary {
             }
         }
 
+        impl $crate::agent::Vocabulary for $name {
+            fn choices() -> String {
+                Self::choices()
+            }
+
+            fn words() -> Vec<&'static str> {
+                Self::ALL.iter().map(|v| v.as_str()).collect()
+            }
+        }
+
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(self.as_str())
@@ -49,6 +59,12 @@ macro_rules! vocabulary {
     };
 }
 pub(crate) use vocabulary;
+
+/// A closed set of words.
+pub(crate) trait Vocabulary: ::std::str::FromStr + 'static {
+    fn choices() -> String;
+    fn words() -> Vec<&'static str>;
+}
 
 /// The text is no value of the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! Agent configuration.
 
+mod definition;
 mod language;
 mod pronunciation;
 mod read;
@@ -10,46 +11,20 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
-use uuid::Uuid;
-
 use crate::json::{FieldError, Json, JsonError, Result, Rule, item_path, member_path};
 
+use definition::Section as _;
+
+pub use definition::{Member, Shape};
 pub use language::is_bcp47_shape;
 pub use sections::{
-    Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode, Llm,
-    ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
+    AgentConfig, Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode,
+    Llm, ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
 };
 pub use template::{Rendered, render};
 
 /// The provider name for an OpenAI-compatible server at `llm.endpoint`.
 pub const CUSTOM_PROVIDER: &str = "custom";
-
-/// An agent's configuration with all defaults filled in: every documented field except `version`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AgentConfig {
-    /// Instructions for the model, with `{{variables}}`; empty until set.
-    pub system_prompt: String,
-    /// The agent's greeting, with `{{variables}}`; if empty, the other side speaks first.
-    pub first_message: String,
-    /// The language of the conversation (BCP 47).
-    pub language: String,
-    /// The language model.
-    pub llm: Llm,
-    /// Speech-to-text.
-    pub stt: Stt,
-    /// Text-to-speech.
-    pub voice: Voice,
-    /// The documents that the agent can search.
-    pub knowledge_base: KnowledgeBase,
-    /// The variables of the prompt, in the client's order.
-    #[serde(serialize_with = "write::variables")]
-    pub dynamic_variables: Vec<DynamicVariable>,
-    /// The rules of a conversation.
-    pub conversation: Conversation,
-    /// The tools that the agent may use.
-    pub tool_ids: Vec<Uuid>,
-}
 
 /// A configuration sent by a client.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,16 +123,14 @@ impl AgentConfig {
     #[must_use]
     pub fn new(language: &str) -> Self {
         Self {
-            system_prompt: String::new(),
-            first_message: String::new(),
             language: language.to_owned(),
-            llm: Llm::default(),
-            stt: Stt::default(),
-            voice: Voice::default(),
-            knowledge_base: KnowledgeBase::default(),
-            dynamic_variables: Vec::new(),
-            conversation: Conversation::default(),
-            tool_ids: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// The members of a configuration, in the documented order, without `version`.
+    #[must_use]
+    pub const fn members() -> &'static [Member] {
+        Self::MEMBERS
     }
 }

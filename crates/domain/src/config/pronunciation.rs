@@ -6,8 +6,7 @@ use crate::json::{FieldError, Fields, Result, Rule, item_path, member_path};
 
 const MOST: usize = 200;
 
-pub(super) fn pronunciation(fields: &mut Fields<'_>) -> Result<Vec<Pronunciation>> {
-    let name = "pronunciation";
+pub(super) fn pronunciation(fields: &mut Fields<'_>, name: &str) -> Result<Vec<Pronunciation>> {
     let rules = list(fields, name, MOST, rule)?;
     for (at, rule) in rules.iter().enumerate() {
         let path = member_path(&item_path(&fields.path_of(name), at), "term");
@@ -49,7 +48,7 @@ mod tests {
     fn read(text: &str) -> Result<usize, String> {
         let json = Json::parse(text.as_bytes()).unwrap();
         let mut fields = Fields::of(&json, "c").unwrap();
-        let rules = pronunciation(&mut fields);
+        let rules = pronunciation(&mut fields, "pronunciation");
         rules
             .map(|rules| rules.len())
             .map_err(|fault| fault.to_string())

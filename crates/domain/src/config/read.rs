@@ -5,12 +5,10 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::pronunciation::pronunciation;
+use super::definition::Section as _;
 use super::template::is_variable_name;
 use super::{
-    AgentConfig, Audio, CallingHours, ConfigWrite, Conversation, DynamicVariable, KnowledgeBase,
-    KnowledgeMode, Llm, ModelRef, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
-    is_bcp47_shape,
+    AgentConfig, CallingHours, ConfigWrite, DynamicVariable, ModelRef, TimeOfDay, is_bcp47_shape,
 };
 use crate::json::{
     Fault, FieldError, Fields, Json, Result, Rule, check_string, item_path, member_path,
@@ -18,65 +16,31 @@ use crate::json::{
 use crate::metadata::check_scalar;
 
 pub(super) const NAME: RangeInclusive<usize> = 1..=200;
-const TEXT_CHARS: usize = 2_000;
-const PROMPT_CHARS: usize = 100_000;
+pub(super) const TEXT_CHARS: usize = 2_000;
+pub(super) const PROMPT_CHARS: usize = 100_000;
 /// Each placeholder may expand to 2000 characters, so this limits the size of a prompt.
 const MAX_PLACEHOLDERS: usize = 500;
-const URL: RangeInclusive<usize> = 1..=2_048;
+pub(super) const URL: RangeInclusive<usize> = 1..=2_048;
 const MAX_FALLBACKS: usize = 5;
 const MAX_FALLBACK_VOICES: usize = 10;
 const MAX_VARIABLES: usize = 100;
-const MAX_DOCUMENTS: usize = 1_000;
-const MAX_TOOLS: usize = 64;
+pub(super) const MAX_DOCUMENTS: usize = 1_000;
+pub(super) const MAX_TOOLS: usize = 64;
 /// The size of a provider's `settings` as compact JSON, in bytes.
 const MAX_SETTINGS_BYTES: usize = 16_384;
 
 pub(super) fn config(json: &Json, path: &str, default_language: &str) -> Result<ConfigWrite> {
     let mut fields = Fields::of(json, path)?;
     let version = fields.optional_integer("version", 0..=i64::from(i32::MAX))?;
-    let config = AgentConfig {
-        system_prompt: template(&mut fields, "system_prompt", PROMPT_CHARS)?,
-        first_message: template(&mut fields, "first_message", TEXT_CHARS)?,
-        language: language(&mut fields)?.unwrap_or_else(|| default_language.to_owned()),
-        llm: section(&mut fields, "llm", llm)?,
-        stt: section(&mut fields, "stt", stt)?,
-        voice: section(&mut fields, "voice", voice)?,
-        knowledge_base: section(&mut fields, "knowledge_base", knowledge_base)?,
-        dynamic_variables: dynamic_variables(&mut fields)?,
-        conversation: section(&mut fields, "conversation", conversation)?,
-        tool_ids: uuids(&mut fields, "tool_ids", MAX_TOOLS)?,
-    };
-    fields.finish()?;
+    let mut config = AgentConfig::read(fields)?;
+    if config.language.is_empty() {
+        default_language.clone_into(&mut config.language);
+    }
     Ok(ConfigWrite { config, version })
 }
 
-fn section<T: Default>(
-    fields: &mut Fields<'_>,
-    name: &str,
-    read: fn(Fields<'_>) -> Result<T>,
-) -> Result<T> {
-    fields
-        .optional_object(name)?
-        .map_or_else(|| Ok(T::default()), read)
-}
-
-fn llm(mut fields: Fields<'_>) -> Result<Llm> {
-    let default = Llm::default();
-    let llm = Llm {
-        provider: owned(&mut fields, "provider", NAME)?,
-        model: owned(&mut fields, "model", NAME)?,
-        temperature: fields
-            .optional_number("temperature", 0.0..=2.0)?
-            // -0 would not survive a round trip through its text, so it becomes 0.
-            .map_or(default.temperature, |number| number + 0.0),
-        routing: fields
-            .optional_choice("routing", Routing::choices)?
-            .unwrap_or(default.routing),
-        fallback: list(&mut fields, "fallback", MAX_FALLBACKS, model_ref)?,
-        endpoint: owned(&mut fields, "endpoint", URL)?,
-    };
-    fields.finish()?;
-    Ok(llm)
+pub(super) fn fallback(fields: &mut Fields<'_>, name: &str) -> Result<Vec<ModelRef>> {
+    list(fields, name, MAX_FALLBACKS, model_ref)
 }
 
 fn model_ref(mut fields: Fields<'_>) -> Result<ModelRef> {
@@ -88,34 +52,10 @@ fn model_ref(mut fields: Fields<'_>) -> Result<ModelRef> {
     Ok(model)
 }
 
-fn stt(mut fields: Fields<'_>) -> Result<Stt> {
-    let stt = Stt {
-        provider: owned(&mut fields, "provider", NAME)?,
-        model: owned(&mut fields, "model", NAME)?,
-        language: language(&mut fields)?,
-        settings: settings(&mut fields)?,
-        sample_rate: sample_rate(&mut fields)?,
-    };
-    fields.finish()?;
-    Ok(stt)
-}
-
-fn voice(mut fields: Fields<'_>) -> Result<Voice> {
-    let voice = Voice {
-        provider: owned(&mut fields, "provider", NAME)?,
-        model: owned(&mut fields, "model", NAME)?,
-        voice_id: owned(&mut fields, "voice_id", NAME)?,
-        language: language(&mut fields)?,
-        fallback_voices: fallback_voices(&mut fields)?,
-        settings: settings(&mut fields)?,
-        sample_rate: sample_rate(&mut fields)?,
-    };
-    fields.finish()?;
-    Ok(voice)
-}
-
-fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>> {
-    let name = "fallback_voices";
+pub(super) fn fallback_voices(
+    fields: &mut Fields<'_>,
+    name: &str,
+) -> Result<Vec<(String, String)>> {
     let voices = members(fields, name, MAX_FALLBACK_VOICES)?;
     let path = fields.path_of(name);
     let read = |(provider, voice): &(String, Json)| {
@@ -129,24 +69,10 @@ fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>> {
     present(voices).map(read).collect()
 }
 
-fn knowledge_base(mut fields: Fields<'_>) -> Result<KnowledgeBase> {
-    let default = KnowledgeBase::default();
-    let knowledge = KnowledgeBase {
-        doc_ids: uuids(&mut fields, "doc_ids", MAX_DOCUMENTS)?,
-        folder_ids: uuids(&mut fields, "folder_ids", MAX_DOCUMENTS)?,
-        mode: fields
-            .optional_choice("mode", KnowledgeMode::choices)?
-            .unwrap_or(default.mode),
-        top_k: fields
-            .optional_integer("top_k", 1..=20)?
-            .unwrap_or(default.top_k),
-    };
-    fields.finish()?;
-    Ok(knowledge)
-}
-
-fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>> {
-    let name = "dynamic_variables";
+pub(super) fn dynamic_variables(
+    fields: &mut Fields<'_>,
+    name: &str,
+) -> Result<Vec<DynamicVariable>> {
     let variables = members(fields, name, MAX_VARIABLES)?;
     let path = fields.path_of(name);
     let read = |(name, variable): &(String, Json)| {
@@ -168,67 +94,11 @@ fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>> {
     present(variables).map(read).collect()
 }
 
-fn conversation(mut fields: Fields<'_>) -> Result<Conversation> {
-    let default = Conversation::default();
-    let conversation = Conversation {
-        max_duration_s: fields
-            .optional_integer("max_duration_s", 10..=7_200)?
-            .unwrap_or(default.max_duration_s),
-        recording: section(&mut fields, "recording", recording)?,
-        turns: section(&mut fields, "turns", turns)?,
-        audio: section(&mut fields, "audio", audio)?,
-        pronunciation: pronunciation(&mut fields)?,
-        calling_hours: fields
-            .optional_object("calling_hours")?
-            .map(calling_hours)
-            .transpose()?,
-    };
-    fields.finish()?;
-    Ok(conversation)
+pub(super) fn calling_hours(fields: &mut Fields<'_>, name: &str) -> Result<Option<CallingHours>> {
+    fields.optional_object(name)?.map(hours).transpose()
 }
 
-fn recording(mut fields: Fields<'_>) -> Result<Recording> {
-    let recording = Recording {
-        enabled: fields.optional_bool("enabled")?.unwrap_or_default(),
-        consent_text: owned(&mut fields, "consent_text", 0..=TEXT_CHARS)?,
-    };
-    fields.finish()?;
-    Ok(recording)
-}
-
-fn turns(mut fields: Fields<'_>) -> Result<Turns> {
-    let default = Turns::default();
-    let turns = Turns {
-        endpointing_ms: fields
-            .optional_integer("endpointing_ms", 200..=3_000)?
-            .unwrap_or(default.endpointing_ms),
-        interruptions: fields
-            .optional_bool("interruptions")?
-            .unwrap_or(default.interruptions),
-        silence_timeout_s: fields
-            .optional_integer("silence_timeout_s", 5..=120)?
-            .unwrap_or(default.silence_timeout_s),
-        voicemail: fields
-            .optional_choice("voicemail", Voicemail::choices)?
-            .unwrap_or(default.voicemail),
-    };
-    fields.finish()?;
-    Ok(turns)
-}
-
-fn audio(mut fields: Fields<'_>) -> Result<Audio> {
-    let default = Audio::default();
-    let audio = Audio {
-        ambient: owned(&mut fields, "ambient", NAME)?,
-        speed: fields
-            .optional_number("speed", 0.5..=2.0)?
-            .unwrap_or(default.speed),
-    };
-    fields.finish()?;
-    Ok(audio)
-}
-
-fn calling_hours(mut fields: Fields<'_>) -> Result<CallingHours> {
+fn hours(mut fields: Fields<'_>) -> Result<CallingHours> {
     let hours = CallingHours {
         timezone: fields.required_string("timezone", 1..=64)?.to_owned(),
         days: days(&mut fields)?,
@@ -266,7 +136,7 @@ fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay> {
 }
 
 /// An optional string.
-fn owned(
+pub(super) fn owned(
     fields: &mut Fields<'_>,
     name: &str,
     chars: RangeInclusive<usize>,
@@ -275,7 +145,7 @@ fn owned(
 }
 
 /// A text with `{{variables}}`; empty by default.
-fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String> {
+pub(super) fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String> {
     let text = fields.optional_string(name, 0..=chars)?.unwrap_or_default();
     if text.matches("{{").count() > MAX_PLACEHOLDERS {
         let message = format!("more than {MAX_PLACEHOLDERS} `{{{{`");
@@ -284,16 +154,14 @@ fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String>
     Ok(text.to_owned())
 }
 
-fn language(fields: &mut Fields<'_>) -> Result<Option<String>> {
-    let name = "language";
+pub(super) fn language(fields: &mut Fields<'_>, name: &str) -> Result<Option<String>> {
     match fields.optional_string(name, 0..=usize::MAX)? {
         Some(tag) if !is_bcp47_shape(tag) => Err(fields.fault(name, Rule::Language)),
         tag => Ok(tag.map(str::to_owned)),
     }
 }
 
-fn sample_rate(fields: &mut Fields<'_>) -> Result<Option<i64>> {
-    let name = "sample_rate";
+pub(super) fn sample_rate(fields: &mut Fields<'_>, name: &str) -> Result<Option<i64>> {
     match fields.present(name).map(Json::as_i64) {
         None => Ok(None),
         Some(Some(rate @ (8_000 | 16_000 | 24_000))) => Ok(Some(rate)),
@@ -301,8 +169,7 @@ fn sample_rate(fields: &mut Fields<'_>) -> Result<Option<i64>> {
     }
 }
 
-fn settings(fields: &mut Fields<'_>) -> Result<Json> {
-    let name = "settings";
+pub(super) fn settings(fields: &mut Fields<'_>, name: &str) -> Result<Json> {
     let Some(settings) = fields.present(name) else {
         return Ok(Json::Object(Vec::new()));
     };
@@ -330,7 +197,7 @@ pub(super) fn list<T>(
 }
 
 /// An array of distinct UUIDs with hyphens; empty by default.
-fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>> {
+pub(super) fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>> {
     let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
     let path = fields.path_of(name);
     let mut seen = HashSet::new();

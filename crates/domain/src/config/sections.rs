@@ -6,26 +6,43 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use super::write;
+use super::definition::{
+    Flag, Integer, Language, Line, Nested, Number, Own, OwnLanguage, SampleRate, Settings,
+    Template, Text, Uuids, Word, section,
+};
+use super::read::{self, MAX_DOCUMENTS, MAX_TOOLS, NAME, PROMPT_CHARS, TEXT_CHARS, URL};
+use super::{pronunciation, write};
 use crate::agent::{UnknownWord, vocabulary};
 use crate::json::Json;
 
-/// `llm`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Llm {
-    /// A provider in the models catalog, or `custom`.
-    pub provider: Option<String>,
-    /// The provider's name of the model.
-    pub model: Option<String>,
-    /// The sampling temperature, 0 to 2.
-    #[serde(serialize_with = "write::number")]
-    pub temperature: f64,
-    /// How to choose among `provider`/`model` and `fallback`.
-    pub routing: Routing,
-    /// Models to use if the first one fails.
-    pub fallback: Vec<ModelRef>,
-    /// The base URL of the `custom` provider.
-    pub endpoint: Option<String>,
+section! {
+    /// An agent's configuration with all defaults filled in: every documented field except `version`.
+    AgentConfig {
+        system_prompt: String = String::new(), Template: PROMPT_CHARS, "What the agent is told before every conversation. `{{name}}` stands for a dynamic variable. Needed to publish.";
+        first_message: String = String::new(), Template: TEXT_CHARS, "What the agent says first; `{{name}}` as in the prompt. Null: the customer speaks first.";
+        language: String = String::new(), OwnLanguage: (), "A locale code (BCP 47), such as `es-MX`.";
+        llm: Llm = Llm::default(), Nested: (), "The language model.";
+        stt: Stt = Stt::default(), Nested: (), "How the agent hears. The people of the simulated network write, so that there it waits for calls that are heard.";
+        voice: Voice = Voice::default(), Nested: (), "How the agent speaks. The people of the simulated network read, so that there it waits for calls that are heard.";
+        knowledge_base: KnowledgeBase = KnowledgeBase::default(), Nested: (), "The documents that the agent consults. Needs the Engine module.";
+        #[serde(serialize_with = "write::variables")]
+        dynamic_variables: Vec<DynamicVariable> = Vec::new(), Own: read::dynamic_variables, "Variables by name, each `{\"default\": …}`: what `{{name}}` stands for where a call's metadata has no such name.";
+        conversation: Conversation = Conversation::default(), Nested: (), "How a conversation is held.";
+        tool_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_TOOLS, "Tools of the account that the agent may use, at most 64.";
+    }
+}
+
+section! {
+    /// `llm`.
+    Llm {
+        provider: Option<String> = None, Line: NAME, "A provider of GET /v1/models?kind=llm, or `custom` with an `endpoint`.";
+        model: Option<String> = None, Line: NAME, "The model's name at that provider.";
+        #[serde(serialize_with = "write::number")]
+        temperature: f64 = 0.7, Number: 0.0..=2.0, "0 (steady) to 2 (inventive).";
+        routing: Routing = Routing::Fixed, Word: (), "`fixed`: this model, then `fallback` in order; `fastest`: whichever has answered soonest of late.";
+        fallback: Vec<ModelRef> = Vec::new(), Own: read::fallback, "At most 5 models to turn to.";
+        endpoint: Option<String> = None, Line: URL, "The base URL of an OpenAI-compatible server, public https; only with the provider `custom`.";
+    }
 }
 
 /// A model of a provider.
@@ -37,52 +54,39 @@ pub struct ModelRef {
     pub model: String,
 }
 
-/// `stt`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Stt {
-    /// A provider in the models catalog; null: the deployment's only one.
-    pub provider: Option<String>,
-    /// The provider's model; null: its first in the catalog.
-    pub model: Option<String>,
-    /// The recognized language; null: the agent's.
-    pub language: Option<String>,
-    /// Provider-specific settings, which the provider's adapter validates.
-    pub settings: Json,
-    /// The sample rate of the call: 8000, 16000 or 24000 Hz; null: the call's own rate.
-    pub sample_rate: Option<i64>,
+section! {
+    /// `stt`.
+    Stt {
+        provider: Option<String> = None, Line: NAME, "A provider of GET /v1/models?kind=stt; null: the only one that the service has set up.";
+        model: Option<String> = None, Line: NAME, "The model's name at that provider; null: its first in GET /v1/models.";
+        language: Option<String> = None, Language: (), "A language code; null: the agent's.";
+        settings: Json = Json::Object(Vec::new()), Settings: (), "What the provider takes besides, checked when it is saved where the provider is set up, and when it is published: for `deepgram` such as `{\"keyterms\": [\"Offhook\"]}`.";
+        sample_rate: Option<i64> = None, SampleRate: (), "The highest rate of sound that is wanted, in Hz: 8000, 16000 or 24000. Every channel carries 8000 today, so more has no effect yet.";
+    }
 }
 
-/// `voice`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Voice {
-    /// The voice's provider; null: the deployment's only one.
-    pub provider: Option<String>,
-    /// The provider's model; null: its first in the catalog.
-    pub model: Option<String>,
-    /// The provider's id of the voice.
-    pub voice_id: Option<String>,
-    /// The spoken language; null: the agent's.
-    pub language: Option<String>,
-    /// Provider and voice id of the voices to use if the first one fails.
-    #[serde(serialize_with = "write::map")]
-    pub fallback_voices: Vec<(String, String)>,
-    /// Provider-specific settings, which the provider's adapter validates.
-    pub settings: Json,
-    /// The sample rate of the call: 8000, 16000 or 24000 Hz; null: the call's own rate.
-    pub sample_rate: Option<i64>,
+section! {
+    /// `voice`.
+    Voice {
+        provider: Option<String> = None, Line: NAME, "The voice's `provider`, as GET /v1/voices lists it, or another of GET /v1/models?kind=tts; null: `local`, where nothing else is set up to speak.";
+        model: Option<String> = None, Line: NAME, "The provider's model to speak with; null: its first in GET /v1/models?kind=tts.";
+        voice_id: Option<String> = None, Line: NAME, "The voice's `voice_id`, as GET /v1/voices lists it.";
+        language: Option<String> = None, Language: (), "A language code; null: the agent's.";
+        #[serde(serialize_with = "write::map")]
+        fallback_voices: Vec<(String, String)> = Vec::new(), Own: read::fallback_voices, "A `voice_id` by provider, to turn to within the sentence in which the voice fails, in the order of GET /v1/models?kind=tts.";
+        settings: Json = Json::Object(Vec::new()), Settings: (), "What the provider takes besides, checked when it is saved where the provider is set up, and when it is published: for `provider_a` such as `{\"stability\": 0.5}`.";
+        sample_rate: Option<i64> = None, SampleRate: (), "The highest rate of sound that is wanted, in Hz: 8000, 16000 or 24000. Every channel carries 8000 today, so more has no effect yet.";
+    }
 }
 
-/// `knowledge_base`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KnowledgeBase {
-    /// The documents.
-    pub doc_ids: Vec<Uuid>,
-    /// The folders whose documents are included.
-    pub folder_ids: Vec<Uuid>,
-    /// When the agent searches.
-    pub mode: KnowledgeMode,
-    /// Passages per search, 1 to 20.
-    pub top_k: i64,
+section! {
+    /// `knowledge_base`.
+    KnowledgeBase {
+        doc_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_DOCUMENTS, "Documents of the account.";
+        folder_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_DOCUMENTS, "Folders of the account: publishing takes the documents that are in them then.";
+        mode: KnowledgeMode = KnowledgeMode::Off, Word: (), "`off`; `auto`: looked up before each answer; `tool`: when the model asks.";
+        top_k: i64 = 4, Integer: 1..=20, "Passages for an answer, 1 to 20 (4).";
+    }
 }
 
 /// An entry of `dynamic_variables`.
@@ -94,53 +98,43 @@ pub struct DynamicVariable {
     pub default: Json,
 }
 
-/// `conversation`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Conversation {
-    /// The longest call, 10 to 7200 seconds.
-    pub max_duration_s: i64,
-    /// The recording of calls.
-    pub recording: Recording,
-    /// Turn-taking.
-    pub turns: Turns,
-    /// Audio settings.
-    pub audio: Audio,
-    /// Pronunciation rules.
-    pub pronunciation: Vec<Pronunciation>,
-    /// When calls may be placed; `None`: at any time.
-    pub calling_hours: Option<CallingHours>,
+section! {
+    /// `conversation`.
+    Conversation {
+        max_duration_s: i64 = 600, Integer: 10..=7_200, "Seconds after which the agent says goodbye, 10 to 7200 (600).";
+        recording: Recording = Recording::default(), Nested: (), "Recording of spoken calls, from the answer on.";
+        turns: Turns = Turns::default(), Nested: (), "Who speaks when.";
+        audio: Audio = Audio::default(), Nested: (), "How a call sounds.";
+        pronunciation: Vec<Pronunciation> = Vec::new(), Own: pronunciation::pronunciation, "Words to say otherwise, at most 200; the transcript shows them as they are written.";
+        calling_hours: Option<CallingHours> = None, Own: read::calling_hours, "When calls may be placed; null: always. Outside of it POST /v1/calls is a 409 with `Retry-After`.";
+    }
 }
 
-/// `conversation.recording`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Recording {
-    /// Whether calls are recorded.
-    pub enabled: bool,
-    /// What the agent says about it at the beginning.
-    pub consent_text: Option<String>,
+section! {
+    /// `conversation.recording`.
+    Recording {
+        enabled: bool = false, Flag: (), "Whether the conversation is recorded.";
+        consent_text: Option<String> = None, Text: 0..=TEXT_CHARS, "What is said before a recording begins.";
+    }
 }
 
-/// `conversation.turns`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Turns {
-    /// Milliseconds of silence that end a turn, 200 to 3000.
-    pub endpointing_ms: i64,
-    /// Whether the other side may interrupt the agent.
-    pub interruptions: bool,
-    /// Seconds of silence that end the call, 5 to 120.
-    pub silence_timeout_s: i64,
-    /// What to do when an answering machine picks up.
-    pub voicemail: Voicemail,
+section! {
+    /// `conversation.turns`.
+    Turns {
+        endpointing_ms: i64 = 700, Integer: 200..=3_000, "Milliseconds of silence after which the customer is taken to have finished, 200 to 3000 (700).";
+        interruptions: bool = true, Flag: (), "Whether the agent stops when the customer speaks (true).";
+        silence_timeout_s: i64 = 20, Integer: 5..=120, "Seconds of silence after which the call ends, 5 to 120 (20).";
+        voicemail: Voicemail = Voicemail::HangUp, Word: (), "What to do when a machine answers (`hang_up`).";
+    }
 }
 
-/// `conversation.audio`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Audio {
-    /// The name of a background sound.
-    pub ambient: Option<String>,
-    /// The speaking rate, 0.5 to 2.
-    #[serde(serialize_with = "write::number")]
-    pub speed: f64,
+section! {
+    /// `conversation.audio`.
+    Audio {
+        ambient: Option<String> = None, Line: NAME, "What sounds beneath the agent's words: `office`, `cafe` or `street`; null for nothing.";
+        #[serde(serialize_with = "write::number")]
+        speed: f64 = 1.0, Number: 0.5..=2.0, "The speed of speech, 0.5 to 2 (1); not every voice's provider has all of it.";
+    }
 }
 
 /// An entry of `conversation.pronunciation`.
@@ -243,88 +237,5 @@ vocabulary! {
         LeaveMessage => "leave_message",
         /// Continue as if a person had answered.
         Ignore => "ignore",
-    }
-}
-
-impl Default for Llm {
-    fn default() -> Self {
-        Self {
-            provider: None,
-            model: None,
-            temperature: 0.7,
-            routing: Routing::Fixed,
-            fallback: Vec::new(),
-            endpoint: None,
-        }
-    }
-}
-
-impl Default for Stt {
-    fn default() -> Self {
-        Self {
-            provider: None,
-            model: None,
-            language: None,
-            settings: Json::Object(Vec::new()),
-            sample_rate: None,
-        }
-    }
-}
-
-impl Default for Voice {
-    fn default() -> Self {
-        Self {
-            provider: None,
-            model: None,
-            voice_id: None,
-            language: None,
-            fallback_voices: Vec::new(),
-            settings: Json::Object(Vec::new()),
-            sample_rate: None,
-        }
-    }
-}
-
-impl Default for KnowledgeBase {
-    fn default() -> Self {
-        Self {
-            doc_ids: Vec::new(),
-            folder_ids: Vec::new(),
-            mode: KnowledgeMode::Off,
-            top_k: 4,
-        }
-    }
-}
-
-impl Default for Conversation {
-    fn default() -> Self {
-        Self {
-            max_duration_s: 600,
-            recording: Recording::default(),
-            turns: Turns::default(),
-            audio: Audio::default(),
-            pronunciation: Vec::new(),
-            calling_hours: None,
-        }
-    }
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self {
-            endpointing_ms: 700,
-            interruptions: true,
-            silence_timeout_s: 20,
-            voicemail: Voicemail::HangUp,
-        }
-    }
-}
-
-impl Default for Audio {
-    fn default() -> Self {
-        Self {
-            ambient: None,
-            speed: 1.0,
-        }
     }
 }

@@ -5,6 +5,7 @@ use proptest::sample::{select, subsequence};
 
 use super::*;
 use crate::json::strategies::{scalar, text};
+use uuid::Uuid;
 
 fn parsed(text: &str) -> Json {
     Json::parse(text.as_bytes()).unwrap()

@@ -1,9 +1,9 @@
 //! The contracts of the speech adapters, each against a service with its wire format on a loopback port.
 
-mod deepgram_voice;
 mod call;
 mod cartesia;
 mod deepgram;
+mod deepgram_voice;
 mod elevenlabs;
 mod exec;
 mod keys;

@@ -1,6 +1,7 @@
 //! Agents.
 
-use offhook_domain::{AgentStatus, Runtime, Scope};
+use offhook_domain::config::{Member, Shape};
+use offhook_domain::{AgentConfig, AgentStatus, Runtime, Scope};
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, query};
@@ -10,7 +11,7 @@ use super::super::schemas::{
     properties, request, string, text, uuid, variable, words,
 };
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::Shape as _;
 use crate::wire::agent::AgentNumber;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -99,91 +100,54 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 
 /// The agent config object. A write may omit any member, so none is required.
 fn config() -> Value {
-    let open = |members: Members<'_>| json!({"type": "object", "properties": properties(members)});
-    let model = [("provider", string()), ("model", string())];
-    let llm = open(&[
-        ("provider", nullable(string())),
-        ("model", nullable(string())),
-        ("temperature", number()),
-        ("routing", words(&["fixed", "fastest"])),
-        ("fallback", array(object(&model))),
-        ("endpoint", nullable(string())),
-    ]);
-    let stt = open(&[
-        ("provider", nullable(string())),
-        ("model", nullable(string())),
-        ("language", nullable(string())),
-        ("settings", any_object()),
-        ("sample_rate", nullable(integer())),
-    ]);
-    let voice = open(&[
-        ("provider", nullable(string())),
-        ("model", nullable(string())),
-        ("voice_id", nullable(string())),
-        ("language", nullable(string())),
-        ("fallback_voices", map(nullable(string()))),
-        ("settings", any_object()),
-        ("sample_rate", nullable(integer())),
-    ]);
-    let knowledge_base = open(&[
-        ("doc_ids", array(uuid())),
-        ("folder_ids", array(uuid())),
-        ("mode", words(&["off", "auto", "tool"])),
-        ("top_k", integer()),
-    ]);
-    open(&[
-        ("version", integer()),
-        ("system_prompt", nullable(string())),
-        ("first_message", nullable(string())),
-        ("language", nullable(string())),
-        ("llm", llm),
-        ("stt", stt),
-        ("voice", voice),
-        ("knowledge_base", knowledge_base),
-        (
-            "dynamic_variables",
-            map(nullable(open(&[("default", variable())]))),
-        ),
-        ("conversation", conversation_config()),
-        ("tool_ids", array(uuid())),
-    ])
+    let mut members = vec![("version".to_owned(), integer())];
+    members.extend(described(AgentConfig::members()));
+    json!({"type": "object", "properties": serde_json::Map::from_iter(members)})
 }
 
-fn conversation_config() -> Value {
+fn described(members: &[Member]) -> impl Iterator<Item = (String, Value)> {
+    members.iter().map(|member| {
+        let mut schema = shape(member);
+        schema["description"] = member.about.into();
+        (member.name.to_owned(), schema)
+    })
+}
+
+fn shape(member: &Member) -> Value {
+    match member.shape {
+        Shape::Line | Shape::Text => nullable(string()),
+        Shape::Number => number(),
+        Shape::Integer => integer(),
+        Shape::NullableInteger => nullable(integer()),
+        Shape::Flag => boolean(),
+        Shape::Word(choices) => words(&choices()),
+        Shape::Object => any_object(),
+        Shape::Uuids => array(uuid()),
+        Shape::Section(members) => {
+            let properties: serde_json::Map<String, Value> = described(members).collect();
+            json!({"type": "object", "properties": properties})
+        }
+        Shape::Other => rows(member.name),
+    }
+}
+
+/// The members with a reader of their own.
+fn rows(name: &str) -> Value {
     let open = |members: Members<'_>| json!({"type": "object", "properties": properties(members)});
-    let pronunciation = [
-        ("term", string()),
-        ("say", string()),
-        ("match_case", boolean()),
-    ];
-    open(&[
-        ("max_duration_s", integer()),
-        (
-            "recording",
-            open(&[("enabled", boolean()), ("consent_text", nullable(string()))]),
-        ),
-        (
-            "turns",
-            open(&[
-                ("endpointing_ms", integer()),
-                ("interruptions", boolean()),
-                ("silence_timeout_s", integer()),
-                ("voicemail", words(&["hang_up", "leave_message", "ignore"])),
-            ]),
-        ),
-        (
-            "audio",
-            open(&[("ambient", nullable(string())), ("speed", number())]),
-        ),
-        ("pronunciation", array(open(&pronunciation))),
-        (
-            "calling_hours",
-            nullable(open(&[
-                ("timezone", string()),
-                ("days", array(integer())),
-                ("start", string()),
-                ("end", string()),
-            ])),
-        ),
-    ])
+    match name {
+        "fallback" => array(object(&[("provider", string()), ("model", string())])),
+        "fallback_voices" => map(nullable(string())),
+        "dynamic_variables" => map(nullable(open(&[("default", variable())]))),
+        "pronunciation" => array(open(&[
+            ("term", string()),
+            ("say", string()),
+            ("match_case", boolean()),
+        ])),
+        _ => nullable(open(&[
+            ("timezone", string()),
+            ("days", array(integer())),
+            ("start", string()),
+            ("end", string()),
+        ])),
+    }
 }

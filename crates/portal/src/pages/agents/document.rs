@@ -4,6 +4,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::LazyLock;
+
+use offhook_domain::AgentConfig;
+use offhook_domain::config::{Member, Shape};
 use offhook_domain::json::{Fault, FieldError, Json, Rule, item_path, member_path};
 
 use crate::fields::Fields;
@@ -23,39 +27,31 @@ enum Kind {
     Object,
 }
 
-/// Members of one value.
-const MEMBERS: [(&str, Kind); 30] = [
-    ("system_prompt", Kind::Text),
-    ("first_message", Kind::Text),
-    ("language", Kind::Line),
-    ("llm.provider", Kind::Line),
-    ("llm.model", Kind::Line),
-    ("llm.temperature", Kind::Number),
-    ("llm.routing", Kind::Line),
-    ("llm.endpoint", Kind::Line),
-    ("stt.provider", Kind::Line),
-    ("stt.model", Kind::Line),
-    ("stt.language", Kind::Line),
-    ("stt.settings", Kind::Object),
-    ("stt.sample_rate", Kind::Number),
-    ("voice.provider", Kind::Line),
-    ("voice.model", Kind::Line),
-    ("voice.voice_id", Kind::Line),
-    ("voice.language", Kind::Line),
-    ("voice.settings", Kind::Object),
-    ("voice.sample_rate", Kind::Number),
-    ("knowledge_base.mode", Kind::Line),
-    ("knowledge_base.top_k", Kind::Number),
-    ("conversation.max_duration_s", Kind::Number),
-    ("conversation.recording.enabled", Kind::Tick),
-    ("conversation.recording.consent_text", Kind::Text),
-    ("conversation.turns.endpointing_ms", Kind::Number),
-    ("conversation.turns.interruptions", Kind::Tick),
-    ("conversation.turns.silence_timeout_s", Kind::Number),
-    ("conversation.turns.voicemail", Kind::Line),
-    ("conversation.audio.ambient", Kind::Line),
-    ("conversation.audio.speed", Kind::Number),
-];
+/// Members of one value, by their path.
+static MEMBERS: LazyLock<Vec<(String, Kind)>> = LazyLock::new(|| {
+    let mut found = Vec::new();
+    add_members(&mut found, "", AgentConfig::members());
+    found
+});
+
+fn add_members(found: &mut Vec<(String, Kind)>, before: &str, members: &[Member]) {
+    for member in members {
+        let path = format!("{before}{}", member.name);
+        let kind = match member.shape {
+            Shape::Line | Shape::Word(_) => Kind::Line,
+            Shape::Text => Kind::Text,
+            Shape::Number | Shape::Integer | Shape::NullableInteger => Kind::Number,
+            Shape::Flag => Kind::Tick,
+            Shape::Object => Kind::Object,
+            Shape::Section(members) => {
+                add_members(found, &format!("{path}."), members);
+                continue;
+            }
+            Shape::Uuids | Shape::Other => continue,
+        };
+        found.push((path, kind));
+    }
+}
 
 /// Members that are lists of ids: one field for each.
 const LISTS: [&str; 3] = [DOCUMENTS, FOLDERS, TOOLS];
@@ -84,7 +80,7 @@ const MOST_ROWS: usize = 300;
 /// The fields of a form that shows this configuration.
 pub(super) fn fields_of(config: &Json) -> Fields {
     let mut fields = Fields::default();
-    for (path, kind) in MEMBERS {
+    for (path, kind) in MEMBERS.iter() {
         let value = at(config, path).unwrap_or(&Json::Null);
         match kind {
             Kind::Tick if value.as_bool() == Some(true) => fields.push(path, "on"),
@@ -145,7 +141,7 @@ pub(super) fn fields_of(config: &Json) -> Fields {
 /// What the form cannot say in JSON: settings that are none, a name that is there twice.
 pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
     let mut config = Json::Object(Vec::new());
-    for (path, kind) in MEMBERS {
+    for (path, kind) in MEMBERS.iter() {
         let value = match kind {
             Kind::Line => line(fields.text(path)),
             Kind::Text => line(&unix_lines(fields.raw(path))),
