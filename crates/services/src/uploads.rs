@@ -97,11 +97,13 @@ impl UploadCollector {
         let Shared {
             store, clock, node, ..
         } = &*self.0;
-        if !store.take_job(JOB, *node, clock.now()).await? {
+        if !store.take_job(JOB, *node, clock.steady()).await? {
             return Ok(None);
         }
         let collected = self.collect(stop).await;
-        store.finish_job(JOB, *node, clock.now(), DUE_EVERY).await?;
+        store
+            .finish_job(JOB, *node, clock.steady(), DUE_EVERY)
+            .await?;
         collected.map(Some)
     }
 
@@ -136,7 +138,7 @@ impl UploadCollector {
                 collected += 1;
             }
             // A process that has lost its turn leaves the rest to the new holder.
-            if stop.is_cancelled() || !store.take_job(JOB, *node, clock.now()).await? {
+            if stop.is_cancelled() || !store.take_job(JOB, *node, clock.steady()).await? {
                 return Ok(collected);
             }
         }

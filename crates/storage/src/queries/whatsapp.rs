@@ -281,7 +281,7 @@ impl Store {
                 .select((received::account_id, received::wamid))
                 .load(conn)
                 .await?;
-            let mut gone = old.len();
+            let (messages, mut silent_threads) = (old.len(), 0);
             for (account, wamid) in old {
                 diesel::delete(received::table.find((V(account), wamid)))
                     .execute(conn)
@@ -306,8 +306,9 @@ impl Store {
                     .filter(threads::due_at.is_null())
                     .execute(conn)
                     .await?;
-                gone = gone.max(deleted);
+                silent_threads += deleted;
             }
+            let gone = messages.max(silent_threads);
             Ok(i64::try_from(gone).is_ok_and(|gone| gone >= most))
         })
     }
