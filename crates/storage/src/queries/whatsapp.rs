@@ -270,7 +270,7 @@ impl Store {
     }
 
     /// Deletes up to `most` processed messages that came before `before`, and threads without any. Returns whether
-    /// there may be more messages.
+    /// there may be more.
     pub fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Answer<'_, bool> {
         keep!(self, |conn| {
             let old: Vec<(AccountId, String)> = received::table
