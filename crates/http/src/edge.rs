@@ -239,6 +239,7 @@ fn is_widget(path: &str) -> bool {
 fn is_page(path: &str) -> bool {
     is_widget(path)
         || is_under(path, "/docs")
+        || path.starts_with("/llms")
         || path == "/readyz"
         || (is_under(path, "/portal") && !is_under(path, "/portal/assets"))
 }

@@ -36,8 +36,10 @@ pub fn document() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Voice and Chat Agent Service API",
+            "title": "Offhook API",
             "version": "1.0.0",
+            "description": "Place calls with AI agents, chat with them, read conversations as they happen, and manage \
+                            agents, knowledge, numbers, call lists and webhooks.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],

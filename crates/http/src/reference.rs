@@ -2,6 +2,7 @@
 //! The page only loads files from its own server.
 
 mod fields;
+mod llms;
 mod page;
 mod parts;
 
@@ -28,6 +29,22 @@ pub(crate) fn style() -> &'static FixedFile {
     static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
         let text = include_str!("reference/reference.css");
         FixedFile::new("text/css; charset=utf-8", text)
+    });
+    &FILE
+}
+
+pub(crate) fn list_for_models() -> &'static FixedFile {
+    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
+        let text = llms::list(&openapi::document());
+        FixedFile::new("text/plain; charset=utf-8", text)
+    });
+    &FILE
+}
+
+pub(crate) fn full_for_models() -> &'static FixedFile {
+    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
+        let text = llms::full(&openapi::document());
+        FixedFile::new("text/plain; charset=utf-8", text)
     });
     &FILE
 }

@@ -15,7 +15,7 @@ use crate::{Result, Shared};
 const COMMITTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Rows that one poll reads; older ones of a burst are left out.
-pub(crate) const READ_AT_ONCE: i64 = 1_000;
+pub(crate) const READ_AT_ONCE: i64 = 500;
 
 struct Tail<T> {
     began: Timestamp,

@@ -1,4 +1,5 @@
-//! The API's documentation: `/openapi.json` for machines, `/docs` for people. Both need no key and are not under /v1.
+//! The API's documentation: `/openapi.json` for machines, `/llms.txt` and `/llms-full.txt` for language
+//! models, `/docs` for people. None needs a key or is under /v1.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use actix_web::{HttpRequest, HttpResponse};
@@ -21,6 +22,8 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     };
     vec![
         at("/openapi.json", reference::document),
+        at("/llms.txt", reference::list_for_models),
+        at("/llms-full.txt", reference::full_for_models),
         at("/docs", reference::page),
         at("/docs/reference.css", reference::style),
         at("/docs/reference.js", reference::script),

@@ -11,13 +11,13 @@ pub(super) struct Operation<'a> {
 }
 
 /// The operations of a tag.
-struct Group<'a> {
-    tag: &'a str,
-    operations: Vec<Operation<'a>>,
+pub(super) struct Group<'a> {
+    pub(super) tag: &'a str,
+    pub(super) operations: Vec<Operation<'a>>,
 }
 
 impl Operation<'_> {
-    fn id(&self) -> &str {
+    pub(super) fn id(&self) -> &str {
         self.told["operationId"].as_str().unwrap_or_default()
     }
 
@@ -70,7 +70,7 @@ pub(super) fn draw(document: &Value) -> String {
     page.into_string()
 }
 
-fn groups(document: &Value) -> Vec<Group<'_>> {
+pub(super) fn groups(document: &Value) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (path, methods) in document["paths"].as_object().into_iter().flatten() {
         for (method, told) in methods.as_object().into_iter().flatten() {
@@ -93,7 +93,7 @@ fn groups(document: &Value) -> Vec<Group<'_>> {
 }
 
 /// A tag as a heading: `batch-calls` is "Batch calls".
-fn heading(tag: &str) -> String {
+pub(super) fn heading(tag: &str) -> String {
     let words = match tag {
         "me" => "your key",
         other => other,
@@ -110,7 +110,7 @@ fn contents(groups: &[Group<'_>]) -> Markup {
             summary { "Contents" }
             label for="filter" { "Filter" }
             input id="filter" type="search" autocomplete="off" spellcheck="false"
-                placeholder="path, name or scope";
+                placeholder="path, scope or any words";
             p id="found" role="status" {}
             ul {
                 li { a href="#beginning" { "Getting started" } }
@@ -161,6 +161,14 @@ fn article(document: &Value, operation: &Operation<'_>) -> Markup {
             }
             h4 { "Request" }
             pre tabindex="0" { code { (parts::curl(operation)) } }
+            @if parts::curl_form(operation).is_none() || !body["application/json"].is_null() {
+                @for (language, lines) in [("TypeScript", parts::typescript(operation)), ("Python", parts::python(operation))] {
+                    details {
+                        summary { (language) }
+                        pre tabindex="0" { code { (lines) } }
+                    }
+                }
+            }
             @if let Some(line) = parts::curl_form(operation) {
                 p { "Or as a form:" }
                 pre tabindex="0" { code { (line) } }

@@ -1,4 +1,4 @@
-// The filter: shows the operations whose path, name, summary or scope holds every word that is typed.
+// The filter: shows the operations that hold every word that is typed, in their path, scope, description or fields.
 "use strict";
 
 const filter = document.getElementById("filter");
@@ -6,9 +6,13 @@ const found = document.getElementById("found");
 const menu = document.querySelector("details.menu");
 const entries = [...document.querySelectorAll("nav li[data-for]")].map((entry) => ({
   entry,
-  words: entry.dataset.words,
   article: document.getElementById(entry.dataset.for),
+  words: entry.dataset.words,
 }));
+for (const one of entries) {
+  const told = one.article.querySelectorAll(":scope > p, :scope > dl");
+  one.words += [...told].map((part) => part.textContent.toLowerCase()).join(" ");
+}
 const groups = [...document.querySelectorAll(".group")];
 const wide = window.matchMedia("(min-width: 60rem)");
 

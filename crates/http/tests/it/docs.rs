@@ -90,6 +90,8 @@ async fn the_files_are_read_only_and_sent_once() {
     for path in [
         PAGE,
         "/openapi.json",
+        "/llms.txt",
+        "/llms-full.txt",
         "/docs/reference.css",
         "/docs/reference.js",
     ] {
@@ -135,6 +137,8 @@ async fn the_files_are_compressed_for_whoever_accepts_it() {
     for path in [
         PAGE,
         "/openapi.json",
+        "/llms.txt",
+        "/llms-full.txt",
         "/docs/reference.css",
         "/docs/reference.js",
     ] {
@@ -179,4 +183,46 @@ async fn the_files_are_compressed_for_whoever_accepts_it() {
     let models = models.await;
     models.assert(200);
     assert_eq!(models.header("content-encoding"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn language_models_get_every_operation_as_text() {
+    let app = TestApp::start().await;
+    let mut texts = Vec::new();
+    for path in ["/llms.txt", "/llms-full.txt"] {
+        let answer = app.bare("GET", path).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/plain; charset=utf-8")
+        );
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(text.starts_with("# Offhook API\n\n> "), "{text}");
+        texts.push(text);
+    }
+    for (path, methods) in DOCUMENT["paths"].as_object().into_iter().flatten() {
+        for (method, told) in methods.as_object().into_iter().flatten() {
+            let (method, id) = (method.to_uppercase(), text(&told["operationId"]));
+            assert!(
+                texts[0].contains(&format!("- [{method} {path}](/docs#{id}): ")),
+                "{id}"
+            );
+            assert!(
+                texts[1].contains(&format!("\n### {method} {path}\n")),
+                "{id}"
+            );
+        }
+    }
+    for part in [
+        "\n## Errors\n",
+        "\n## Webhook events\n",
+        "\n## AgentConfig\n",
+        "Retry-After",
+    ] {
+        assert!(texts[1].contains(part), "{part}");
+    }
+    // Nothing of the page's markup.
+    for tag in ["<code", "</", "&quot;", "<p>"] {
+        assert!(!texts[1].contains(tag), "{tag}");
+    }
 }
