@@ -276,8 +276,8 @@ impl Cli {
             || self.common.database_url.is_some();
         if has_globals && self.command.speaks_to_an_api() {
             bail!(
-                "this command speaks to a running service: --url and --key name it, in place of --config, \
-                 --data-dir and --database-url"
+                "this command takes no --config, --data-dir or --database-url: --url and --key name the service that \
+                 it speaks to"
             );
         }
         let flags = Flags {
@@ -341,11 +341,15 @@ impl Cli {
 }
 
 impl Command {
-    /// Whether it is a customer's.
+    /// Whether it is a customer's, or checks webhooks.
     const fn speaks_to_an_api(&self) -> bool {
         matches!(
             self,
-            Self::Call(_) | Self::Agents(_) | Self::Conversations(_) | Self::Logs(_)
+            Self::Call(_)
+                | Self::Agents(_)
+                | Self::Conversations(_)
+                | Self::Logs(_)
+                | Self::Webhooks(_)
         )
     }
 }

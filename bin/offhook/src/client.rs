@@ -31,6 +31,10 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
+    const fn is_given(&self) -> bool {
+        self.url.is_some() || self.key.is_some()
+    }
+
     /// The API of the service that is meant.
     fn api(self) -> anyhow::Result<Api> {
         let variable = |name| {

@@ -242,6 +242,7 @@ pub(crate) fn http_client() -> anyhow::Result<reqwest::Client> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(offhook_egress::client_config()?)
         .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_LIMIT);
     Ok(client.build()?)
 }

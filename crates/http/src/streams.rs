@@ -15,7 +15,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{FutureExt as _, Stream, StreamExt, stream};
 use offhook_domain::{AccountId, ConversationId, KeyId};
 use offhook_services::store::{Moment, StoreError};
-use offhook_services::{Caller, Conversations};
+use offhook_services::{Caller, Conversations, Followed};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
@@ -78,15 +78,43 @@ pub(crate) async fn of_conversation(
 ) -> Reply {
     let after = resume.after()?.unwrap_or(0);
     let moments = state.services.conversations().follow(caller, id, after);
-    open(state, caller, resume, moments, event).await
+    let opening = async { Ok((Bytes::from_static(b": open\n\n"), moments)) };
+    open(state, caller, resume, opening, event).await
 }
 
-/// Answers with a stream of events, each of which `format` writes.
-pub(crate) async fn open<T: 'static>(
+/// Answers with the rows of an account as they are committed, each of which `format` writes.
+pub(crate) async fn of_account<
+    T: 'static,
+    S: Stream<Item = Result<T, StoreError>> + Send + 'static,
+>(
     state: &HttpState,
     caller: &Caller,
     resume: &Resume,
-    items: impl Stream<Item = Result<T, StoreError>> + Send + 'static,
+    followed: impl Future<Output = Result<Followed<S>, StoreError>>,
+    format: fn(&T) -> Option<Bytes>,
+) -> Reply {
+    // The id says where a client that sees no event is to go on.
+    let opening = async {
+        let Followed { begins, rows } = followed.await?;
+        Ok((Bytes::from(format!(": open\nid: {begins}\n\n")), rows))
+    };
+    open(state, caller, resume, opening, format).await
+}
+
+/// Answers with a stream of events, once it has a place among those of the key.
+async fn open<T: 'static>(
+    state: &HttpState,
+    caller: &Caller,
+    resume: &Resume,
+    opening: impl Future<
+        Output = Result<
+            (
+                Bytes,
+                impl Stream<Item = Result<T, StoreError>> + Send + 'static,
+            ),
+            StoreError,
+        >,
+    >,
     format: fn(&T) -> Option<Bytes>,
 ) -> Reply {
     let slot = Slot::take(state, caller).await?.ok_or_else(|| {
@@ -95,6 +123,7 @@ pub(crate) async fn open<T: 'static>(
         );
         Code::Conflict.error(message)
     })?;
+    let (opening, items) = opening.await?;
     let items = items.map(move |item| item.map(|item| format(&item)));
     let live = Live {
         items: Box::pin(items),
@@ -111,7 +140,7 @@ pub(crate) async fn open<T: 'static>(
             .map(|event| (Ok::<_, ApiError>(event), live))
     });
     // The comment sends the head at once, before the first event.
-    let opening = stream::once(async { Ok(Bytes::from_static(b": open\n\n")) });
+    let opening = stream::once(async { Ok(opening) });
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header(("X-Accel-Buffering", "no"))

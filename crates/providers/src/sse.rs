@@ -58,8 +58,8 @@ impl Events {
 
     fn end_line(&mut self, found: &mut impl FnMut(String)) -> Result<(), NotEvents> {
         if self.line.is_empty() {
+            self.last_id = self.id.take().or(self.last_id.take());
             if let Some(data) = self.data.take() {
-                self.last_id = self.id.take().or(self.last_id.take());
                 found(data);
             }
             return Ok(());

@@ -100,6 +100,7 @@ pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub(crate) use shared::Shared;
 pub use shared::Wakes;
+pub use tail::Followed;
 pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkEvent, Talks};
 pub use team::{Invited, Seats, Team};
 pub use toolkits::Toolkit;

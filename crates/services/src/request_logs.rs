@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::tail::{READ_AT_ONCE, tail};
+use crate::tail::{Followed, READ_AT_ONCE, tail};
 use crate::workers::Turns;
 use crate::{Page, PageRequest, Result, Shared};
 
@@ -33,6 +33,9 @@ const WRITE_EVERY: Duration = Duration::from_millis(100);
 
 /// How often drops are reported at most.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// A request that takes longer is not followed: its entry carries the time at which it came.
+const REQUESTS_TAKE: Duration = Duration::from_secs(60);
 
 /// How long entries are kept.
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -192,22 +195,29 @@ impl RequestLogs {
         &self,
         account: AccountId,
         after: Option<Uuid>,
-    ) -> Result<impl Stream<Item = Result<LogEntry, StoreError>> + Send + use<>, StoreError> {
+    ) -> Result<Followed<impl Stream<Item = Result<LogEntry, StoreError>> + Send + use<>>, StoreError>
+    {
         let shared = self.shared.clone();
         let key = |entry: &LogEntry| (entry.created_at, entry.id.uuid());
-        tail(self.shared.clone(), after, key, move |since| {
-            let shared = shared.clone();
-            let filter = LogFilter {
-                since: Some(since),
-                ..LogFilter::default()
-            };
-            async move {
-                let entries = shared
-                    .store
-                    .log_entries(account, filter, None, READ_AT_ONCE);
-                entries.await
-            }
-        })
+        tail(
+            self.shared.clone(),
+            after,
+            REQUESTS_TAKE,
+            key,
+            move |since| {
+                let shared = shared.clone();
+                let filter = LogFilter {
+                    since: Some(since),
+                    ..LogFilter::default()
+                };
+                async move {
+                    let entries = shared
+                        .store
+                        .log_entries(account, filter, None, READ_AT_ONCE);
+                    entries.await
+                }
+            },
+        )
         .await
     }
 

@@ -23,11 +23,14 @@ use uuid::Uuid;
 
 use crate::error::{Result, UseCaseError};
 use crate::signals::Signal;
-use crate::tail::{READ_AT_ONCE, tail};
+use crate::tail::{Followed, READ_AT_ONCE, tail};
 use crate::urls;
 use crate::{Page, PageRequest, Refusal, Shared, events};
 
 const ENDPOINTS_AT_MOST: i64 = 20;
+
+/// How long after its time an event may be committed and still be followed.
+const COMMITTED_WITHIN: Duration = Duration::from_secs(15);
 
 /// How far back `recover` reaches: as long as payloads are kept.
 const RECOVER_AT_MOST: Duration = BODIES_KEPT;
@@ -75,11 +78,13 @@ impl Webhooks {
         &self,
         account: AccountId,
         after: Option<Uuid>,
-    ) -> Result<impl Stream<Item = Result<AccountEvent, StoreError>> + Send + use<>, StoreError>
-    {
+    ) -> Result<
+        Followed<impl Stream<Item = Result<AccountEvent, StoreError>> + Send + use<>>,
+        StoreError,
+    > {
         let shared = self.0.clone();
         let key = |event: &AccountEvent| (event.created_at, event.id.uuid());
-        tail(self.0.clone(), after, key, move |since| {
+        tail(self.0.clone(), after, COMMITTED_WITHIN, key, move |since| {
             let shared = shared.clone();
             async move {
                 let events = shared.store.events_since(account, since, READ_AT_ONCE);

@@ -177,7 +177,7 @@ async fn what_cannot_be_done_is_said_in_a_line() {
         ("call --agent x --to nobody", "400 invalid_body: `to`"),
         (
             "agents list --data-dir d",
-            "this command speaks to a running service",
+            "this command takes no --config, --data-dir",
         ),
         ("logs tail --key service_live_x", "401 unauthorized"),
     ] {

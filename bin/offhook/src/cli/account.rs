@@ -46,7 +46,7 @@ pub(super) enum AccountCommand {
         /// free, starter, pro, scale or enterprise.
         #[arg(long)]
         plan: Plan,
-        /// Do it although something goes; without it that is only said.
+        /// Apply the change even if the account loses something; without it, only list what would be lost.
         #[arg(long)]
         yes: bool,
         #[command(flatten)]

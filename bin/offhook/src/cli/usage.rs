@@ -19,7 +19,11 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         // Nobody is left to tell that it cannot be printed.
         let _ = error.print();
     } else {
-        let command = super::named(std::env::args().skip(1));
+        let command = super::named(
+            std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned()),
+        );
         eprintln!("{}", sentence(&error.render().to_string(), &command));
     }
     if error.use_stderr() {

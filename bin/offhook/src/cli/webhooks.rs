@@ -55,6 +55,9 @@ pub(super) enum WebhooksCommand {
 impl WebhooksCommand {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         match self {
+            Self::Listen { forward, .. } if forward.is_idle() => {
+                bail!("--url and --key go with --forward-to alone")
+            }
             Self::Listen {
                 listen,
                 secret,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use offhook_providers::Events;
 use reqwest::RequestBuilder;
-use reqwest::header::ACCEPT;
+use reqwest::header::{ACCEPT, RETRY_AFTER};
 use serde_json::Value;
 
 /// How long one request may take.
@@ -16,6 +16,9 @@ const LIMIT: Duration = Duration::from_secs(15);
 
 /// The pause before a stream that broke is opened again.
 const REOPENED_AFTER: Duration = Duration::from_secs(1);
+
+/// What heals within so many seconds is asked for again.
+const SOON: u64 = 60;
 
 /// A client with its key.
 pub(crate) struct Api {
@@ -29,8 +32,13 @@ pub(crate) struct Api {
 pub(crate) enum Refused {
     /// Nothing answers there, or it stopped in the middle of its answer.
     Unreachable(String),
-    /// The status, the code and the message.
-    Answered(u16, String, String),
+    Answered {
+        status: u16,
+        code: String,
+        message: String,
+        /// `Retry-After`, in seconds.
+        retry_after: Option<u64>,
+    },
 }
 
 impl Refused {
@@ -38,7 +46,11 @@ impl Refused {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,
-            Self::Answered(status, code, _) => *status >= 500 || code == "conflict",
+            Self::Answered {
+                status,
+                retry_after,
+                ..
+            } => *status >= 500 || retry_after.is_some_and(|seconds| seconds <= SOON),
         }
     }
 }
@@ -50,7 +62,12 @@ impl fmt::Display for Refused {
                 f,
                 "nothing answers at {base}: is `offhook serve` running there? --url names another address"
             ),
-            Self::Answered(status, code, message) => write!(f, "{status} {code}: {message}"),
+            Self::Answered {
+                status,
+                code,
+                message,
+                ..
+            } => write!(f, "{status} {code}: {message}"),
         }
     }
 }
@@ -197,13 +214,16 @@ impl Api {
         if status.is_success() {
             return Ok(response);
         }
+        let retry_after = response.headers().get(RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let body = response.bytes().await.unwrap_or_default();
         let envelope: Value = serde_json::from_slice(&body).unwrap_or_default();
         let word = |name: &str| envelope[name].as_str().unwrap_or("?").to_owned();
-        Err(Refused::Answered(
-            status.as_u16(),
-            word("error"),
-            word("message"),
-        ))
+        Err(Refused::Answered {
+            status: status.as_u16(),
+            code: word("error"),
+            message: word("message"),
+            retry_after,
+        })
     }
 }

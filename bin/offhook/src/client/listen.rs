@@ -27,6 +27,11 @@ pub(crate) struct ForwardArgs {
 }
 
 impl ForwardArgs {
+    /// Whether a service is named, though nothing is to be forwarded.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.forward_to.is_none() && self.remote.is_given()
+    }
+
     /// Forwards until the process is ended. An event is sent once, whatever is answered.
     pub(crate) async fn run(
         self,
@@ -44,9 +49,13 @@ impl ForwardArgs {
         output::print(json, &ready, &words)?;
         let http = http_client()?;
         let (events, mut waiting) = tokio::sync::mpsc::unbounded_channel();
-        let reading = api.follow_text("/v1/webhooks/stream", |body| {
-            Ok(events.send(body.to_owned()).is_ok())
-        });
+        // What was read is sent, also when reading ends.
+        let reading = async {
+            let read = |body: &str| Ok(events.send(body.to_owned()).is_ok());
+            let read = api.follow_text("/v1/webhooks/stream", read).await;
+            drop(events);
+            read
+        };
         let sending = async {
             while let Some(body) = waiting.recv().await {
                 if !forward(&http, &to, &secret, body, json).await? {
@@ -55,9 +64,13 @@ impl ForwardArgs {
             }
             anyhow::Ok(())
         };
+        tokio::pin!(sending);
         tokio::select! {
-            read = reading => read,
-            sent = sending => sent,
+            sent = &mut sending => sent,
+            read = reading => {
+                sending.await?;
+                read
+            }
         }
     }
 }

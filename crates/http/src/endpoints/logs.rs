@@ -81,8 +81,8 @@ async fn list(ask: Ask<LogsRead, (), Listing<LogFilter>>) -> Reply {
 /// `GET /v1/logs/stream`
 async fn follow(ask: Ask<LogsRead, (), (), Resume>) -> Reply {
     let logs = ask.services().request_logs();
-    let entries = logs.follow(ask.account(), ask.body.after()?).await?;
-    streams::open(&ask.state, &ask.caller, &ask.body, entries, |entry| {
+    let entries = logs.follow(ask.account(), ask.body.after()?);
+    streams::of_account(&ask.state, &ask.caller, &ask.body, entries, |entry| {
         streams::format(entry.id, "log", &LogBody(entry))
     })
     .await

@@ -65,8 +65,8 @@ async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
 /// `GET /v1/webhooks/stream`
 async fn follow(ask: Ask<WebhooksRead, (), (), Resume>) -> Reply {
     let webhooks = ask.services().webhooks();
-    let events = webhooks.follow(ask.account(), ask.body.after()?).await?;
-    streams::open(&ask.state, &ask.caller, &ask.body, events, |event| {
+    let events = webhooks.follow(ask.account(), ask.body.after()?);
+    streams::of_account(&ask.state, &ask.caller, &ask.body, events, |event| {
         let body = std::str::from_utf8(&event.body).ok()?;
         let (id, kind) = (event.id, event.kind);
         Some(format!("id: {id}\nevent: {kind}\ndata: {body}\n\n").into())

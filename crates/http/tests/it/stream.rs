@@ -194,6 +194,9 @@ async fn logs_and_events_of_the_account_alone_are_followed_and_from_where_a_clie
         must(app.services.request_logs().flush().await);
         let second = following.next(name, member).await;
         assert_ne!(first, second, "{target}: each once");
+        // A client that has seen no event goes on from the beginning of its stream.
+        let mut idle = Following::open(&app, target, Some(&following.1)).await;
+        assert_eq!(idle.next(name, member).await, first, "{target}");
         // Behind the first comes the second, at once.
         let mut again = Following::open(&app, target, Some(&first.0)).await;
         assert_eq!(again.next(name, member).await, second, "{target}");
@@ -215,7 +218,7 @@ async fn logs_and_events_of_the_account_alone_are_followed_and_from_where_a_clie
 }
 
 /// An open stream.
-struct Following(BufReader<TcpStream>);
+struct Following(BufReader<TcpStream>, String);
 
 impl Following {
     async fn open(app: &TestApp, target: &str, after: Option<&str>) -> Self {
@@ -223,8 +226,10 @@ impl Following {
         if let Some(id) = after {
             request = request.header("Last-Event-ID", id);
         }
-        let mut following = Self(BufReader::new(request.open().await));
+        let mut following = Self(BufReader::new(request.open().await), String::new());
         while following.line().await != ": open" {}
+        let begins = following.line().await;
+        following.1 = begins.strip_prefix("id: ").unwrap_or_default().to_owned();
         following
     }
 

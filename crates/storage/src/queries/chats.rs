@@ -132,12 +132,14 @@ impl Store {
                 }
             }
             if session.claim_id == Some(claim) {
-                // The message is the last moment written: only the claim's owner writes.
-                let seq: i32 = calls::table
-                    .find(V(id))
-                    .select(calls::last_seq)
-                    .get_result(conn)
-                    .await?;
+                let seq: i32 = match known {
+                    Some((_, seq, _)) => seq,
+                    // The message is the last moment written: only the claim's owner writes.
+                    None => {
+                        let call = calls::table.find(V(id)).select(calls::last_seq);
+                        call.get_result(conn).await?
+                    }
+                };
                 return Ok(Verdict::Rollback(ChatTaken::Taken {
                     claim,
                     seq,

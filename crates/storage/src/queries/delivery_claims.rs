@@ -178,6 +178,7 @@ async fn take(
 /// Postpones a delivery in which several processes in a row have died, in case it is the cause. The receiver has not
 /// failed, so this uses up none of its attempts.
 async fn postpone(conn: &mut Conn, id: DeliveryId, next: Timestamp) -> Result<()> {
+    tracing::warn!(delivery = %id, until = %next, "processes died in one attempt after another: the next one waits");
     diesel::update(deliveries::table.find(V(id)))
         .set((
             deliveries::state.eq(V(DeliveryState::Retrying)),

@@ -136,8 +136,14 @@ pub(super) fn transcripts(evidence: &Evidence, verdict: &mut Verdict) {
             let heard = heard.get(&side).map_or(&[][..], Vec::as_slice);
             let written = written.get(&side).map_or(&[][..], Vec::as_slice);
             turns += usize::from(!written.is_empty());
-            // The last words may be lost with the process or the line that carried them, or cross the request that hangs up.
-            let is_cut = call.state != "completed" || call.termination == "api_hangup";
+            // The last words may be lost with the process or the line that carried them, or cross what hangs up here.
+            let hangs_up = [
+                "api_hangup",
+                "agent_hangup",
+                "silence_timeout",
+                "max_duration",
+            ];
+            let is_cut = call.state != "completed" || hangs_up.contains(&call.termination.as_str());
             let is_kept = if is_cut {
                 heard.starts_with(written)
             } else {

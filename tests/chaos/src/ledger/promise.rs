@@ -59,7 +59,9 @@ impl Promise {
             Self::Number => "the number that is dialed is the one that was accepted",
             Self::Ends => "an accepted call ends: dialed once, or not at all for a stated reason",
             Self::Interrupted => "a call is interrupted only where the process that had it ended",
-            Self::Transcript => "a transcript is what was heard, in order, and each of it once",
+            Self::Transcript => {
+                "a transcript has what each side was heard to say, in order, and each of it once"
+            }
             Self::OneEnding => "a call ends once",
             Self::OneEvent => "a call has one event of its end, and one of its beginning",
             Self::InOrder => "a call's events tell their order: created_at and id",
