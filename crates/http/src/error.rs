@@ -147,7 +147,7 @@ impl ApiError {
 
     /// One message for a missing resource, a resource of another account, and an unknown path.
     pub fn not_found() -> Self {
-        Code::NotFound.error("There is nothing here with this address.")
+        Code::NotFound.error("Resource not found.")
     }
 
     pub(crate) fn unauthorized() -> Self {

@@ -18,7 +18,6 @@ pub(super) struct Operation {
     pub(super) status: u16,
     pub(super) answer: Answer,
     filters: Vec<Value>,
-    limits: (u32, u32),
     own_errors: &'static [Code],
 }
 
@@ -72,7 +71,6 @@ impl Operation {
             status: 200,
             answer,
             filters: Vec::new(),
-            limits: (20, 100),
             own_errors: &[],
         }
     }
@@ -100,12 +98,6 @@ impl Operation {
 
     pub(super) fn filters(mut self, filters: Vec<Value>) -> Self {
         self.filters = filters;
-        self
-    }
-
-    /// Sets another default and maximum of `limit`.
-    pub(super) fn limits(mut self, default: u32, most: u32) -> Self {
-        self.limits = (default, most);
         self
     }
 
@@ -147,7 +139,7 @@ impl Operation {
             }));
         }
         if matches!(self.answer, Answer::List(_)) {
-            parameters.extend(paging(self.limits));
+            parameters.extend(paging());
         }
         parameters.extend(self.filters.iter().cloned());
         parameters
@@ -222,8 +214,8 @@ pub(super) fn last_event_id() -> Value {
 }
 
 /// The parameters of every list.
-pub(super) fn paging((default, most): (u32, u32)) -> [Value; 2] {
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": most, "default": default});
+pub(super) fn paging() -> [Value; 2] {
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
     let cursor = json!({"type": "string"});
     [
         query("limit", "Items on a page.", limit),

@@ -362,8 +362,8 @@ fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
         let does = match role {
             MemberRole::Owner => t.t("Owner: everything", "Propietario: todo"),
             MemberRole::Admin => t.t(
-                "Admin: also team, credentials and settings",
-                "Administrador: también equipo, credenciales y configuración",
+                "Admin: also team, credentials and integrations",
+                "Administrador: también equipo, credenciales e integraciones",
             ),
             MemberRole::Developer => t.t(
                 "Developer: also agents, calls, webhooks and keys",

@@ -82,10 +82,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("language", string()),
         ("status", words(AgentStatus::ALL)),
         ("config", reference("AgentConfig")),
-        ("expected_version", version.clone()),
+        ("expected_version", version),
     ];
     let publish_agent = [
-        ("version", nullable(version)),
+        (
+            "version",
+            nullable(json!({"type": "integer", "minimum": 1})),
+        ),
         ("note", nullable(text(500))),
     ];
     vec![

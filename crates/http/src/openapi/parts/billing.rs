@@ -1,7 +1,6 @@
 //! Plan, credits, transactions, invoices and usage.
 
 use offhook_domain::{Plan, Scope, TransactionType};
-use offhook_services::USAGE_DAYS;
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, period, query};
@@ -12,7 +11,6 @@ use crate::wire::billing::{CreditsBody, InvoiceBody, TransactionBody, UsageBody}
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One, Pdf};
     let read = Access::Scope(Scope::BillingRead);
-    let days = USAGE_DAYS.unsigned_abs();
     let mut ledger = vec![query(
         "type",
         "Only of this type.",
@@ -30,7 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
         GET "/v1/billing/invoices/{id}/pdf", getInvoicePdf, read => Pdf, "An invoice as a PDF";
         GET "/v1/billing/usage", listUsage, read
             => List("UsageDay"), "What conversations add up to, by the UTC day that they began, the oldest day first"
-            .filters(period().into()).limits(days, days);
+            .filters(period().into());
     }
 }
 

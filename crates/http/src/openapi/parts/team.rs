@@ -13,7 +13,7 @@ pub(super) fn operations() -> Vec<Operation> {
     operations! {
         GET "/v1/team/members", listTeamMembers, Access::Scope(Scope::TeamRead)
             => Answer::One("TeamMembers"), "List the active members, the oldest first, and the seats"
-            .filters(paging((20, 100)).to_vec());
+            .filters(paging().to_vec());
     }
 }
 
