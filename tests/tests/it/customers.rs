@@ -120,6 +120,7 @@ both! {
         let server = Server::start(Options::on(database)).await;
         let (customer, other) = (Customer::of(&server).await, Customer::of(&server).await);
         let mut logs = customer.tail("logs tail");
+        let mut stream = customer.account.get("/v1/logs/stream").stream().await;
         // Its own request is logged when it ends; until it is there, others may be missed.
         let seen = tokio::spawn(async move { logs.until(|entry| entry["path"] == "/v1/me").await });
         while !seen.is_finished() {
@@ -129,6 +130,9 @@ both! {
         let entry = seen.await.expect("an entry");
         assert_eq!((&entry["method"], &entry["status"]), (&json!("GET"), &json!(200)));
         assert_eq!(entry["key_id"], json!(customer.account.key_id));
+        let told = stream.next().await.expect("an entry");
+        assert_eq!((told.event.as_str(), &told.data["id"]), ("log", &json!(told.id)));
+        assert_eq!(told.data["key_id"], json!(customer.account.key_id));
     }
 
     async fn events_are_forwarded_signed_to_a_receiver_without_an_endpoint(database: Database) {
@@ -137,6 +141,7 @@ both! {
         let receiver = Receiver::start().await;
         let listen = format!("webhooks listen --forward-to {}", receiver.url("/hook"));
         let mut listening = customer.tail(&listen);
+        let mut stream = customer.account.get("/v1/webhooks/stream").stream().await;
         let ready = listening.next().await.expect("a secret");
         let secret: SigningSecret = text(&ready["secret"]).parse().expect("a secret");
         let (agent, others) = (customer.account.agent().await, other.account.agent().await);
@@ -160,6 +165,8 @@ both! {
             assert_eq!(event.header("x-service-event"), Some(event.kind().as_str()));
             assert_eq!(event.json()["data"]["agent_id"], json!(agent), "another account's event");
         }
+        let told = stream.next().await.expect("an event");
+        assert_eq!((told.event.as_str(), &told.data["id"]), ("call.initiated", &json!(told.id)));
         let told = listening.until(|line| line["event"] == "call.completed").await;
         assert_eq!(told["status"], json!(200));
         listening.child.kill().await.expect("its end");

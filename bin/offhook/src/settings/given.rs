@@ -64,7 +64,8 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Given {
     entries: BTreeMap<String, Entry>,
-    known: Vec<String>,
+    /// Every setting that was asked for.
+    pub(super) known: Vec<String>,
     of_others: BTreeMap<String, String>,
 }
 
@@ -185,6 +186,16 @@ impl Given {
         let Some((key, Entry { origin, .. })) = unknown else {
             return Ok(());
         };
+        // The right name in the wrong section: the setting of that name in the fewest sections.
+        let last = |key: &str| key.rsplit('.').next().map(str::to_owned);
+        let depth = |key: &str| key.split('.').count();
+        let namesake = self
+            .known
+            .iter()
+            .filter(|known| last(known) == last(key) && !known.contains('<'));
+        let namesake = namesake
+            .min_by_key(|known| depth(known))
+            .filter(|known| depth(known) < depth(key));
         // A single underscore where two belong is the likeliest slip in a variable.
         let plain = |key: &str| key.replace(['.', '-'], "_");
         let nearest = self
@@ -193,6 +204,7 @@ impl Given {
             .map(|known| (strsim::jaro_winkler(&plain(known), &plain(key)), known))
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .filter(|(alike, _)| *alike >= ALIKE);
+        let nearest = namesake.map(|known| (1.0, known)).or(nearest);
         let remedy = match (nearest, origin) {
             (Some((_, known)), Origin::Variable(_)) => {
                 format!("did you mean {}?", variable_of(known))

@@ -46,6 +46,9 @@ const DAY_SECONDS: u32 = 86_400;
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
 /// Why a service's `base_url` is needed.
+/// Where OpenAI itself is.
+const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+
 pub(super) const NO_BASE_URL: &str = "give the URL that the service's paths follow";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -219,6 +222,8 @@ fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>> {
         let mut section = given.section(format!("models.{provider}"));
         let base_url = section.read("base_url", base_url)?;
         let api_key = section.text("api_key")?;
+        let own = (provider == "openai").then(|| OPENAI_BASE_URL.to_owned());
+        let base_url = base_url.or(own);
         let base_url = base_url.ok_or_else(|| section.missing("base_url", NO_BASE_URL))?;
         models.insert(provider, ProviderSettings { base_url, api_key });
     }

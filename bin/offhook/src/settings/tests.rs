@@ -242,6 +242,9 @@ fn an_unknown_key_is_named_with_the_likely_one() {
         prices.scriptd = 1
         => unknown setting `prices.scriptd` in DIR/offhook.toml: did you mean `prices.scripted`?
 
+        http.listen = "127.0.0.1:1"
+        => unknown setting `http.listen` in DIR/offhook.toml: did you mean `listen`?
+
         plans.gold.live_calls = 3
         => unknown setting `plans.gold.live_calls` in DIR/offhook.toml: did you mean `plans.pro.live_calls`?
 
@@ -429,4 +432,42 @@ fn secrets_do_not_show_in_debug_output() {
     let shown = format!("{:?}", file(text).unwrap());
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("api.openai.com"), "{shown}");
+}
+
+#[test]
+fn openai_itself_needs_no_address() {
+    let settings = file("[models.openai]\napi_key = \"sk-x\"").unwrap();
+    let openai = &settings.models["openai"];
+    assert_eq!(openai.base_url, "https://api.openai.com/v1");
+}
+
+#[test]
+fn every_setting_is_on_its_page() {
+    let page = include_str!("../../../../docs/CONFIGURATION.md");
+    let trunks = include_str!("../../../../docs/guides/voice.md");
+    let mut given = super::given::Given::default();
+    super::read::settings(&mut given).unwrap();
+    let rows: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .collect();
+    let mut missing = Vec::new();
+    for key in &given.known {
+        // A row may name several settings, and stands for every plan or provider.
+        let segments: Vec<&str> = key.split('.').collect();
+        let is_row = |row: &&&str| {
+            let name = segments[segments.len() - 1];
+            let first = row.split('|').nth(1).unwrap_or_default();
+            first.contains(&format!("`{}", segments[0])) && (first.contains(&format!("{name}`")))
+        };
+        let is_told = match segments[..] {
+            ["prices", ..] => page.contains("`prices.<id>`"),
+            ["sip", "trunks", _, name] => trunks.contains(&format!("`{name}`")),
+            _ => rows.iter().any(|row| is_row(&row)) || page.contains(&format!("`{key}`")),
+        };
+        if !is_told {
+            missing.push(key.as_str());
+        }
+    }
+    assert_eq!(missing, [""; 0]);
 }
