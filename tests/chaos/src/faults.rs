@@ -20,6 +20,9 @@ const STOPS_WITHIN: Duration = Duration::from_secs(40);
 /// Longer than a lease.
 pub(crate) const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(48);
 
+/// Shorter than the shortest lease of a run.
+const STOPPED_BRIEFLY: Duration = Duration::from_secs(4);
+
 /// How often a failpoint is passed at most before it ends the process.
 const PASSES: u64 = 30;
 
@@ -265,7 +268,8 @@ impl Faults {
             return;
         };
         self.count("SIGSTOP, later SIGCONT");
-        if time >= LONGER_THAN_A_LEASE {
+        // What is longer is longer than a lease, however much sooner leases expire.
+        if time > STOPPED_BRIEFLY {
             self.died(&node);
         }
         node.signal("STOP").await;
