@@ -2,7 +2,7 @@
 
 use offhook_domain::FieldError;
 use offhook_objects::ObjectError;
-use offhook_storage::StoreError;
+use offhook_storage::{StoreError, TxError};
 
 use crate::Refusal;
 
@@ -80,6 +80,15 @@ impl UseCaseError {
         move |error| match error {
             StoreError::UnknownCommit(_) => Self::UnknownCommit(doubt),
             other => Self::Store(other),
+        }
+    }
+}
+
+impl TxError for UseCaseError {
+    fn into_store(self) -> Result<StoreError, Self> {
+        match self {
+            Self::Store(error) => Ok(error),
+            refusal => Err(refusal),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Offhook's store: rows, one set of queries, two databases.
 //!
 //! [`Store`] is concrete and never mocked: tests use the real one on a temporary database. Every finder takes the
-//! account first, so that no query reaches another account's row by accident. A write is one use case in one
-//! transaction inside one `Store` method; `BEGIN` and `COMMIT` never leave this crate.
+//! account first, so that no query reaches another account's row by accident. A write is one transaction: a `Store`
+//! method, or [`Store::transaction`] where a use case decides between its queries.
 
 mod connect;
 mod database;
@@ -31,7 +31,7 @@ pub use queries::sealed::Rekeyed;
 pub use queries::team::SeatTaken;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
-pub use store::{Answer, Durability, Store, StoreConfig, lease, mint};
+pub use store::{Answer, Durability, Store, StoreConfig, Tx, TxError, lease, mint};
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -5,6 +5,7 @@
 //! method that is a single query stands with the queries of its rows.
 
 mod config;
+mod transaction;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use uuid::Uuid;
 
 pub use config::StoreConfig;
+pub use transaction::{Tx, TxError};
 
 use crate::database::Conn;
 use crate::dialect::dialect;
