@@ -22,7 +22,7 @@ pub(crate) mod tools;
 pub(crate) mod trials;
 pub(crate) mod webhooks;
 
-use crate::routes::Page;
+use crate::page::Page;
 
 /// Every path. Fixed ones come before those with an id in the same position.
 pub(crate) fn table() -> Vec<Page> {

@@ -4,14 +4,12 @@ mod english;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::RETRY_AFTER;
-use maud::html;
 use offhook_domain::MemberRole;
 use offhook_http::{ApiError, Code};
 
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::{self, Frame, role_name};
+use crate::parts::words::role_name;
 use crate::spanish;
 
 /// A handler's response.
@@ -103,30 +101,8 @@ impl Trouble {
         }
     }
 
-    /// The page.
-    pub(crate) fn answer(self, frame: &Frame<'_>) -> HttpResponse {
-        let lang = frame.lang;
-        let (status, title, text) = self.told(lang);
-        if let Self::Said(error) = &self
-            && status.is_server_error()
-        {
-            error.log("the portal");
-        }
-        let body = html! {
-            p.lead { (text) }
-            p { a.button href=(layout::HOME) { (lang.t("Go to overview", "Ir al resumen")) } }
-        };
-        let mut answer = layout::page(frame, status, title, &body);
-        if let Self::Said(error) = &self
-            && let Some(seconds) = error.retry_after_s()
-        {
-            answer.headers_mut().insert(RETRY_AFTER, seconds.into());
-        }
-        answer
-    }
-
     /// Status, heading and sentence.
-    fn told(&self, lang: Lang) -> (StatusCode, &'static str, String) {
+    pub(crate) fn page(&self, lang: Lang) -> (StatusCode, &'static str, String) {
         let (status, title, text) = match self {
             Self::Said(error) => {
                 let code = error.code();
@@ -136,7 +112,7 @@ impl Trouble {
                 let title = lang.t("Not allowed", "Sin permiso");
                 return (StatusCode::FORBIDDEN, title, too_low(*role, lang));
             }
-            // `routes.rs` answers both before they get here.
+            // `page.rs` answers both before they get here.
             Self::SignedOut { .. } | Self::Earlier(_) => (
                 StatusCode::UNAUTHORIZED,
                 lang.t("Sign in", "Inicia sesión"),

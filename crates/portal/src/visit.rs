@@ -2,7 +2,9 @@
 
 mod forms;
 mod guest;
+pub(crate) mod layout;
 mod notice;
+pub(crate) mod upload;
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -22,17 +24,19 @@ use uuid::Uuid;
 
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::{self, Frame, Section};
-use crate::pages::sign_in::SIGN_OUT;
-use crate::sent;
 use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::{Portal, PortalConfig};
 
+use layout::{Frame, Section};
+
 pub(crate) use forms::{
-    TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, room, token_of,
+    TOKEN_FIELD, account_named, button, check_origin, form, read_form, read_form_of, room, token_of,
 };
 pub(crate) use guest::Guest;
 pub(crate) use notice::{forget_notice, go};
+
+/// The path that signs out, after `/portal`.
+pub(crate) const SIGN_OUT: &str = "/sign-out";
 
 /// The cookie that holds a session's token.
 pub(crate) const SESSION_COOKIE: &str = "offhook_session";
@@ -187,7 +191,7 @@ async fn typed_with_file(
     body: Payload,
     account: Option<AccountId>,
 ) -> Result<Typed> {
-    let mut fields = sent::before_the_file(req, body, account).await?;
+    let mut fields = upload::before_the_file(req, body, account).await?;
     let query = Fields::parse(req.query_string().as_bytes());
     fields.push(TOKEN_FIELD, query.raw(TOKEN_FIELD));
     Ok(Typed {

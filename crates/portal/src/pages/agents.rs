@@ -19,12 +19,12 @@ use offhook_services::store::{Agent, AgentFilter};
 
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::form::Input;
 use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, when};
-use crate::routes::Page;
+use crate::parts::words::{Tone, agent_status, badge, when};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The longest search text.
@@ -83,18 +83,7 @@ fn status_badge(status: AgentStatus, lang: Lang) -> Markup {
         AgentStatus::Error => Tone::Bad,
         AgentStatus::Draft | AgentStatus::Archived => Tone::Plain,
     };
-    badge(tone, status_name(status, lang))
-}
-
-/// A status's name.
-pub(crate) const fn status_name(status: AgentStatus, lang: Lang) -> &'static str {
-    match status {
-        AgentStatus::Draft => lang.t("Draft", "Borrador"),
-        AgentStatus::Active => lang.t("Active", "Activo"),
-        AgentStatus::Paused => lang.t("Paused", "En pausa"),
-        AgentStatus::Archived => lang.t("Archived", "Archivado"),
-        AgentStatus::Error => lang.t("Error", "Error"),
-    }
+    badge(tone, agent_status(status, lang))
 }
 
 const fn runtime_name(runtime: Runtime, lang: Lang) -> &'static str {
@@ -202,7 +191,7 @@ fn filters(visitor: &Visitor) -> Markup {
         form.filters method="get" action={ (PATH) "/agents" } {
             (Input::text("q", t.t("Name", "Nombre")).kind("search").value(visitor.query().text("q")))
             (list::filter(visitor, "status", t.t("Status", "Estado"), all,
-                statuses.map(|status| (status.as_str(), status_name(*status, t)))))
+                statuses.map(|status| (status.as_str(), agent_status(*status, t)))))
             (list::filter(visitor, "runtime", t.t("Platform", "Plataforma"), all,
                 runtimes.map(|runtime| (runtime.as_str(), runtime_name(*runtime, t)))))
             button type="submit" { (t.t("Filter", "Filtrar")) }

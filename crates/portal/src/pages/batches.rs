@@ -11,12 +11,12 @@ use offhook_services::store::{AgentFilter, Batch, BatchFilter};
 
 use crate::PATH;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, count, when, when_if};
-use crate::routes::Page;
+use crate::parts::words::{Tone, badge, batch_status, count, when, when_if};
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The paths.
@@ -88,7 +88,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         }
         form.filters method="get" action={ (PATH) "/batch-calls" } {
             (list::filter(&visit, "status", t.t("Status", "Estado"), all,
-                states.map(|status| (status.as_str(), status_name(*status, t)))))
+                states.map(|status| (status.as_str(), batch_status(*status, t)))))
             (agents.field(&visit, "agent", t.t("Agent", "Agente"), query.text("agent"), Some(all)))
             button type="submit" { (t.t("Filter", "Filtrar")) }
         }
@@ -147,20 +147,8 @@ fn state(batch: &Batch, t: Lang) -> Markup {
         BatchStatus::Cancelled => Tone::Plain,
     };
     html! {
-        (badge(tone, status_name(batch.status, t)))
+        (badge(tone, batch_status(batch.status, t)))
         @if let Some(reason) = batch.paused_reason { p.hint { (paused_name(reason, t)) } }
-    }
-}
-
-/// A status's name.
-pub(crate) const fn status_name(status: BatchStatus, t: Lang) -> &'static str {
-    match status {
-        BatchStatus::Scheduled => t.t("Scheduled", "Programado"),
-        BatchStatus::Running => t.t("Calling", "Llamando"),
-        BatchStatus::Paused => t.t("Paused", "En pausa"),
-        BatchStatus::Completed => t.t("Completed", "Completado"),
-        BatchStatus::Cancelled => t.t("Canceled", "Cancelado"),
-        BatchStatus::Failed => t.t("Failed", "Falló"),
     }
 }
 

@@ -7,15 +7,15 @@ use uuid::Uuid;
 
 use crate::PATH;
 use crate::lang::{Lang, tell};
-use crate::layout::{Section, attachment};
+use crate::page::Page;
 use crate::parts::chart::{self, Bar};
 use crate::parts::form;
 use crate::parts::list::{self, Table};
 use crate::parts::period;
 use crate::parts::words::{Tone, badge, count, when, when_if, yes};
-use crate::routes::Page;
 use crate::spanish::written;
 use crate::trouble::{Answer, Trouble};
+use crate::visit::layout::{Section, attachment};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// Days of the usage's chart.

@@ -18,13 +18,13 @@ use offhook_services::store::{AgentFilter, ConversationFilter, ConversationView}
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::{period, words};
-use crate::routes::Page;
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The fields that narrow the list.

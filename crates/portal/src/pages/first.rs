@@ -8,12 +8,13 @@ use offhook_domain::Plan;
 use offhook_services::{BeginError, NewService};
 
 use super::passwords;
-use super::sign_in::{add_session, insecure};
+use super::sign_in::add_session;
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
+use crate::page::Page;
 use crate::parts::form::{self, Input, Select};
-use crate::routes::Page;
+use crate::signed_out::insecure;
 use crate::trouble::{Answer, Result};
 use crate::visit::Guest;
 

@@ -8,13 +8,13 @@ use offhook_services::Integration;
 
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when_if};
-use crate::routes::Page;
 use crate::spanish::written;
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The whole catalog fits on a page.

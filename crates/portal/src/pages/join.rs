@@ -7,14 +7,15 @@ use maud::{Markup, html};
 use offhook_services::{InvitationFor, JoinError, LinkError, LinkFor, SignedIn};
 
 use super::passwords;
-use super::sign_in::{add_session, address, insecure};
+use super::sign_in::{add_session, address};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::role_name;
+use crate::page::Page;
 use crate::parts::form::{self, Input};
 use crate::parts::words;
-use crate::routes::Page;
+use crate::parts::words::role_name;
+use crate::signed_out::insecure;
 use crate::trouble::Answer;
 use crate::visit::{Guest, SESSION_COOKIE};
 

@@ -9,11 +9,11 @@ use offhook_services::store::ApiKey;
 
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::list::{self, Table};
 use crate::parts::{form, words};
-use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Keys;

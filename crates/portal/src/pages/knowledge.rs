@@ -12,12 +12,12 @@ use offhook_services::store::{Document, DocumentFilter, Folder};
 
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::form::{Input, Select};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when};
-use crate::routes::Page;
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The largest file.

@@ -7,13 +7,13 @@ use offhook_domain::{LogEntryId, MemberRole};
 use offhook_services::store::{ApiKey, LogEntry, LogFilter, StatusFilter};
 
 use crate::PATH;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::period;
 use crate::parts::words::{Tone, badge, when};
-use crate::routes::Page;
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The methods of logged requests.

@@ -7,14 +7,14 @@ use offhook_services::store::{AgentFilter, PhoneNumber};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::when;
-use crate::routes::Page;
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// The paths.

@@ -10,11 +10,11 @@ use offhook_services::store::{
 use super::{billing, conversations};
 use crate::PATH;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::chart::{self, Bar};
 use crate::parts::words;
-use crate::routes::Page;
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// Conversations that are shown.

@@ -9,12 +9,13 @@ use super::sign_in::add_session;
 use super::team::refusal;
 use crate::fields::Fields;
 use crate::lang::tell;
-use crate::layout::{Section, role_name};
+use crate::page::Page;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
-use crate::routes::Page;
+use crate::parts::words::role_name;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Post, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Profile;

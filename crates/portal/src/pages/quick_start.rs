@@ -8,10 +8,10 @@ use offhook_domain::AgentStatus;
 use offhook_services::store::{Agent, AgentFilter};
 
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::list::{self, Table};
-use crate::routes::Page;
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor, first};
 
 const SECTION: Section = Section::Developers;

@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use offhook_domain::PlanTerms;
 
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::{list, words};
-use crate::routes::Page;
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Settings;

@@ -7,12 +7,13 @@ use offhook_services::{Seats, TeamRefusal};
 
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::{Section, role_name};
+use crate::page::Page;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
+use crate::parts::words::role_name;
 use crate::parts::{version, words};
-use crate::routes::Page;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Team;

@@ -10,14 +10,14 @@ use offhook_services::ToolView;
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::pages::agents::document::pretty;
 use crate::parts::form::danger;
 use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::{Tone, badge, when};
-use crate::routes::Page;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 use form::{body_of, draw, fields_of};

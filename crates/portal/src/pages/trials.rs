@@ -9,10 +9,10 @@ use offhook_services::store::AgentFilter;
 
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
+use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::Input;
 use crate::parts::list;
-use crate::routes::Page;
 use crate::trouble::Result;
 use crate::visit::Visitor;
 

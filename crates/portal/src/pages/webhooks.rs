@@ -14,11 +14,11 @@ use offhook_services::store::{EndpointHealth, EndpointView};
 
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::Section;
+use crate::page::Page;
 use crate::parts::list::{self, Table};
 use crate::parts::{form, words};
-use crate::routes::Page;
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 pub(super) use wording::delivery_tone;

@@ -4,15 +4,7 @@ use maud::{Markup, Render, html};
 
 use crate::visit::{TOKEN_FIELD, Visitor};
 
-/// A form that is sent to `path` (behind `/portal`).
-pub(crate) fn form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
-    html! {
-        form method="post" action={ (crate::PATH) (path) } {
-            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
-            (fields)
-        }
-    }
-}
+pub(crate) use crate::visit::{button, form};
 
 /// As [`form`], with a warning when leaving the page after a change.
 pub(crate) fn kept(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
@@ -22,23 +14,6 @@ pub(crate) fn kept(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
             (fields)
         }
     }
-}
-
-/// A form of one button, with hidden fields.
-pub(crate) fn button(
-    visitor: &Visitor,
-    path: &str,
-    label: &str,
-    fields: &[(&str, &str)],
-) -> Markup {
-    form(
-        visitor,
-        path,
-        &html! {
-            @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
-            button type="submit" { (label) }
-        },
-    )
 }
 
 /// As [`button`], for what cannot be undone: the browser asks for confirmation. `label` is the action, `question` its

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use offhook_domain::{Json, Timestamp};
+use offhook_domain::{AgentStatus, BatchStatus, Json, MemberRole, Timestamp};
 
 use crate::lang::Lang;
 
@@ -78,6 +78,38 @@ pub(crate) const fn yes(is: bool, lang: Lang) -> &'static str {
     match is {
         true => lang.t("Yes", "Sí"),
         false => lang.t("No", "No"),
+    }
+}
+
+/// A status's name.
+pub(crate) const fn agent_status(status: AgentStatus, lang: Lang) -> &'static str {
+    match status {
+        AgentStatus::Draft => lang.t("Draft", "Borrador"),
+        AgentStatus::Active => lang.t("Active", "Activo"),
+        AgentStatus::Paused => lang.t("Paused", "En pausa"),
+        AgentStatus::Archived => lang.t("Archived", "Archivado"),
+        AgentStatus::Error => lang.t("Error", "Error"),
+    }
+}
+
+/// A status's name.
+pub(crate) const fn batch_status(status: BatchStatus, t: Lang) -> &'static str {
+    match status {
+        BatchStatus::Scheduled => t.t("Scheduled", "Programado"),
+        BatchStatus::Running => t.t("Calling", "Llamando"),
+        BatchStatus::Paused => t.t("Paused", "En pausa"),
+        BatchStatus::Completed => t.t("Completed", "Completado"),
+        BatchStatus::Cancelled => t.t("Canceled", "Cancelado"),
+        BatchStatus::Failed => t.t("Failed", "Falló"),
+    }
+}
+
+pub(crate) const fn role_name(role: MemberRole, lang: Lang) -> &'static str {
+    match role {
+        MemberRole::Owner => lang.t("Owner", "Propietario"),
+        MemberRole::Admin => lang.t("Admin", "Administrador"),
+        MemberRole::Developer => lang.t("Developer", "Desarrollador"),
+        MemberRole::Viewer => lang.t("Viewer", "Lector"),
     }
 }
 

@@ -8,7 +8,7 @@ use offhook_services::store::BatchStep;
 
 use super::field;
 use crate::lang::Lang;
-use crate::pages::{agents, batches};
+use crate::parts::words;
 
 pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
     match refusal {
@@ -128,8 +128,8 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         Refusal::FolderNameTaken => "Otra carpeta tiene este nombre.".into(),
         Refusal::AgentStatus { now, next } => format!(
             "Un agente en estado «{}» no puede pasar a «{}»{}.",
-            agents::status_name(*now, Lang::Es),
-            agents::status_name(*next, Lang::Es),
+            words::agent_status(*now, Lang::Es),
+            words::agent_status(*next, Lang::Es),
             match (now, next) {
                 (AgentStatus::Archived, AgentStatus::Active) => ": primero restáuralo",
                 (_, AgentStatus::Active) => ": publícalo",
@@ -149,11 +149,11 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         | Refusal::AgentAnswersNot(status)
         | Refusal::BatchOfIdleAgent(status) => format!(
             "El estado del agente es «{}». Solo un agente activo recibe llamadas.",
-            agents::status_name(*status, Lang::Es)
+            words::agent_status(*status, Lang::Es)
         ).into(),
         Refusal::BatchStep { now, step } => format!(
             "Un lote en estado «{}» no se puede {}.",
-            batches::status_name(*now, Lang::Es),
+            words::batch_status(*now, Lang::Es),
             match step {
                 BatchStep::Pause => "pausar",
                 BatchStep::Resume => "reanudar: solo uno en pausa",
@@ -162,7 +162,7 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         ).into(),
         Refusal::BatchUnderWay(status) => format!(
             "El lote está en estado «{}». Solo uno que terminó se puede reintentar.",
-            batches::status_name(*status, Lang::Es)
+            words::batch_status(*status, Lang::Es)
         ).into(),
         Refusal::NoCarrierCredential { account, provider } => format!(
             "La cuenta no tiene credencial de operador telefónico. Guárdala en Configuración, Credenciales \

@@ -6,7 +6,7 @@ use offhook_http::{ApiError, Code};
 use offhook_services::Refusal;
 
 use crate::lang::Lang;
-use crate::pages::agents::status_name;
+use crate::parts::words::agent_status;
 
 pub(super) fn sentence(error: &ApiError) -> Option<String> {
     match (error.fault(), error.refusal()) {
@@ -50,7 +50,7 @@ fn refused(refusal: &Refusal) -> Option<String> {
                 (_, AgentStatus::Active) => ": publish it",
                 _ => "",
             };
-            let (now, next) = (status_name(*now, Lang::En), status_name(*next, Lang::En));
+            let (now, next) = (agent_status(*now, Lang::En), agent_status(*next, Lang::En));
             return Some(format!(
                 "An agent with status \"{now}\" cannot become \"{next}\"{remedy}."
             ));
@@ -58,7 +58,7 @@ fn refused(refusal: &Refusal) -> Option<String> {
         Refusal::AgentTakesNoCalls(status)
         | Refusal::AgentAnswersNot(status)
         | Refusal::BatchOfIdleAgent(status) => {
-            let status = status_name(*status, Lang::En);
+            let status = agent_status(*status, Lang::En);
             return Some(format!(
                 "The agent's status is \"{status}\". Only an active agent takes calls."
             ));

@@ -4,12 +4,13 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
 use actix_web::web::{BytesMut, Payload};
 use futures_util::StreamExt as _;
+use maud::{Markup, html};
 use offhook_domain::AccountId;
 use offhook_http::{BODY_TIMEOUT, Room, Sender, address_of, announced_length, time_for_body};
 use ring::hmac;
 use tokio::time::timeout;
 
-use super::portal_of;
+use super::{Visitor, portal_of};
 use crate::fields::Fields;
 use crate::trouble::{Result, Trouble};
 
@@ -159,4 +160,31 @@ fn form_of(account: AccountId) -> String {
 
 fn form_key(session: &str) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, session.as_bytes())
+}
+
+/// A form that is sent to `path` (behind `/portal`).
+pub(crate) fn form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
+    html! {
+        form method="post" action={ (crate::PATH) (path) } {
+            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            (fields)
+        }
+    }
+}
+
+/// A form of one button, with hidden fields.
+pub(crate) fn button(
+    visitor: &Visitor,
+    path: &str,
+    label: &str,
+    fields: &[(&str, &str)],
+) -> Markup {
+    form(
+        visitor,
+        path,
+        &html! {
+            @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
+            button type="submit" { (label) }
+        },
+    )
 }

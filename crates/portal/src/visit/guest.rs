@@ -9,8 +9,8 @@ use super::{check_origin, go, read_form};
 use crate::Portal;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::{self, Frame};
 use crate::trouble::Result;
+use crate::visit::layout::{self, Frame};
 
 pub(crate) struct Guest {
     pub(crate) portal: Portal,

@@ -9,11 +9,11 @@ use super::document::{parse, pretty, unix_lines};
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::tell;
-use crate::layout::Section;
 use crate::parts::form::{danger, kept, refusal};
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// An example for agents without a schema.

@@ -16,10 +16,10 @@ use super::show::name_fields;
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::tell;
-use crate::layout::Section;
 use crate::parts::form::kept;
 use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {

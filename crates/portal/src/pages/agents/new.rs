@@ -5,9 +5,9 @@ use offhook_domain::json::Json;
 
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::Section;
 use crate::parts::form::{Input, form, refusal};
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
 /// Suggested languages; any other BCP 47 tag can be typed.

@@ -10,12 +10,12 @@ use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
 use super::{agent_of, runtime_name, status_badge, tabs};
 use crate::fields::Fields;
-use crate::layout::Section;
 use crate::parts::form::{Input, danger, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/agents/{id}`

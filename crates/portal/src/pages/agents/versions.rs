@@ -10,12 +10,12 @@ use super::saving::{publish, save, without_version};
 use super::{agent_of, tabs};
 use crate::PATH;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
 use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, button, form, refusal};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// Unchanged lines shown around a change.

@@ -9,12 +9,12 @@ use offhook_services::store::WidgetSettings;
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::tell;
-use crate::layout::Section;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::yes;
 use crate::trouble::Answer;
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// The form's fields and labels.

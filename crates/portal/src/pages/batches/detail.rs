@@ -11,11 +11,11 @@ use uuid::Uuid;
 use super::{bar, callers, calls_from, new, state};
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
 use crate::parts::form;
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, count, shown, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/batch-calls/{id}`

@@ -12,12 +12,12 @@ use super::rows::{Look, Rows};
 use super::{callers, calls_from, no_callers};
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, count};
-use crate::sent::{self, FILE_TEXT, SentFile};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
+use crate::visit::upload::{self, FILE_TEXT, SentFile};
 use crate::visit::{Developer, Upload, Visit, Visitor, first};
 
 /// The largest list: ten thousand people with 400 characters each. The API takes larger ones.
@@ -61,7 +61,7 @@ pub(super) async fn form(visit: Visit<Developer>) -> Answer {
 
 /// `POST /portal/batch-calls/new`: writes nothing; shows the list for review.
 pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
-    let (fields, file) = sent::read(&mut upload, MOST).await;
+    let (fields, file) = upload::read(&mut upload, MOST).await;
     match looked_at(&upload, &fields, file).await {
         Ok(body) => Ok(upload.page(Section::Batches, look_title(&upload), &body)),
         Err(trouble) => {
@@ -74,7 +74,7 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
 
 /// `POST /portal/batch-calls/send`
 pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
-    let (fields, file) = sent::read_again(&mut upload, MOST).await;
+    let (fields, file) = upload::read_again(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
         Ok(id) => {
             let said = upload.t("Batch created.", "Lote creado.");
@@ -148,7 +148,7 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
     let usual = t.t("+00:00", "-06:00");
     Ok(html! {
         (form::refusal(said))
-        (sent::form(visitor, "/batch-calls/new", MOST, &html! {
+        (upload::form(visitor, "/batch-calls/new", MOST, &html! {
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
             (agents.field(visitor, "agent_id", t.t("Agent", "Agente"), fields.text("agent_id"), None))
             (Select::new("phone_number_id", t.t("Number to call from", "Número desde el que se llama"))
@@ -165,7 +165,7 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
                     .options(offsets(t))
                     .chosen(fields.get("offset").unwrap_or(usual)))
             }
-            (sent::chooser(t.t("List of people (CSV)", "Lista de personas (CSV)"), ".csv,.txt,.tsv,text/csv", t.t(
+            (upload::chooser(t.t("List of people (CSV)", "Lista de personas (CSV)"), ".csv,.txt,.tsv,text/csv", t.t(
                 "The first row names the columns. One column has the phone numbers, with + and the country code. The others become conversation variables. Up to 10,000 people and 4 MiB.",
                 "La primera fila nombra las columnas. Una columna tiene los números, con + y el código del país. Las demás se vuelven variables de la conversación. Hasta 10,000 personas y 4 MiB.",
             )))
@@ -259,7 +259,7 @@ async fn look_page(
         (unnamed(&nameless, t))
         h2 { (t.t("First rows", "Primeras filas")) }
         (first_rows(rows, &look, t))
-        (sent::form(visitor, "/batch-calls/send", MOST, &html! {
+        (upload::form(visitor, "/batch-calls/send", MOST, &html! {
             @for name in KEPT { input type="hidden" name=(name) value=(fields.text(name)); }
             input type="hidden" name="once" value=(fields.text("once"));
             h2 { (t.t("Columns", "Columnas")) }

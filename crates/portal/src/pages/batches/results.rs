@@ -6,9 +6,9 @@ use offhook_domain::{AccountId, BatchId, CallHandle, Json};
 use offhook_services::Services;
 use offhook_services::store::Recipient;
 
-use crate::layout::attachment;
 use crate::parts::words::shown;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::attachment;
 use crate::visit::{Viewer, Visit};
 
 /// Recipients that are read at once.

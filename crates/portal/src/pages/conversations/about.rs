@@ -9,12 +9,12 @@ use offhook_services::store::{Conversation, ConversationView, DeliveryState};
 use super::wording;
 use crate::PATH;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::list::{self, Table};
 use crate::parts::words;
 use crate::trouble::Result;
 use crate::visit::Visitor;
+use crate::visit::layout::Section;
 
 /// Facts that change during a conversation, with their ids on the page: when it was answered, its turns, duration and
 /// credits.

@@ -11,10 +11,10 @@ use super::wording;
 use super::{about, analysis, sent};
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
 use crate::parts::form;
 use crate::parts::words::{Tone, badge};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// A conversation with everything that its page shows.

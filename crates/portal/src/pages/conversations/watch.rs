@@ -12,10 +12,10 @@ use super::stretch::Place;
 use super::wording;
 use crate::PATH;
 use crate::lang::tell;
-use crate::layout::Section;
 use crate::parts::list::{self, Table};
 use crate::parts::words;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The most turns of one poll; the next one follows a second later.

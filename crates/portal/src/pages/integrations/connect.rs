@@ -7,9 +7,9 @@ use url::Url;
 
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
-use crate::routes::{Page, to_its_end};
+use crate::page::{Page, to_its_end};
 use crate::trouble::{Answer, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Admin, Post, Visit, Visitor};
 
 /// Where applications send members back to, after `/portal`.

@@ -7,10 +7,10 @@ use offhook_services::{DocumentFile, NewContent};
 
 use super::{MOST, entitled, folder_choice, folders, labels};
 use crate::fields::Fields;
-use crate::layout::Section;
 use crate::parts::form::{self, Input};
-use crate::sent;
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
+use crate::visit::upload;
 use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 
 /// The files that can be read.
@@ -69,14 +69,18 @@ async fn typed(post: &Post<Developer>, source: Source, content: (&str, Json)) ->
 /// `POST /portal/knowledge/upload`
 pub(super) async fn file(mut upload: Upload<Developer>) -> Answer {
     entitled(&upload)?;
-    let (fields, file) = sent::read(&mut upload, MOST).await;
+    let (fields, file) = upload::read(&mut upload, MOST).await;
     match kept(&upload, &fields, file).await {
         Err(trouble) => refused(&upload, Source::File, &fields, trouble).await,
         done => done,
     }
 }
 
-async fn kept(visitor: &Visitor, fields: &Fields, file: Result<Option<sent::SentFile>>) -> Answer {
+async fn kept(
+    visitor: &Visitor,
+    fields: &Fields,
+    file: Result<Option<upload::SentFile>>,
+) -> Answer {
     let Some(file) = file? else {
         let said = visitor.t("Choose a file first.", "Primero elige un archivo.");
         return Err(Code::InvalidBody.error(said).into());
@@ -150,10 +154,10 @@ async fn page(
                 button.primary type="submit" { (t.t("Add", "Agregar")) }
             })),
             // The fields come before the file: they have arrived when the file is refused.
-            Source::File => (sent::form(visitor, "/knowledge/upload", MOST, &html! {
+            Source::File => (upload::form(visitor, "/knowledge/upload", MOST, &html! {
                 (name.hint(t.t("Leave empty to use the file name.", "Déjalo vacío para usar el nombre del archivo.")))
                 (folder)
-                (sent::chooser(t.t("File", "Archivo"), READABLE, t.t(
+                (upload::chooser(t.t("File", "Archivo"), READABLE, t.t(
                     "Text, Markdown, HTML, PDF, Word (.docx) or CSV, up to 20 MiB.",
                     "Texto, Markdown, HTML, PDF, Word (.docx) o CSV, hasta 20 MiB.",
                 )))

@@ -9,12 +9,12 @@ use super::{entitled, folder_choice, folders, is_unread, size, source_name, stat
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::{Section, attachment};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::{count, when};
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::{Section, attachment};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/knowledge/documents/{id}`

@@ -8,12 +8,12 @@ use super::{entitled, labels};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::tell;
-use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::{count, when};
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
 
 /// Folders of an account at most, so that one page holds them all.

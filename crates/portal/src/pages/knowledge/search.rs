@@ -7,10 +7,10 @@ use offhook_services::SearchHit;
 use super::{entitled, folders, named};
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
 use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit};
 
 /// Passages that an agent gets by default.

@@ -10,12 +10,12 @@ use offhook_services::store::{
 use super::answer;
 use crate::PATH;
 use crate::lang::Lang;
-use crate::layout::Section;
 use crate::pages::conversations::wording;
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::list::{self, Table};
 use crate::parts::words::{badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// Requests of one id that are shown: clients may choose ids, and repeat them.

@@ -8,11 +8,11 @@ use offhook_services::{PlaceCall, PlacedReply, UseCaseError};
 use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::Section;
 use crate::pages::conversations::plain;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Result, Trouble};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
 /// The hidden field that makes a form place one call, even if submitted twice.

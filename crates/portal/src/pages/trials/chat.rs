@@ -10,12 +10,12 @@ use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try}
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, tell};
-use crate::layout::Section;
 use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Result, Trouble, labelled, sentence};
+use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
 /// The most turns of one reply, tools and text, with turns from another window.

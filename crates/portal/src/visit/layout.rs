@@ -3,16 +3,16 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use maud::{DOCTYPE, Markup, html};
-use offhook_domain::MemberRole;
 
 use crate::assets::{HTMX, SCRIPT, STYLE};
 use crate::lang::Lang;
-use crate::parts::form;
-use crate::visit::{self, Visitor};
+use crate::trouble::Trouble;
+
+use super::{Visitor, button, forget_notice};
 
 /// The overview.
 pub(crate) const HOME: &str = "/portal/";
@@ -169,7 +169,7 @@ pub(crate) fn page(
     };
     let mut answer = respond(status, page);
     if frame.notice.is_some() {
-        visit::forget_notice(&mut answer);
+        forget_notice(&mut answer);
     }
     answer
 }
@@ -226,7 +226,7 @@ fn navigation(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
                     (person.member.name)
                 }
                 (other_language(frame, visitor))
-                (form::button(visitor, "/sign-out", lang.t("Sign out", "Cerrar sesión"), &[]))
+                (button(visitor, "/sign-out", lang.t("Sign out", "Cerrar sesión"), &[]))
             }
         }
     }
@@ -236,14 +236,26 @@ fn navigation(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
 fn other_language(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
     let (name, label) = frame.lang.t(("es", "Español"), ("en", "English"));
     let fields = [("lang", name), ("back", frame.path.as_str())];
-    form::button(visitor, "/language", label, &fields)
+    button(visitor, "/language", label, &fields)
 }
 
-pub(crate) const fn role_name(role: MemberRole, lang: Lang) -> &'static str {
-    match role {
-        MemberRole::Owner => lang.t("Owner", "Propietario"),
-        MemberRole::Admin => lang.t("Admin", "Administrador"),
-        MemberRole::Developer => lang.t("Developer", "Desarrollador"),
-        MemberRole::Viewer => lang.t("Viewer", "Lector"),
+/// The page that describes an error.
+pub(crate) fn error_page(trouble: &Trouble, frame: &Frame<'_>) -> HttpResponse {
+    let lang = frame.lang;
+    let (status, title, text) = trouble.page(lang);
+    let body = html! {
+        p.lead { (text) }
+        p { a.button href=(HOME) { (lang.t("Go to overview", "Ir al resumen")) } }
+    };
+    let mut answer = page(frame, status, title, &body);
+    let Trouble::Said(error) = trouble else {
+        return answer;
+    };
+    if status.is_server_error() {
+        error.log("the portal");
     }
+    if let Some(seconds) = error.retry_after_s() {
+        answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    answer
 }
